@@ -76,6 +76,9 @@ export interface Call {
   agent?: string | null;
   model?: string | null;
   answered_by?: string | null;
+  /** The fallback model that was called last, and those that did not answer before it. */
+  instead?: string | null;
+  before?: { model: string; why: string; usage?: Usage | null }[] | null;
   parameters?: Record<string, unknown> | null;
   messages?: Message[] | null;
   detail?: unknown;

@@ -1,7 +1,7 @@
-//! The trace page: builds it, compares it with what is committed, and tests it in a real browser.
+//! The trace page: builds it, compares it with the committed one, and tests it in a real browser.
 //!
-//! The page is committed, so that building Trefoil needs neither node nor a browser. Where they are missing, this chore says
-//! what it did not do; with `--required` that is a failure.
+//! The page is committed, so that building Trefoil needs neither node nor a browser. If they are missing, this command
+//! reports what it skipped; with `--required`, that is a failure.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ pub fn run(root: &Path, args: &[&str]) -> Outcome {
     if !there("node") || !there("npm") {
         return skip("node with npm", "the page was neither built nor tested", required);
     }
-    // The lock file decides; scripts of packages do not run.
+    // Installs exactly the locked versions, without running scripts of packages.
     let mut problems =
         usize::from(!done(&web, "npm", &["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])?);
     if problems > 0 {
@@ -46,8 +46,8 @@ pub fn run(root: &Path, args: &[&str]) -> Outcome {
     Ok(problems)
 }
 
-/// Runs whose traces the page must show as they are: what answers (the embedded model, or a script in `web/test/runs`), and
-/// the example.
+/// Runs whose traces the page must show: the answers (the embedded model, or a script in `web/test/runs`), and the
+/// example.
 const RUNS: &[(&str, &str, &str)] = &[
     ("embedded", "examples/agntz#short-article", "topic=bees"),
     ("embedded", "examples/aegis/refine-loop.yaml", "topic=bees"),
@@ -59,7 +59,7 @@ const RUNS: &[(&str, &str, &str)] = &[
     ("timeout", "examples/sirenspec/panel.yaml", "message=bees"),
 ];
 
-/// Records them; how many left no trace.
+/// Records the traces; returns how many are missing.
 fn record(root: &Path, dir: &Path) -> Outcome {
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut problems = 0;
@@ -69,7 +69,7 @@ fn record(root: &Path, dir: &Path) -> Outcome {
             script => format!("scripted=web/test/runs/{script}.yaml"),
         };
         let trace = dir.join(format!("{index}.json"));
-        // Most of them fail, and that is what there is to see.
+        // Most of these runs fail on purpose.
         let status = Command::new(env!("CARGO"))
             .args(["run", "--quiet", "--locked", "--bin", "trefoil", "--", "run", target, "--quiet"])
             .args(["--model", &model, "--input", input, "--trace"])
@@ -103,7 +103,7 @@ fn there(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs a program to its end; whether it succeeded.
+/// Runs a program to its end; returns whether it succeeded.
 fn done(dir: &Path, program: &str, args: &[&str]) -> Result<bool, String> {
     println!("{program} {}", args.join(" "));
     let status = Command::new(program)

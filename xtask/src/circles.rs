@@ -1,24 +1,24 @@
-//! Modules that need each other: nobody can read one of them without all the others.
+//! Finds cycles of modules that depend on each other, because such modules can only be understood together.
 //!
-//! A module is a file. It needs the module where what it names is defined, whatever re-exports lie between. The root of a crate
-//! is skipped: it lists what the crate has. So is what a module needs of those around it, which is where it lives. Paths are
-//! told from the text, so a name that a macro makes is not seen.
+//! A module is a file. It depends on the module that defines a name that it uses, also through re-exports. The root of
+//! a crate is ignored, because it lists all modules. A module's dependencies on the modules around it are ignored, too.
+//! Paths are read from the text, so names in macro expansions are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module's path in its crate; the root's is empty.
+/// A module's path in its crate; that of the root is empty.
 type Name = Vec<String>;
 
-/// A module, as far as it matters here.
+/// The relevant parts of a module.
 #[derive(Default)]
 struct Module {
-    /// What it hands on under which name.
+    /// The names that it re-exports, and their paths.
     exports: Vec<(String, Name)>,
-    /// The paths that it names, from the root.
+    /// The paths that it uses, from the root.
     names: BTreeSet<Name>,
 }
 
-/// The circles of one crate, each as the modules in it. `files`: their paths below `src`, and their code without tests and
+/// The cycles of a crate, each as a list of modules. `files` are the paths below `src`, and the code without tests and
 /// comments.
 pub fn of(files: &[(String, String)]) -> Vec<Vec<String>> {
     let known: BTreeSet<Name> = files.iter().map(|(path, _)| name(path)).collect();
@@ -29,7 +29,7 @@ pub fn of(files: &[(String, String)]) -> Vec<Vec<String>> {
         .filter(|(name, _)| !name.is_empty())
         .map(|(name, module)| {
             let found = module.names.iter().filter_map(|path| home(path, &modules, 0));
-            // What a module defines, those inside of it may use: it is where they live.
+            // Dependencies on the modules around this one are ignored.
             (name, found.filter(|other| !name.starts_with(other)).collect())
         })
         .collect();
@@ -56,7 +56,7 @@ fn name(path: &str) -> Name {
     parts
 }
 
-/// All that a module needs, itself too if it leads back.
+/// All modules on which a module depends, including itself if there is a cycle.
 fn reach<'n>(from: &Name, needs: &'n BTreeMap<&Name, BTreeSet<Name>>) -> BTreeSet<&'n Name> {
     let mut seen = BTreeSet::new();
     let mut stack: Vec<&Name> = needs.get(from).into_iter().flatten().collect();
@@ -68,7 +68,7 @@ fn reach<'n>(from: &Name, needs: &'n BTreeMap<&Name, BTreeSet<Name>>) -> BTreeSe
     seen
 }
 
-/// The module in which the end of a path is defined.
+/// The module that defines the last segment of a path.
 fn home(path: &[String], modules: &BTreeMap<Name, Module>, depth: usize) -> Option<Name> {
     let at = (0..=path.len()).rev().find(|n| modules.contains_key(path.get(..*n).unwrap_or_default()))?;
     let (here, rest) = path.split_at(at);
@@ -82,7 +82,7 @@ fn home(path: &[String], modules: &BTreeMap<Name, Module>, depth: usize) -> Opti
 
 fn read(own: &Name, code: &str, known: &BTreeSet<Name>) -> Module {
     let mut module = Module::default();
-    // Names that `use` brought in, for the paths that start with them.
+    // Imported names, for paths that start with them.
     let mut imported: Vec<(String, Name)> = Vec::new();
     let mut rest = String::new();
     let mut lines = code.lines();
@@ -103,7 +103,7 @@ fn read(own: &Name, code: &str, known: &BTreeSet<Name>) -> Module {
             if public {
                 module.exports.push((alias.clone(), path.clone()));
             } else if !known.contains(&path) {
-                // A module that is imported is needed for what is named through it.
+                // An imported module counts as a dependency only through the names used from it.
                 module.names.insert(path.clone());
             }
             imported.push((alias, path));
@@ -120,7 +120,7 @@ fn read(own: &Name, code: &str, known: &BTreeSet<Name>) -> Module {
     module
 }
 
-/// What comes after `use` in a line, and whether others can name it from here.
+/// The tree of a `use` statement, and whether it is public.
 fn use_statement(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     match line.strip_prefix("use ") {
@@ -129,7 +129,7 @@ fn use_statement(line: &str) -> Option<(bool, &str)> {
     }
 }
 
-/// The leaves of a tree of imports, by the names that they are known by afterwards.
+/// The leaves of a tree of imports, with the names that they introduce.
 fn expand(tree: &str, before: &mut Name, leaves: &mut Vec<(String, Name)>) {
     let tree = tree.trim();
     if let Some((head, inner)) = tree.split_once('{') {
@@ -161,14 +161,14 @@ fn expand(tree: &str, before: &mut Name, leaves: &mut Vec<(String, Name)>) {
     }
 }
 
-/// The paths of two names and more in code.
+/// The paths with at least two segments in code.
 fn paths(code: &str) -> Vec<Name> {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
     let words = code.split(|c: char| !part(c)).filter(|word| word.contains("::"));
     words.map(|word| word.split("::").filter(|s| !s.is_empty()).map(str::to_owned).collect()).collect()
 }
 
-/// A path from the root of the crate; none: it leads out of the crate.
+/// A path from the root of the crate; `None` if it leads out of the crate.
 fn absolute(own: &Name, path: &[String], known: &BTreeSet<Name>) -> Option<Name> {
     let (first, rest) = path.split_first()?;
     let below = |base: &[String], rest: &[String]| -> Name { base.iter().chain(rest).cloned().collect() };
@@ -187,7 +187,7 @@ fn absolute_above(base: &[String], path: &[String]) -> Option<Name> {
     }
 }
 
-/// The crates whose modules need each other nowhere.
+/// The crates whose modules have no cycles.
 pub const STRAIGHT: &[&str] = &[
     "trefoil-shell",
     "trefoil-prices",
@@ -214,7 +214,7 @@ mod tests {
         assert!(circles(&[("lib.rs", "mod read;\nmod names;\n"), read, names, ("names/path.rs", "")]).is_empty());
         let back = ("names/path.rs", "use crate::read::Reader;\n");
         assert_eq!(circles(&[("lib.rs", ""), read, names, back]), [["names::path", "read"]]);
-        // By a re-export of the root, by a relative path, and by a path in the middle of code.
+        // Through a re-export of the root, by a relative path, and by a path in the code.
         let back = ("names/path.rs", "use crate::Reader;\n");
         assert_eq!(circles(&[("lib.rs", "pub use read::Reader;\n"), read, names, back]), [["names::path", "read"]]);
         let back = ("names/path.rs", "use super::super::{read::{self, Reader}, other};\n");

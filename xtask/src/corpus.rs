@@ -1,5 +1,5 @@
-//! Every real manifest of a corpus: it loads or is reported with a position, never panics; what loads and can run, runs to
-//! its end on the embedded model.
+//! Tests every manifest of a corpus: it must load or be reported with a position, never panic, and if it loads and can
+//! run, end with the embedded model.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Outcome, offline};
 
-/// Checks and runs every YAML file below a folder, each in a folder of its own.
+/// Checks and runs every YAML file below a folder, each in a separate folder.
 pub fn run(bin: &Path, dir: &Path) -> Outcome {
     let mut files = Vec::new();
     collect(dir, &mut files)?;
@@ -92,7 +92,7 @@ fn one(bin: &Path, file: &Path, scratch: &Path) -> Result<Verdict, String> {
     })
 }
 
-/// `key=value` for every required input that `plan --format json` lists, so that a manifest with required inputs starts.
+/// `key=value` for every required input in `plan --format json`, so that a manifest with required inputs starts.
 fn inputs(bin: &Path, file: &Path) -> Result<Vec<String>, String> {
     let plan = offline(bin).args(["plan", "--format", "json"]).arg(file).output().map_err(|e| e.to_string())?;
     let plan: Value = serde_json::from_slice(&plan.stdout).unwrap_or_default();

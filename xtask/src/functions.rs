@@ -1,9 +1,9 @@
-//! Functions that are too long to fit in the head.
+//! Finds functions that are too long.
 
-/// Beyond this a function says why, with `reason:` in the comment above it.
+/// Longer functions need a `reason:` in the comment above them.
 pub const LONG: usize = 80;
 
-/// The functions of a file that are too long: where each starts, its name, and its lines.
+/// The functions of a file that are too long: first line, name, number of lines.
 pub fn long(text: &str) -> Vec<(usize, String, usize)> {
     let lines: Vec<&str> = text.split("#[cfg(test)]").next().unwrap_or_default().lines().collect();
     let mut found = Vec::new();
@@ -24,7 +24,7 @@ pub fn long(text: &str) -> Vec<(usize, String, usize)> {
     found
 }
 
-/// The name of the function that starts in this line.
+/// The name of the function that starts on this line.
 fn name(line: &str) -> Option<&str> {
     let mut words = line.trim_start();
     while let Some((word, rest)) = words.split_once(' ') {

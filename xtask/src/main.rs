@@ -12,11 +12,12 @@ mod performance;
 mod prices;
 mod tidy;
 mod vectors;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// A chore's result: how many problems it found, or why it could not look.
+/// A task's result: the number of problems, or why it failed.
 type Outcome = Result<usize, String>;
 
 const USAGE: &str = "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | prices DATE | rules | browser";
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the pages about rules and error codes again.
+/// Regenerates the pages about rules and error codes.
 fn rules(root: &Path) -> Outcome {
     for (name, text) in [
         ("docs/rules.md", trefoil_check::catalogue::markdown()),
@@ -65,7 +66,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
 }
 
-/// Builds the binary and says where it is.
+/// Builds the binary and returns its path.
 fn trefoil() -> Result<PathBuf, String> {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "trefoil-cli", "--message-format=json"])
@@ -84,7 +85,7 @@ fn trefoil() -> Result<PathBuf, String> {
         .ok_or_else(|| "cargo build made no executable".to_owned())
 }
 
-/// A command without the keys of any provider, so that a chore never spends money.
+/// A command without any provider's key, so that a task never has a cost.
 fn offline(bin: &Path) -> Command {
     let mut command = Command::new(bin);
     for (name, _) in std::env::vars() {
@@ -92,7 +93,7 @@ fn offline(bin: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    // Nothing goes into the store of whoever runs this.
+    // The user's own store is not changed.
     command.env("TREFOIL_EPHEMERAL", "1");
     command
 }

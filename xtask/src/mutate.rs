@@ -1,4 +1,4 @@
-//! Mistakes seeded into the examples and, where it is there, into a corpus: how many the checker finds.
+//! Puts mistakes into the examples and, if it exists, into a corpus, and measures how many the checker finds.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use mutations::{Limits, run};
 
 use crate::Outcome;
 
-/// Prints the table; with `--verbose` also every mistake that is missed. The corpus is a folder with one folder a dialect;
-/// left out, `../shared/corpus` or that of `TREFOIL_SHARED`.
+/// Prints the table; with `--verbose` also every missed mistake. The corpus is a folder with one folder for each
+/// dialect; default: `../shared/corpus`, or that of `TREFOIL_SHARED`.
 pub fn run_all(root: &Path, args: &[&str]) -> Outcome {
     let verbose = args.contains(&"--verbose");
     let corpus = args.iter().find(|a| !a.starts_with("--")).map(PathBuf::from);

@@ -1,25 +1,28 @@
 //! Finds files and items that a document names but that do not exist.
 
-/// What is wrong with the names in `text`. `files` are paths from the root of the repository, `code` is the text of all
+use std::collections::BTreeSet;
+
+use crate::words::{self, within};
+
+/// The names in `text` that do not exist. `files` are paths from the root of the repository, `code` is the text of all
 /// sources.
 pub fn missing(text: &str, files: &[String], code: &str) -> Vec<String> {
+    let known: BTreeSet<&str> = words::names(code).collect();
     let prose = text.split("```").step_by(2).collect::<String>();
     let names = prose.split('`').skip(1).step_by(2).filter(|name| !name.contains(char::is_whitespace));
-    let mut missing: Vec<String> = names.filter(|name| !exists(name, files, code)).map(str::to_owned).collect();
+    let mut missing: Vec<String> = names.filter(|name| !exists(name, files, &known)).map(str::to_owned).collect();
     missing.sort();
     missing.dedup();
     missing
 }
 
-/// Whether a name is that of a file or item; names that are neither by their form are taken to exist.
-fn exists(name: &str, files: &[String], code: &str) -> bool {
+/// Whether a name is that of an existing file or item. Names that have the form of neither are taken to exist.
+fn exists(name: &str, files: &[String], known: &BTreeSet<&str>) -> bool {
     if is_path(name) {
-        let path = name.trim_end_matches('/');
         return files.iter().any(|file| {
             let mut tails = std::iter::successors(Some(file.as_str()), |tail| Some(tail.split_once('/')?.1));
-            tails.any(|tail| tail.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
-                // `front/src` stands for `crates/trefoil-front/src`.
-                || file.contains(&format!("trefoil-{path}"))
+            // `front/src` stands for `crates/trefoil-front/src`.
+            tails.any(|tail| within(tail, name) || tail.strip_prefix("trefoil-").is_some_and(|tail| within(tail, name)))
         });
     }
     let item = name.strip_suffix("()").unwrap_or(name);
@@ -27,7 +30,7 @@ fn exists(name: &str, files: &[String], code: &str) -> bool {
         return true;
     }
     let word = |part: &str| part.chars().all(|c| c.is_alphanumeric() || c == '_');
-    !item.split("::").all(word) || item.split("::").all(|part| code.contains(part))
+    !item.split("::").all(word) || item.split("::").all(|part| known.contains(part))
 }
 
 fn is_path(name: &str) -> bool {
@@ -47,5 +50,10 @@ mod tests {
             `bind.rs`, `front/src/names`, `Gone`, `Owner::gone`\n```\n`Not::read`\n```\n";
         let code = "pub struct Owner; fn take() {}";
         assert_eq!(missing(text, &files, code), ["Gone", "Owner::gone", "bind.rs", "front/src/names"]);
+        // A part of another name is not the name.
+        assert_eq!(
+            missing("`Own`, `Owner::tak`, `front/s`, `oor/mod.rs`", &files, code),
+            ["Own", "Owner::tak", "front/s", "oor/mod.rs"]
+        );
     }
 }

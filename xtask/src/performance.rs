@@ -1,4 +1,4 @@
-//! Runs the benches and keeps their table, with the machine, in `docs/performance.md`.
+//! Runs the benches and writes their table, with a description of the machine, to `docs/performance.md`.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::Outcome;
 const BEGIN: &str = "<!-- table: cargo xtask performance -->";
 const END: &str = "<!-- end of table -->";
 
-/// Measures and writes.
+/// Measures, and writes the table.
 pub fn run(root: &Path) -> Outcome {
     let output = Command::new(env!("CARGO"))
         .args(["bench", "--quiet", "--package", "trefoil-bench"])
@@ -30,7 +30,7 @@ pub fn run(root: &Path) -> Outcome {
     Ok(0)
 }
 
-/// The machine in one line.
+/// Describes the machine in one line.
 fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu

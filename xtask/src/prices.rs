@@ -1,5 +1,5 @@
-//! The table of list prices, made from the data of the crate `genai-prices` (MIT): `trefoil-prices/src/table.rs` says how it
-//! is written.
+//! Generates the table of list prices from the data of the crate `genai-prices` (MIT). `trefoil-prices/src/table.rs`
+//! describes its format.
 
 #![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
 
@@ -11,8 +11,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::Outcome;
 
-/// The providers of the table: as manifests name them, and as the source does. Names of Azure's deployments are the
-/// customer's own, and what runs on somebody's own machine has no list price.
+/// The providers of the table: their names in manifests and in the source. Azure's deployments have names chosen by the
+/// customer, and local models have no list price.
 const PROVIDERS: &[(&str, &str)] = &[
     ("anthropic", "anthropic"),
     ("cohere", "cohere"),
@@ -26,11 +26,11 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("together", "together"),
     ("xai", "x-ai"),
 ];
-/// Prices of what our usage does not tell: a model with one of them has no price here.
+/// Prices that our usage does not cover. A model with one of them has no price in the table.
 const ASIDE: &[&str] = &["output_reasoning_mtok", "output_citation_mtok"];
 const SOURCE: &str = "genai-prices";
 
-/// Writes the table again. `date`: the day on which this version of the source was published.
+/// Regenerates the table. `date` is the day on which this version of the source was published.
 pub fn run(root: &Path, date: &str) -> Outcome {
     let (version, data) = source(root)?;
     let text = std::fs::read_to_string(&data).map_err(|e| format!("{}: {e}", data.display()))?;
@@ -49,7 +49,7 @@ pub fn run(root: &Path, date: &str) -> Outcome {
     Ok(0)
 }
 
-/// The source's version and data, as Cargo has them for the tests.
+/// The version and data of the source, as Cargo uses them for the tests.
 fn source(root: &Path) -> Result<(String, PathBuf), String> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked"])
@@ -63,8 +63,8 @@ fn source(root: &Path) -> Result<(String, PathBuf), String> {
     Ok((version.to_owned(), Path::new(manifest).with_file_name("data").join("prices.json")))
 }
 
-/// A model's line. If what a call of it costs cannot be told from its tokens, it has a `-` for its prices: without a line, rules
-/// for other models would match its name.
+/// Formats a model's line. If the cost of a call does not depend on tokens alone, the line has `-` instead of prices:
+/// without a line, rules for other models would match its name.
 fn line(model: &Json) -> Result<String, String> {
     let mut rules = Vec::new();
     names(&model["match"], &mut rules)?;
@@ -79,7 +79,7 @@ fn line(model: &Json) -> Result<String, String> {
         if by_the_hour(&conditional) {
             continue;
         }
-        // Some prices depend on the time of day. The most expensive counts: nobody is told too little.
+        // Some prices depend on the time of day. The highest one is used, so that the cost is never underestimated.
         let mut prices = of(conditional)?;
         for other in all.iter().skip(n + 1).filter(by_the_hour) {
             prices = dearest(&prices, &of(other)?);
@@ -101,11 +101,11 @@ fn dearest(a: &Map<String, Json>, b: &Map<String, Json>) -> Map<String, Json> {
     a.iter().map(dear).collect()
 }
 
-/// What a name is compared with.
+/// The patterns of a rule.
 fn names(rule: &Json, found: &mut Vec<String>) -> Result<(), String> {
     for (how, what) in rule.as_object().ok_or("a rule is not an object")? {
         if let Some(all) = what.as_array() {
-            // `and` only ever excludes something: that is written with a `!`, wherever it is.
+            // In the source, `and` only excludes names, which is written with `!` in any position.
             all.iter().try_for_each(|rule| names(rule, found))?;
             continue;
         }
@@ -122,7 +122,8 @@ fn names(rule: &Json, found: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// A regular expression, as far as the source needs them: dates at the end, either of two characters, and what is no speech.
+/// Converts a regular expression, as far as the source needs: dates at the end, either of two characters, and names
+/// that are not for speech.
 fn patterns(regex: &str) -> Result<Vec<String>, String> {
     if regex == "^(?!.*-[tt][tt][ss](?:$|-))" {
         return Ok(vec!["!*-tts".to_owned()]);
@@ -142,7 +143,7 @@ fn patterns(regex: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// Prices as the table has them; none: a call's cannot be told from its tokens.
+/// Formats prices for the table; `None` if the cost of a call does not depend on tokens alone.
 fn written(prices: &Map<String, Json>) -> Result<Option<String>, String> {
     if ASIDE.iter().any(|key| prices.contains_key(*key))
         || !["input_mtok", "output_mtok"].iter().all(|k| prices.contains_key(*k))
@@ -165,7 +166,7 @@ fn written(prices: &Map<String, Json>) -> Result<Option<String>, String> {
     Ok(Some(text))
 }
 
-/// The rates above an edge.
+/// The rates above a threshold.
 fn rates(prices: &Map<String, Json>, edge: Option<u64>) -> Result<String, String> {
     let mut words = Vec::new();
     for (key, prefix) in [("input_mtok", ""), ("output_mtok", ""), ("cache_read_mtok", "r"), ("cache_write_mtok", "w")]
@@ -179,8 +180,8 @@ fn rates(prices: &Map<String, Json>, edge: Option<u64>) -> Result<String, String
     Ok(words.join(" "))
 }
 
-/// Dollars in full. What floats make of a decimal number is undone; the table's reader rounds what is finer than a micro-dollar
-/// up.
+/// Formats dollars as an exact decimal without floating-point errors. The table's parser rounds up fractions of a
+/// micro-dollar.
 fn decimal(dollars: f64) -> String {
     let text = format!("{dollars:.10}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

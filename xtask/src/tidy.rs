@@ -1,10 +1,11 @@
-//! The invariants of `docs/architecture.md` that Cargo and clippy cannot see.
+//! Checks the invariants of `docs/architecture.md` that Cargo and clippy cannot check.
 
 use std::path::{Path, PathBuf};
 
+use crate::words::{says, speaks_of, within};
 use crate::{Outcome, circles, functions, named};
 
-/// Which crates of ours a crate may depend on.
+/// The workspace crates on which each crate may depend.
 const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-syntax", &[]),
     ("trefoil-template", &[]),
@@ -27,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates without IO and async, and the words that would mean it.
+/// Crates without IO and async, and the words that indicate either.
 const PURE: &[&str] = &[
     "trefoil-syntax",
     "trefoil-template",
@@ -51,7 +52,7 @@ const IMPURE: &[&str] = &[
     "eprintln!",
 ];
 
-/// Crates that do not know a dialect by name, outside comments.
+/// Crates that must not name a dialect, except in comments.
 const NAMELESS: &[&str] = &[
     "trefoil-syntax",
     "trefoil-shell",
@@ -64,13 +65,15 @@ const NAMELESS: &[&str] = &[
     "trefoil-embedded",
 ];
 
-/// What looks at files or reads them. Paths that a manifest names must not get past the door, so nobody else does, but
-/// for those who say why. Tests read what they like.
+/// Code that accesses files. Paths from a manifest must go through the door, so only the listed places may access
+/// files, each with its reason. Tests may read anything.
 const READING: &[&str] = &[
     "std::fs",
     "tokio::fs",
-    "use std::fs",
     "fs::read",
+    "fs::read_dir",
+    "fs::read_link",
+    "fs::read_to_string",
     "fs::File",
     "File::open",
     ".canonicalize()",
@@ -99,10 +102,10 @@ const READERS: &[(&str, &str)] = &[
     ("tools/fuzz-targets/", "makes folders of its own, and is not shipped"),
 ];
 
-/// Files beyond this need `reason:` in their first lines.
+/// Longer files need `reason:` in their first lines.
 const LONG: usize = 800;
 
-/// Looks at every source file; prints what is wrong.
+/// Checks every source file and prints the problems.
 pub fn run(root: &Path) -> Outcome {
     let mut problems = Vec::new();
     layers(root, &mut problems)?;
@@ -146,18 +149,18 @@ pub fn run(root: &Path) -> Outcome {
         }
         let code = if in_src { production(&text) } else { Vec::new() };
         for (line, content) in code {
-            if PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/")))
-                && let Some(word) = IMPURE.iter().find(|w| content.contains(**w))
+            if PURE.iter().any(|c| within(&name, &format!("crates/{c}")))
+                && let Some(word) = IMPURE.iter().find(|w| says(content, w))
             {
                 problems.push(format!("{name}:{line}: `{word}` in a crate without IO"));
             }
-            if let Some(word) = READING.iter().find(|w| content.contains(**w))
-                && !READERS.iter().any(|(place, _)| name.starts_with(place))
+            if let Some(word) = READING.iter().find(|w| says(content, w))
+                && !READERS.iter().any(|(place, _)| within(&name, place))
             {
                 problems.push(format!("{name}:{line}: `{word}` past the door (`trefoil/src/door`)"));
             }
-            if NAMELESS.iter().any(|c| name.starts_with(&format!("crates/{c}/")))
-                && let Some(word) = dialects.iter().find(|w| content.to_lowercase().contains(*w))
+            if NAMELESS.iter().any(|c| within(&name, &format!("crates/{c}")))
+                && let Some(word) = dialects.iter().find(|w| speaks_of(content, w))
             {
                 problems.push(format!("{name}:{line}: `{word}` in a crate that knows no dialect"));
             }
@@ -176,7 +179,7 @@ pub fn run(root: &Path) -> Outcome {
     Ok(problems.len())
 }
 
-/// The dialects: each has a schema.
+/// The dialects; each has a schema.
 fn dialects(root: &Path) -> Result<Vec<String>, String> {
     let folder = root.join("crates/trefoil-front/schemas");
     let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -186,7 +189,7 @@ fn dialects(root: &Path) -> Result<Vec<String>, String> {
     if names.is_empty() { Err(format!("no schemas in {}", folder.display())) } else { Ok(names) }
 }
 
-/// What `docs/architecture.md` names has to exist.
+/// Everything that `docs/architecture.md` names must exist.
 fn described(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     let page = "docs/architecture.md";
     let text = std::fs::read_to_string(root.join(page)).map_err(|e| format!("{page}: {e}"))?;
@@ -222,7 +225,7 @@ fn layers(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The lines that are neither comment nor test, with their numbers. Test modules are at the end of a file here.
+/// The lines that are neither comments nor tests, with their numbers. Test modules are always at the end of a file.
 fn production(text: &str) -> Vec<(usize, &str)> {
     text.lines()
         .enumerate()

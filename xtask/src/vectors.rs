@@ -1,4 +1,4 @@
-//! Conformance vectors through `trefoil render --jsonl`, the way anybody else would run them.
+//! Runs the conformance vectors through `trefoil render --jsonl`.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{Outcome, offline};
 
-/// Runs every `*.jsonl` of a folder.
+/// Runs every `*.jsonl` file of a folder.
 pub fn run(bin: &Path, dir: &Path) -> Outcome {
     let mut files: Vec<_> = std::fs::read_dir(dir)
         .map_err(|e| format!("{}: {e}", dir.display()))?

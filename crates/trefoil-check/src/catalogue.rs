@@ -1,6 +1,6 @@
 //! The rules as one page of documentation, made from the registry and the rules' own pages.
 //!
-//! `docs/rules.md` is this text; a test compares them. Writes nothing itself.
+//! `docs/rules.md` contains this text; a test compares them. Writes no files.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ that line, it applies to the whole text. `allow-file` goes before the first key 
 Errors reported by *loading* cannot be allowed or lowered, because there is no program to run until they are fixed.
 ";
 
-/// The page.
+/// The whole page.
 pub fn markdown() -> String {
     let mut out = String::from(HEAD);
     out.push_str("\n## All rules\n\n| rule | level | with `--strict` | found by | finding |\n|---|---|---|---|---|\n");
@@ -91,14 +91,14 @@ pub fn level(severity: Option<Severity>) -> &'static str {
     }
 }
 
-/// The rules by group and name, as people look for them.
+/// The rules by group and name, the order of the documentation.
 pub fn in_order() -> impl Iterator<Item = &'static Rule> {
     let mut rules: Vec<&'static Rule> = RULES.iter().copied().collect();
     rules.sort_by_key(|r| (r.group, r.name));
     rules.into_iter()
 }
 
-/// A rule's page, its headings two levels down.
+/// A rule's page, with its headings two levels down.
 fn part(out: &mut String, rule: &Rule) {
     let mut code = false;
     out.push('\n');
@@ -107,7 +107,7 @@ fn part(out: &mut String, rule: &Rule) {
         if line.starts_with('#') && !code {
             out.push_str("##");
         }
-        // What follows the language says how the test reads the block; a reader wants the name of a further file.
+        // The text after the language tells the test how to read the block; readers only need the name of another file.
         let mut info = line.split(' ').filter(|_| line.starts_with("```"));
         let line = info.next().unwrap_or(line);
         if let Some(name) = info.find(|word| word.contains('.')) {

@@ -1,21 +1,21 @@
-//! What rules are about.
+//! The groups of rules.
 
-/// What rules are about, in the order of the documentation.
+/// What a rule is about, in the order of the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
     /// Files and YAML.
     Form,
     /// Names in templates, and what they name.
     Names,
-    /// Values that do not fit.
+    /// Incompatible values.
     Types,
-    /// What runs, and in which order.
+    /// What runs, and in what order.
     Flow,
     /// Models and tools.
     Models,
-    /// What must not get out, or in.
+    /// Secrets that leak, and untrusted input.
     Safety,
-    /// What a run may cost.
+    /// The cost of a run.
     Cost,
 }
 
@@ -24,7 +24,7 @@ impl Group {
     pub const ALL: [Self; 7] =
         [Self::Form, Self::Names, Self::Types, Self::Flow, Self::Models, Self::Safety, Self::Cost];
 
-    /// As headings and lists print it.
+    /// The name in headings and lists.
     pub fn name(self) -> &'static str {
         match self {
             Self::Form => "form",

@@ -1,5 +1,5 @@
-//! Who decides how bad a finding is: the rule, `--strict`, the project, the command line, in this order. Comments in the
-//! manifest come after them; see [`suppress`](crate::suppress).
+//! The severity of a finding is decided by the rule, `--strict`, the project and the command line, in this order.
+//! Comments in the manifest are evaluated afterwards; see [`suppress`](crate::suppress).
 
 use trefoil_syntax::hash::HashMap;
 
@@ -8,10 +8,10 @@ use trefoil_syntax::{Diagnostic, Severity};
 use crate::rule::Rule;
 use crate::rules;
 
-/// What somebody wants a rule to be.
+/// A level that a user sets for a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Not reported. What keeps a program from loading is reported all the same.
+    /// Not reported. Findings that prevent a program from loading are still reported.
     Allow,
     /// A warning.
     Warn,
@@ -28,25 +28,25 @@ pub struct Levels {
 }
 
 impl Level {
-    /// The word in the project file and on the command line.
+    /// The words in the project file and on the command line.
     pub const WORDS: [(&'static str, Self); 3] = [("allow", Self::Allow), ("warn", Self::Warn), ("deny", Self::Deny)];
 }
 
-/// Whether a finding is an error without which there is no program: nobody can make less of it.
+/// Whether a finding is a load error: there is no program until it is fixed, so its level cannot be reduced.
 pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
     diagnostic.severity == Severity::Error && rules::rule(diagnostic.rule).is_none_or(Rule::is_of_loading)
 }
 
 impl Levels {
-    /// With the stricter severities meant for CI.
+    /// Enables the stricter severities meant for CI.
     pub fn strict(&mut self) {
         self.strict = true;
     }
-    /// With hints.
+    /// Enables hints.
     pub fn hints(&mut self) {
         self.hints = true;
     }
-    /// Sets a rule's level; a later call wins. Whether there is such a rule.
+    /// Sets a rule's level; a later call takes precedence. Returns whether the rule exists.
     pub fn set(&mut self, rule: &str, level: Level) -> bool {
         match rules::rule(rule) {
             Some(rule) => {
@@ -56,31 +56,31 @@ impl Levels {
             None => false,
         }
     }
-    /// These, said after others: where both say something, these count.
+    /// These levels after other ones; if both set a level, these take precedence.
     #[must_use]
     pub fn after(&self, others: &Self) -> Self {
         let mut set = others.set.clone();
         set.extend(&self.set);
         Self { strict: self.strict || others.strict, hints: self.hints || others.hints, set }
     }
-    /// What is set for a rule, or for one that it was a part of.
+    /// The level set for a rule, or for one that it was split from.
     fn of(&self, rule: &str) -> Option<Level> {
         self.set.get(rule).or_else(|| rules::split_from(rule).iter().find_map(|whole| self.set.get(whole))).copied()
     }
-    /// What is set for the rule of a finding, or for one that it was a finding of before.
+    /// The level set for the rule of a finding, or for one that it belonged to before.
     fn of_finding(&self, diagnostic: &Diagnostic) -> Option<Level> {
         let before = || rules::formerly(diagnostic).iter().find_map(|rule| self.set.get(rule).copied());
         self.of(diagnostic.rule).or_else(before)
     }
-    /// Whether the rule of a finding is requested by name or by `--strict`, so that what a manifest says about it does not
-    /// count.
+    /// Whether the rule of a finding is requested by name or by `--strict`, so that comments in a manifest do not
+    /// apply.
     pub fn insists(&self, diagnostic: &Diagnostic) -> bool {
         match self.of_finding(diagnostic) {
             Some(level) => level == Level::Deny,
             None => self.strict && rules::rule(diagnostic.rule).is_some_and(|r| r.strict.is_some()),
         }
     }
-    /// Whether a finding of a rule can be shown. What keeps a program from loading always is.
+    /// Whether findings of a rule can be shown. Errors that prevent loading always are.
     pub fn shows(&self, rule: &Rule) -> bool {
         if rule.is_of_loading() && rule.level.is_some() {
             return true;
@@ -90,7 +90,7 @@ impl Levels {
             None => rule.level.is_some() || self.strict && rule.strict.is_some(),
         }
     }
-    /// What becomes of a finding; none: it is not shown. An error of loading stays one, because nothing can run.
+    /// The finding at its final level; `None` if it is not shown. A load error remains one, because nothing can run.
     pub fn apply(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
         if keeps_from_loading(&diagnostic) {
             return Some(diagnostic);

@@ -1,11 +1,11 @@
-//! Check: what can be proved about a program before a token is spent.
+//! Checks: what can be proved about a program before it runs.
 //!
 //! ```text
 //! program, facts --(semantic)--> model --(rules)--> diagnostics --(levels)--> what a person sees
 //! ```
 //!
-//! Knows no dialect, does no IO and runs nothing. Loading finds the mistakes that keep a program from being made; this crate
-//! finds those in programs that load, and has the page, the group and the level of every rule of both kinds.
+//! Knows no dialect, does no IO and runs nothing. Loading finds the mistakes that prevent a program from being made;
+//! this crate finds those in programs that load, and has the page, group and level of every rule of both kinds.
 
 pub mod catalogue;
 mod group;
@@ -31,21 +31,21 @@ use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Shared};
 use trefoil_template::Words;
 
-/// What loading found, as far as the rules have to know of it: what could not be read may say what they miss. `files` are those
-/// that it keeps from being run, with what calls them.
+/// The load errors in the form that rules need: a finding may be caused by a part that could not be read. `files` are
+/// those that cannot run because of load errors, including their callers.
 pub fn mistakes(found: &[Diagnostic], files: HashSet<FileId>) -> Mistakes {
     Mistakes::of(found, files, |name| rule(name).is_some_and(|rule| rule.group == Group::Names))
 }
 
-/// Everything the rules have to say about a program. `facts` are those of its lowering.
+/// All findings of the rules about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
     let roots = [Root { flow: program.entry, limits: *limits, supplied: Arc::default() }];
     check_for(program, facts, &Mistakes::default(), &roots, &|_| true)
 }
 
-/// What the rules that are wanted have to say about a program that a run may start at any of these flows: whoever shows none
-/// of a rule's findings need not pay for them. `mistakes`: what could not be read of it, if it is looked at although it
-/// cannot be run.
+/// The findings of the wanted rules about a program that may be started at any of these flows. Rules whose findings are
+/// not shown need not run. `mistakes`: the parts that could not be read, if a program is checked although it cannot
+/// run.
 pub fn check_for(
     program: &Program,
     facts: &Facts,
@@ -55,8 +55,9 @@ pub fn check_for(
 ) -> Vec<Diagnostic> {
     let flows = roots.iter().map(|root| root.flow).collect();
     let supplied = roots.iter().flat_map(|root| &root.supplied.tools);
-    let results = supplied.filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
-    let model = &Model::new(program, facts, mistakes, flows).with_results(results);
+    let results = supplied.clone().filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
+    let calls = supplied.filter_map(|tool| Some((tool.name.clone(), tool.calls.clone()?))).collect();
+    let model = &Model::new(program, facts, mistakes, flows).with_results(results).with_calls(calls);
     let mut found = Vec::new();
     let looks =
         RULES.iter().filter(|rule| wanted(rule)).flat_map(|rule| rule.looks().iter().map(move |run| (*rule, *run)));
@@ -69,8 +70,8 @@ pub fn check_for(
     found
 }
 
-/// What the rules that are wanted have to say about the text of a manifest, which need not load. `words`: those of
-/// its format, if that is known.
+/// The findings of the wanted rules about the text of a manifest, which need not load. `words`: the terms of its
+/// format, if known.
 pub fn check_tree(
     root: &Node,
     file: FileId,

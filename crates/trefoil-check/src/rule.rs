@@ -1,4 +1,4 @@
-//! What a rule is.
+//! The definition of a rule.
 
 use std::sync::Arc;
 
@@ -9,59 +9,61 @@ use trefoil_template::{Value, Words};
 
 pub use crate::group::Group;
 use crate::semantic::Model;
+use crate::semantic::bound::Calls;
 
-/// A rule: its name, its page, and, for those of this crate, how it looks.
+/// A rule: its name, its page and, for rules of this crate, its functions.
 #[derive(Debug)]
 pub struct Rule {
-    /// Stable, kebab-case.
+    /// The name: stable, kebab-case.
     pub name: &'static str,
-    /// What it is about.
+    /// The group.
     pub group: Group,
-    /// The severity of its findings, unless somebody says otherwise; none: off until asked for. Rules of loading give each
-    /// finding its own (decision C9); this is then the usual one.
+    /// The default severity of its findings; `None`: off by default. Load rules set the severity of each finding
+    /// (decision C9); this is then the usual one.
     pub level: Option<Severity>,
-    /// The severity under `--strict`, where that is another one.
+    /// The severity with `--strict`, if different.
     pub strict: Option<Severity>,
-    /// Markdown: what, why, a wrong example, a right one, how to fix it. Its first line is `# name`, its first paragraph a
-    /// sentence that stands alone.
+    /// The page in Markdown: what, why, a wrong and a right example, how to fix it. Its first line is `# name`; its
+    /// first paragraph is a sentence that makes sense on its own.
     pub page: &'static str,
-    /// How it looks.
+    /// How it runs.
     pub run: Run,
 }
 
-/// Who finds it.
+/// Where the findings of a rule come from.
 #[derive(Debug, Clone, Copy)]
 pub enum Run {
-    /// Reading, binding and the finders of mistakes in what is written.
+    /// Reading, binding and finders.
     Load,
-    /// This crate, in several ways.
+    /// Several functions of this crate.
     Several(&'static [Run]),
-    /// This crate, in a program: what it says rests on nothing but what it names and what that reads.
+    /// A function on a program. A finding depends only on what it names and what that reads.
     Program(Look),
-    /// The same; what it says rests on all of what is declared around the place: that a state has no other transition.
+    /// The same, but a finding also depends on all declarations around its place: for example, that a state has no
+    /// other transition.
     Declared(Look),
-    /// The same; what it says rests on the whole program: that nothing in it reads a value.
+    /// The same, but a finding depends on the whole program: for example, that nothing reads a value.
     Whole(Look),
-    /// This crate, in the text of a manifest, whether or not it loads.
+    /// A function on the text of a manifest, whether or not it loads.
     Tree(fn(&mut TreeContext<'_>)),
 }
 
-/// How a rule looks at a program.
+/// A rule's function on a program.
 pub type Look = fn(&mut Context<'_>);
 
-/// What an operator allows a run to cost.
+/// The operator's limits for the cost of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
-    /// Model calls of a run.
+    /// The maximum number of model calls in a run.
     pub max_calls: Option<u64>,
 }
 
-/// The tools that a project declares beside its manifests.
+/// The tools that a project declares outside its manifests.
 #[derive(Debug, Clone, Default)]
 pub struct Supplied {
-    /// Tools.
+    /// The tools.
     pub tools: Vec<SuppliedTool>,
-    /// MCP servers by name.
+    /// The MCP servers by name.
     pub servers: Vec<String>,
 }
 
@@ -70,36 +72,40 @@ pub struct Supplied {
 pub struct SuppliedTool {
     /// Its name.
     pub name: String,
-    /// The JSON Schema of its arguments; none: nobody says.
+    /// The JSON Schema of its arguments; `None`: not declared.
     pub parameters: Option<Value>,
-    /// The JSON Schema of its result; none: nobody says.
+    /// The JSON Schema of its result; `None`: not declared.
     pub result: Option<Value>,
-    /// It changes something, as far as whoever declares it says.
+    /// Whether it changes something, according to its declaration.
     pub writes: bool,
-    /// The file of the flow that it is, if it is one.
+    /// Its arguments are among those of a process, where every user of the machine can see them.
+    pub on_command_line: bool,
+    /// If it is a flow: the file of the flow.
     pub flow: Option<String>,
+    /// What a run of that flow does at most; none: nobody knows, or it is no flow.
+    pub calls: Option<Calls>,
 }
 
-/// A flow that a run may start, and what the operator allows that run.
+/// A flow that a run may start, and the limits of that run.
 #[derive(Debug, Clone)]
 pub struct Root {
     /// The flow.
     pub flow: FlowId,
-    /// What a run of it may cost.
+    /// The limits.
     pub limits: Limits,
-    /// What is there for it.
+    /// The tools declared for it.
     pub supplied: Arc<Supplied>,
 }
 
-/// What a rule sees, and where it reports.
+/// The input of a rule, and its findings.
 pub struct Context<'c> {
-    /// The program and what is known about it.
+    /// The program and the analyses of it.
     pub model: &'c Model<'c>,
-    /// Where a run may start.
+    /// The flows that a run may start.
     pub roots: &'c [Root],
     pub(crate) rule: &'static Rule,
     pub(crate) run: Run,
-    /// A file that is called in several ways is several flows with the same texts.
+    /// Merged, because a file that is called in several ways becomes several flows with the same texts.
     pub(crate) found: Shared,
 }
 
@@ -108,11 +114,11 @@ impl Context<'_> {
     pub fn finding(&self, at: Location, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(self.rule.name, self.rule.level.unwrap_or(Severity::Warning), at, message)
     }
-    /// Reports, unless what could not be read may be what the finding says is missing.
+    /// Reports a finding, unless it may be caused by a part that could not be read.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.report_by(diagnostic, &[]);
     }
-    /// Reports what also rests on all of what is declared around these places.
+    /// Reports a finding that also depends on all declarations around these places.
     pub fn report_by(&mut self, diagnostic: Diagnostic, places: &[Location]) {
         let gaps = self.model.gaps();
         let at = diagnostic.file.zip(diagnostic.span).map(|(file, span)| Location::new(file, span));
@@ -126,19 +132,19 @@ impl Context<'_> {
         }
         self.found.add(diagnostic);
     }
-    /// Reports what makes others drop their findings: the cause itself.
+    /// Reports a finding that is itself the cause of others, so it is never dropped.
     pub fn report_cause(&mut self, diagnostic: Diagnostic) {
         self.found.add(diagnostic);
     }
 }
 
-/// What a rule on the text of a manifest sees, and where it reports.
+/// The input of a rule on the text of a manifest, and its findings.
 pub struct TreeContext<'c> {
     /// The file's tree.
     pub root: &'c Node,
     /// The file.
     pub file: FileId,
-    /// What its format calls things, if that is known.
+    /// The terms of its format, if known.
     pub words: Option<&'static Words>,
     pub(crate) rule: &'static Rule,
     pub(crate) found: &'c mut Shared,
@@ -150,18 +156,18 @@ impl TreeContext<'_> {
         let level = self.rule.level.unwrap_or(Severity::Warning);
         Diagnostic::new(self.rule.name, level, Location::new(self.file, at), message)
     }
-    /// Reports.
+    /// Reports a finding.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.found.add(diagnostic);
     }
 }
 
 impl Rule {
-    /// Whether an error of it may keep a program from being made.
+    /// Whether an error of it may prevent a program from being made.
     pub fn is_of_loading(&self) -> bool {
         matches!(self.run, Run::Load)
     }
-    /// How this crate looks.
+    /// Its functions in this crate.
     pub fn looks(&self) -> &[Run] {
         match &self.run {
             Run::Load => &[],

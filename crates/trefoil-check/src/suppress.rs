@@ -1,7 +1,7 @@
-//! Comments that speak to the checker: `# trefoil: allow RULE`, `# trefoil: allow-file RULE`.
+//! Comments for the checker: `# trefoil: allow RULE`, `# trefoil: allow-file RULE`.
 //!
-//! Reads them, says which findings they cover, and reports those that cover nothing or say nothing. Whoever loads the file
-//! decides when: every finding about a file has to be known first.
+//! Reads them, determines which findings they cover, and reports comments that cover nothing or are invalid. The loader
+//! decides when: all findings about a file must be known first.
 
 use trefoil_syntax::yaml::{Comment, Comments, Node, comments};
 use trefoil_syntax::{Diagnostic, Edit, FileId, Fix, Location, SourceFile, Span, suggest};
@@ -11,20 +11,20 @@ use crate::rules::{RULES, formerly, rule, split_from};
 
 /// A suppression that covers no finding.
 pub const UNUSED: &str = "unused-suppression";
-/// A suppression that nobody understands.
+/// An invalid suppression.
 pub const UNKNOWN: &str = "unknown-suppression";
 
-/// Comments of a file that are heard. A person writes a handful.
+/// The maximum number of suppressions in a file. People write only a few.
 const MOST: usize = 2000;
 
-/// What every such comment has in it.
+/// The text in every suppression.
 const MARK: &str = "trefoil:";
 
 /// The suppressions of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Suppressions {
     all: Vec<Suppression>,
-    /// What is wrong with the comments themselves.
+    /// Findings about the comments themselves.
     findings: Vec<Diagnostic>,
 }
 
@@ -32,19 +32,19 @@ pub struct Suppressions {
 #[derive(Debug, Clone)]
 struct Suppression {
     rule: &'static str,
-    /// Where a finding has to begin.
+    /// The span in which a covered finding starts.
     covers: Span,
     /// The rule's name in the comment.
     name: Location,
-    /// What goes when it is taken out.
+    /// The span that is deleted to remove it.
     removal: Span,
     used: bool,
-    /// It would cover an error that keeps the program from loading.
+    /// Whether it would cover an error that prevents the program from loading.
     in_vain: bool,
 }
 
 impl Suppressions {
-    /// Those of a file, if it has any. `root` is all of its tree.
+    /// The suppressions of a file, if there are any. `root` is its whole tree.
     pub fn read(id: FileId, file: &SourceFile, root: &Node) -> Option<Self> {
         let text = file.text();
         if !text.contains(MARK) && !speaks_of_us(text) {
@@ -64,10 +64,10 @@ impl Suppressions {
         }
         Some(reading.out).filter(|out| !out.all.is_empty() || !out.findings.is_empty())
     }
-    /// Whether a finding of this file is covered; what covers it counts as used.
+    /// Whether a finding of this file is covered; marks the suppression as used.
     pub fn covers(&mut self, finding: &Diagnostic) -> bool {
         let Some(span) = finding.span else {
-            // About the file as a whole: only what counts for the whole file covers it.
+            // A finding about the whole file is only covered by a suppression for the whole file.
             return self.cover(finding, |s| s.covers.start == 0 && s.covers.end == u32::MAX);
         };
         self.cover(finding, |s| s.covers.start <= span.start && span.start <= s.covers.end)
@@ -85,8 +85,8 @@ impl Suppressions {
         }
         covered
     }
-    /// What is to be said about the comments, once every finding was shown to [`covers`](Self::covers). `active`: whether a
-    /// rule looked at all.
+    /// The findings about the comments, after every finding was passed to [`covers`](Self::covers). `active`: whether a
+    /// rule ran at all.
     pub fn findings(&self, active: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
         let unused = self.all.iter().filter(|s| !s.used && (s.in_vain || active(s.rule))).map(|s| {
             if s.in_vain {
@@ -105,13 +105,14 @@ impl Suppressions {
     }
 }
 
-/// A file's comments being read.
+/// The comments of a file, being read.
 struct Reading<'f> {
     id: FileId,
     file: &'f SourceFile,
     found: &'f Comments,
     first_key: u32,
-    /// The lines from the first to before the second say nothing: whoever begins among them continues after them.
+    /// The lines from the first to before the second contain only comments or nothing: a suppression among them applies
+    /// to what follows.
     silent: (u32, u32),
     out: Suppressions,
 }
@@ -150,7 +151,7 @@ impl Reading<'_> {
                 return;
             }
             other => {
-                // Prose may begin with our name.
+                // Prose may start with our name.
                 let near = suggest::nearest(other, ["allow", "allow-file"]);
                 if near.is_some() || ["ignore", "disable", "deny", "warn", "off"].contains(&other) {
                     let help = match near {
@@ -185,7 +186,7 @@ impl Reading<'_> {
             }
         }
     }
-    /// A comment that would speak to us if it were written a little otherwise.
+    /// Reports a comment that is almost a suppression.
     fn nearly(&mut self, written: &str, start: u32) {
         for (at, _) in written.match_indices('#') {
             let said = written.get(at..).unwrap_or_default().trim_start_matches(['#', ' ', '\t']);
@@ -195,7 +196,7 @@ impl Reading<'_> {
             let word = verb.split([' ', '\t', ',']).next().unwrap_or_default();
             let apart = verb.len() < rest.len();
             let known = ["allow", "allow-file"].iter().any(|v| v.eq_ignore_ascii_case(word));
-            // `allow` may begin a sentence; then no rule comes after it.
+            // `allow` may be part of a sentence, which has no rule after it.
             let rule = verb.get(word.len()..).unwrap_or_default().trim_start().split([' ', '\t', ',', '#']).next();
             if !(apart && known && rule.is_some_and(rule_like)) {
                 continue;
@@ -212,7 +213,7 @@ impl Reading<'_> {
                 Diagnostic::warning(UNKNOWN, place, format!("`{found}` is not spelled correctly and has no effect"))
                     .help(format!("write `# {meant} ...`"))
             };
-            // Behind another comment it would still be part of that one.
+            // After another comment, it would still be part of that comment.
             let d = if at == 0 && found != meant { d.suggestion(format!("write `{meant}`"), place, meant) } else { d };
             self.out.findings.push(d);
             return;
@@ -231,7 +232,7 @@ impl Reading<'_> {
         };
         self.out.findings.push(d);
     }
-    /// The line that a comment is about, with the whole of a text that begins there.
+    /// The line to which a comment applies, including the whole of a text that starts there.
     fn reach(&mut self, comment: &Comment) -> Span {
         let mut line = self.file.position(comment.span.start).line;
         if comment.alone {
@@ -254,7 +255,7 @@ impl Reading<'_> {
         let text = self.file.text().get(span.start as usize..span.end as usize).unwrap_or_default().trim();
         text.is_empty() || text.starts_with('#')
     }
-    /// The comment with the whitespace before it; with its line, if it is alone there.
+    /// The comment with the whitespace before it; with its line if it is alone there.
     fn whole(&self, comment: &Comment) -> Span {
         let text = self.file.text();
         let line = self.file.line_span(self.file.position(comment.span.start).line);
@@ -268,34 +269,34 @@ impl Reading<'_> {
     }
 }
 
-/// A verb and what follows it without a space: `allow(unknown-key)`, `allow=unknown-key`, `allow:`.
+/// A verb and text attached to it: `allow(unknown-key)`, `allow=unknown-key`, `allow:`.
 fn joined(word: &str) -> Option<(&str, &str)> {
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '-')?;
     word.split_at_checked(end).filter(|(verb, _)| ["allow", "allow-file"].contains(verb))
 }
 
-/// Whether something like a comment begins with our name, however it is written.
+/// Whether something like a comment starts with our name, in any spelling.
 fn speaks_of_us(text: &str) -> bool {
     text.split('#').skip(1).any(|said| named(said.trim_start()).is_some())
 }
 
-/// Whether a `#` inside of a comment could begin one: not in quotes and not in a word.
+/// Whether a `#` inside a comment could start another one: it is not in quotes or in a word.
 fn starts_a_comment(written: &str, at: usize) -> bool {
     written.get(..at).is_some_and(|before| before.chars().all(|c| c == '#') || before.ends_with([' ', '\t']))
 }
 
-/// Our name at the begin of a text, in any case.
+/// Our name at the start of a text, in any case.
 fn named(said: &str) -> Option<&str> {
     let own = MARK.trim_end_matches(':');
     said.get(..own.len()).filter(|n| n.eq_ignore_ascii_case(own))
 }
 
-/// Whether a word is a rule, or meant as one.
+/// Whether a word is a rule, or was meant as one.
 fn rule_like(word: &str) -> bool {
     rule(word).is_some() || suggest::nearest(word, RULES.iter().map(|r| r.name)).is_some() || word.contains('-')
 }
 
-/// The words of a comment up to `--` or another `#`, with their places. `start` is where the text stands in the file.
+/// The words of a comment up to `--` or another `#`, with their spans. `start` is the offset of the text in the file.
 fn words(text: &str, start: u32) -> Vec<(&str, Span)> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -312,7 +313,7 @@ fn words(text: &str, start: u32) -> Vec<(&str, Span)> {
     out
 }
 
-/// A word with what parts it from its neighbour.
+/// A word with the separator to its neighbour.
 fn between(words: &[(&str, Span)], at: usize, span: Span) -> Span {
     match (words.get(at + 1), at.checked_sub(1).and_then(|before| words.get(before))) {
         (Some((_, next)), _) => Span::new(span.start, next.start),
@@ -321,7 +322,7 @@ fn between(words: &[(&str, Span)], at: usize, span: Span) -> Span {
     }
 }
 
-/// Whether findings of suppressions themselves are of this rule.
+/// Whether findings about suppressions belong to this rule.
 pub fn is_about_suppressions(rule: &str) -> bool {
     rule == UNUSED || rule == UNKNOWN
 }

@@ -1,10 +1,11 @@
-//! How rules call the things of a program.
+//! The wording of things in a program.
 
 use trefoil_ir::{Program, StepId, StepKind};
+use trefoil_template::HoleKind;
 
 use crate::semantic::bound::Bound;
 
-/// What the manifest calls a step, in backticks; else what it is.
+/// The name of a step in the manifest, in backticks; otherwise a description.
 pub fn step(program: &Program, id: StepId) -> String {
     let Some(step) = program.step(id) else { return "this step".to_owned() };
     match (&step.label, &step.kind) {
@@ -15,13 +16,31 @@ pub fn step(program: &Program, id: StepId) -> String {
     }
 }
 
-/// A number of model calls: `1 model call`, `2 model calls`, `4 per item of {{list}} model calls`.
+/// What is wrong with a secret among the arguments of a program, and what to do.
+pub fn in_argument(kind: HoleKind, name: &str, tool: &str) -> (String, String) {
+    let what = match kind {
+        HoleKind::Secret => format!("the secret `{name}`"),
+        HoleKind::Env => format!("the value of `env.{name}`"),
+    };
+    let message =
+        format!("{what} would be a command-line argument of `{tool}`, which every user of the machine can see");
+    let help = format!(
+        "pass it in `env` of `[tools.{}]`, or use `input = \"json\"` and a `command` without placeholders",
+        toml_key(tool)
+    );
+    (message, help)
+}
+
+/// A number of model calls: `1 model call`, `2 model calls`, `4 per item of {{list}} model calls`, `any number of model calls`.
 pub fn model_calls(calls: &Bound) -> String {
+    if calls.endless {
+        return "any number of model calls".to_owned();
+    }
     let noun = if calls.number() == Some(1) { "model call" } else { "model calls" };
     format!("{calls} {noun}")
 }
 
-/// A name as TOML writes it in the head of a table: in quotes where it has to.
+/// A name as a TOML table header: quoted if necessary.
 pub fn toml_key(name: &str) -> String {
     let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if is_bare { name.to_owned() } else { format!("{name:?}") }

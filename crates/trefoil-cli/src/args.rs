@@ -1,4 +1,4 @@
-//! What the command line looks like, and the arguments that several commands share.
+//! The command line, and the arguments that several commands share.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// For every stream that is opened from now on.
+    /// Applies the choice to every stream that is opened from now on.
     pub fn apply(self) {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,
@@ -66,19 +66,19 @@ pub struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// The target as the library takes it.
+    /// The target for the library.
     pub fn target(&self) -> Target {
         Target::parse(&self.target)
     }
-    /// What the operator's files say, and what is wrong or not trusted in them.
+    /// The settings in the operator's files, and the findings about them.
     pub fn settings(&self) -> settings::FoundSettings {
         settings::find(&self.target().path, self.no_config)
     }
-    /// The options as the library takes them.
+    /// The options for loading.
     pub fn options(&self) -> LoadOptions {
         self.options_with(&self.settings().settings)
     }
-    /// The same with settings that were read.
+    /// The options for loading, with settings that were already read.
     pub fn options_with(&self, settings: &Settings) -> LoadOptions {
         LoadOptions {
             dialect: self.dialect.dialect.map(|d| d.0),
@@ -111,11 +111,11 @@ pub struct DialectArg {
     pub dialect: Option<Dialect>,
 }
 
-/// A dialect by its name.
+/// A dialect.
 #[derive(Clone, Copy)]
 pub struct Dialect(pub &'static dyn FrontEnd);
 
-/// Reads a dialect's name.
+/// Parses a dialect's name.
 pub fn dialect(name: &str) -> Result<Dialect, String> {
     front_end(name).map(Dialect).ok_or_else(|| format!("available: {}", dialects()))
 }
@@ -136,7 +136,7 @@ pub struct TextArgs {
     pub skills: Option<PathBuf>,
 }
 
-/// What there is to say about a rule that does not exist, and what to do about it.
+/// The message and the help for an unknown rule.
 pub fn no_such_rule(name: &str) -> (String, String) {
     let near = nearest(name, RULES.iter().map(|r| r.name));
     let help = match near {
@@ -146,7 +146,7 @@ pub fn no_such_rule(name: &str) -> (String, String) {
     (format!("unknown rule `{name}`"), help)
 }
 
-/// What to say of a command that does not exist: of those that are as near, the shortest was meant. `rn` is `run`.
+/// Adds a suggestion for an unknown command: of the most similar commands, the shortest one. `rn` suggests `run`.
 pub fn nearest_command(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned() {
         let command = Cli::command();

@@ -1,8 +1,8 @@
-//! Rows of words in columns.
+//! Formats rows of text as columns.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// A line for each row; columns are as wide as their widest cell.
+/// Formats one line for each row; each column is as wide as its widest cell.
 pub fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
     let rows: Vec<[String; N]> = rows.into_iter().collect();
     let width =

@@ -1,14 +1,14 @@
-//! What is printed if this program has a bug and panics: where, and how it got there. The message of a panic may quote the text that
-//! it is about, such as a prompt with values of the environment, so it is printed only if it is constant.
+//! The report of a panic: its location and a backtrace. The message of a panic may quote text such as a prompt with
+//! environment values, so it is printed only if it is constant.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
 
-/// Replaces the report of the standard library.
+/// Replaces the panic report of the standard library.
 pub fn report_without_values() {
     std::panic::set_hook(Box::new(|panic| {
-        // Where stderr is gone, nobody can be told.
+        // A failure to write to stderr cannot be reported.
         let _ = std::io::stderr().write_all(report(panic, &Backtrace::capture()).as_bytes());
     }));
 }
@@ -24,14 +24,14 @@ fn report(panic: &PanicHookInfo<'_>, trace: &Backtrace) -> String {
     format!("error: trefoil has a bug: it panicked at {place}: {why}\n{how}")
 }
 
-/// Adds a tool that panics with its arguments, for the test of what is printed then. A release does not have it.
+/// Adds a tool that panics with its arguments, to test the report. Only in debug builds.
 #[cfg(debug_assertions)]
 pub fn provokable(engine: trefoil::internals::engine::Engine) -> trefoil::internals::engine::Engine {
     let Some(how) = std::env::var_os("TREFOIL_PANIC") else { return engine };
     let slice = how == "slice";
     engine.tool("panics", move |sent: serde_json::Value| async move {
         let text = sent.to_string();
-        // As a mistake in a program would: the message quotes the text.
+        // Panics as a bug would: the message quotes the text.
         let cut = if slice { text.find(|c: char| !c.is_ascii()).map_or(0, |at| at + 1) } else { 0 };
         let (_, rest) = text.split_at(cut);
         #[allow(clippy::panic, reason = "what it is for")]

@@ -1,21 +1,21 @@
-//! Texts that others wrote (models, manifests, whoever named a file), without what would move the cursor of a terminal, turn
-//! the writing direction or hide: control characters, C1 included, and those that change the reading direction.
+//! Escapes characters in untrusted texts (from models, manifests, file names) that could move the cursor of a terminal,
+//! change the text direction or be invisible: control characters, including C1, and bidirectional controls.
 
 use std::borrow::Cow;
 
 use trefoil_syntax::diagnostic::render::is_tricky;
 
-/// On one line: such characters are shown as their escapes.
+/// Escapes all such characters, for a single line.
 pub fn safe(text: &str) -> Cow<'_, str> {
     escaped(text, is_tricky, |c, out| out.extend(c.escape_default()))
 }
 
-/// The same; line breaks and tabs stay.
+/// Escapes such characters, except line breaks and tabs.
 pub fn safe_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_tricky(c) && !matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
 }
 
-/// JSON that says the same: where such characters can be in it, which is in strings, they can be escaped.
+/// Equivalent JSON: such characters can only be inside strings, where they can be escaped.
 pub fn json(value: &impl ToString) -> String {
     let text = value.to_string();
     escaped(&text, |c| is_tricky(c) && !c.is_ascii(), |c, out| out.push_str(&format!("\\u{:04x}", u32::from(c))))

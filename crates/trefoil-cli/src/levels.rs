@@ -1,4 +1,4 @@
-//! `--allow`, `--warn`, `--deny`, `--strict`: how bad findings are. The later on the command line wins over the earlier.
+//! `--allow`, `--warn`, `--deny`, `--strict`: the levels of findings. Later options override earlier ones.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -6,7 +6,7 @@ use trefoil_check::{Level, Levels, rule};
 
 use crate::args::no_such_rule;
 
-/// The levels asked for.
+/// The levels from the command line.
 #[derive(Clone, Default)]
 pub struct LevelArgs(pub Levels);
 

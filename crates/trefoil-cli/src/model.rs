@@ -1,4 +1,4 @@
-//! `--model`, the same for every command that is about a run.
+//! `--model`, shared by all commands that need models.
 
 use std::io::IsTerminal as _;
 
@@ -17,7 +17,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Tells an engine.
+    /// Applies the choice to an engine.
     pub fn apply(&self, engine: Engine, settings: &Settings) -> Engine {
         let engine = engine.placeholders(placeholders()).settings(settings.clone());
         self.models.iter().fold(engine, |engine, model| engine.model(model.clone()))
@@ -33,7 +33,7 @@ fn read(text: &str) -> Result<ModelOverride, String> {
     read.unknown_provider().map_or(Ok(read), Err)
 }
 
-/// Whether this is a build server.
+/// Whether this runs in CI.
 fn ci() -> bool {
     std::env::var("CI").is_ok_and(|ci| !matches!(ci.trim(), "" | "0" | "false"))
 }
@@ -42,12 +42,13 @@ fn terminal() -> bool {
     std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Whether somebody looks on who sees that answers are placeholders: a person at a terminal, not a build server.
+/// Whether a person will see the notice about placeholder answers: output is a terminal, and this is not CI.
 fn placeholders() -> bool {
     !ci() && terminal()
 }
 
-/// Why placeholder answers have to be requested here; empty where they come unasked once no provider is set up.
+/// Why placeholder answers must be requested explicitly here; empty if they are the default without a configured
+/// provider.
 pub fn unasked() -> &'static str {
     match (ci(), terminal()) {
         (true, _) => " (with `CI` set, they are never used automatically)",

@@ -1,5 +1,5 @@
-//! What can be called from here: the providers that are set up, the operator's aliases, and the models that the workflows at a path
-//! ask for. What `trefoil models` lists and `trefoil doctor` tries.
+//! The configured providers, the operator's aliases, and the models that the workflows at a path use. `trefoil models`
+//! lists them, and `trefoil doctor` tests them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use trefoil_prices::{Price, window};
 use crate::args::{DialectArg, PathArgs};
 use crate::{exit, output};
 
-/// All of it.
+/// Providers, aliases and models.
 pub struct Offer {
-    /// Every provider, set up or not.
+    /// All providers, configured or not.
     pub providers: Vec<Configured>,
-    /// In the order of the files.
+    /// Aliases, in the order of the files.
     pub aliases: Vec<Alias>,
-    /// By name.
+    /// Models, by name.
     pub models: Vec<UsedModel>,
-    /// With the operator's addresses.
+    /// The registry with the operator's addresses.
     pub registry: Registry,
     /// The operator's files.
     pub found: FoundSettings,
@@ -33,17 +33,17 @@ pub struct Offer {
 pub struct Alias {
     /// The alias, agent or step.
     pub name: String,
-    /// As `PROVIDER:NAME`, the first choice first.
+    /// Its models as `PROVIDER:NAME`, the first choice first.
     pub models: Vec<String>,
 }
 
-/// A model that a workflow asks for.
+/// A model that a workflow uses.
 pub struct UsedModel {
-    /// `PROVIDER:NAME`, or an alias that nobody has mapped.
+    /// `PROVIDER:NAME`, or an alias that is not mapped.
     pub name: String,
-    /// Who asks for it.
+    /// The agents that use it.
     pub agents: Vec<String>,
-    /// What it costs.
+    /// Its price.
     pub price: Option<Price>,
     /// Its context window in tokens.
     pub window: Option<u64>,
@@ -52,14 +52,14 @@ pub struct UsedModel {
 }
 
 impl UsedModel {
-    /// None: an alias.
+    /// The provider; `None` for an alias.
     pub fn provider(&self) -> Option<&str> {
         self.name.split_once(':').map(|(provider, _)| provider)
     }
 }
 
 impl Offer {
-    /// What there is for the workflows at a path; else somebody has been told why not, and the exit code.
+    /// Collects these for the workflows at a path. On failure, reports why and returns the exit code.
     pub fn find(path: &Path, no_config: bool, dialect: &DialectArg, paths: &PathArgs) -> Result<Self, u8> {
         if !door::is_there(path) {
             output::refuse(&format!("`{}` does not exist", path.display()), None);
@@ -79,7 +79,7 @@ impl Offer {
         let mut models: Vec<UsedModel> = Vec::new();
         for (program, entries) in programs(path, &options) {
             let mut program = Arc::new(program);
-            // What keeps models from being called does not keep them from being listed.
+            // Models that cannot be called are still listed.
             let answering = engine.aim(&mut program).unwrap_or_else(|_| trefoil::AnswersFrom::AsWritten.into());
             for entry in entries {
                 Arc::make_mut(&mut program).entry = entry;
@@ -97,7 +97,7 @@ impl Offer {
         Ok(Self { providers: registry.configured(), aliases, models, registry, found })
     }
 
-    /// Whether somebody has set a provider up, or wants to call it.
+    /// Whether a provider is configured or used.
     pub fn is_of_interest(&self, one: &Configured) -> bool {
         let wanted = |name: &str| name.split_once(':').is_some_and(|(provider, _)| provider == one.provider);
         let aliases = self.aliases.iter().flat_map(|alias| &alias.models);

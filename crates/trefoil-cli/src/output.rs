@@ -1,7 +1,7 @@
 //! Writing: results to stdout, everything else to stderr.
 //!
-//! A reader that goes away (`trefoil check | head`) is no mistake: what is written then goes nowhere. Anything else that
-//! keeps a result from being written is one: whoever reads the file later must not take half of it for all.
+//! A reader that closes the pipe (`trefoil check | head`) is not an error; further output is discarded. Any other
+//! failure to write a result is an error, because a truncated file must not be mistaken for a complete one.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -12,14 +12,15 @@ use trefoil_syntax::{Diagnostic, Files};
 use crate::exit;
 use crate::harmless::safe_lines;
 
-/// A result. The exit code: whether it could be written.
+/// Writes a result. The exit code says whether it could be written.
 #[must_use]
 pub fn result(text: &str) -> u8 {
     if colored_result() {
         let mut out = anstream::stdout().lock();
         return written(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
     }
-    // In one piece: what strips colours on the way writes each line by itself.
+    // Strips colours first and writes everything in one piece, because the stripping writer would write each line
+    // separately.
     let plain =
         if text.contains('\x1b') { anstream::adapter::strip_str(text).to_string().into() } else { Cow::Borrowed(text) };
     let mut out = std::io::stdout().lock();
@@ -31,17 +32,17 @@ pub fn colored_result() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
-/// Findings as a result: with colours where stdout shows them.
+/// Formats findings as a result, with colours if stdout shows them.
 #[must_use]
 pub fn findings(all: &[Diagnostic], files: &Files) -> String {
     laid_out(all, files, TextOptions { color: colored_result(), width: width() })
 }
 
-/// Up to this many findings, starting a thread costs more than it saves.
+/// For up to this many findings, starting a thread costs more than it saves.
 const FEW: usize = 64;
 
-/// Findings as text. A generated file can have one for each of its thousand states, and laying out their excerpts takes longer
-/// than finding them, so all cores do it.
+/// Formats findings as text. A generated file may have one for each of its thousand states, and formatting their
+/// excerpts takes longer than finding them, so all cores are used.
 fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> String {
     let cores = if all.len() > FEW { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
     let mut parts = all.chunks(all.len().div_ceil(cores).max(1));
@@ -51,14 +52,14 @@ fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> String {
         let mut out = text(first, files, options);
         for (part, other) in others {
             out.push('\n');
-            // What a thread could not lay out is laid out here, where it fails as it would have without threads.
+            // If a thread panicked, its part is formatted here, where the panic is reported as usual.
             out.push_str(&other.join().unwrap_or_else(|_| text(part, files, options)));
         }
         out
     })
 }
 
-/// The exit code of what was written to stdout, with a word to the person if it was not.
+/// The exit code for a write to stdout. Reports a failure to the user.
 #[must_use]
 pub fn written(done: std::io::Result<()>) -> u8 {
     match done {
@@ -70,14 +71,14 @@ pub fn written(done: std::io::Result<()>) -> u8 {
     }
 }
 
-/// Something for the person, on a line of its own.
+/// Prints a message on a separate line.
 pub fn say(text: &str) {
     let mut out = anstream::stderr().lock();
     let _ = writeln!(out, "{text}");
 }
 
-/// A run's result. On a terminal, without what would move the cursor or worse: a model wrote it. The exit code as for
-/// [`result`].
+/// Prints a run's result. On a terminal, escapes control characters, because a model wrote the text. Returns the exit
+/// code like [`result`].
 #[must_use]
 pub fn answer(text: &str) -> u8 {
     let out = std::io::stdout();
@@ -86,20 +87,20 @@ pub fn answer(text: &str) -> u8 {
     written(writeln!(out, "{shown}").and_then(|()| out.flush()))
 }
 
-/// Something worth knowing.
+/// Prints a note.
 pub fn note(text: &str) {
     let text = safe_lines(text);
     let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
     say(&format!("{green}note{green:#}: {text}"));
 }
 
-/// Something beside the matter, dimmed.
+/// Prints less important information, dimmed.
 pub fn aside(text: &str) {
     let dim = anstyle::Style::new().dimmed();
     say(&format!("{dim}{text}{dim:#}"));
 }
 
-/// Something worth knowing that must not be missed.
+/// Prints a note that must be noticed.
 pub fn loud(text: &str) {
     let text = safe_lines(text);
     let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
@@ -107,7 +108,7 @@ pub fn loud(text: &str) {
     say(&format!("{green}note{green:#}: {bold}{text}{bold:#}"));
 }
 
-/// Something that may not be as meant.
+/// Prints a warning.
 pub fn warning(text: &str) {
     let text = safe_lines(text);
     let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
@@ -119,14 +120,14 @@ pub fn colored() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// Rows and columns of the terminal that a person looks at, as they are at this moment.
+/// The current rows and columns of the terminal.
 pub fn screen() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
     size.map_or((24, 80), |(width, height)| (usize::from(height.0), usize::from(width.0)))
 }
 
-/// Why something did not happen, and what to do about it.
+/// Prints an error and how to fix it.
 pub fn refuse(message: &str, help: Option<&str>) {
     let red = anstyle::AnsiColor::BrightRed.on_default().bold();
     let blue = anstyle::AnsiColor::BrightCyan.on_default().bold();
@@ -136,18 +137,18 @@ pub fn refuse(message: &str, help: Option<&str>) {
     }
 }
 
-/// Findings, for a person who reads stderr.
+/// Formats findings for stderr.
 pub fn diagnostics(all: &[Diagnostic], files: &Files) -> String {
     laid_out(all, files, TextOptions { color: true, width: width() })
 }
 
-/// Columns of the terminal that a person looks at.
+/// The columns of the terminal.
 pub fn width() -> usize {
     let size = terminal_size::terminal_size_of(std::io::stderr()).or_else(terminal_size::terminal_size);
     size.map_or(120, |(width, _)| usize::from(width.0)).clamp(40, 200)
 }
 
-/// Whether somebody can be asked, and sees it.
+/// Whether the user can be prompted.
 pub fn interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -1,4 +1,4 @@
-//! Output files that would take the place of what this command reads.
+//! Prevents a command from overwriting its own input files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use trefoil_syntax::Files;
 
 use crate::{exit, output};
 
-/// Refuses to write to a file that was read: a slip of the hand would cost a manifest or a trace.
+/// Refuses to write to a file that was read, because a typing error would destroy a manifest or a trace.
 pub fn spare<'p>(out: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result<(), u8> {
     let to = door::real(out);
     if !read.into_iter().any(|path| door::real(path) == to) {
@@ -18,7 +18,7 @@ pub fn spare<'p>(out: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result
     Err(exit::NOT_STARTED)
 }
 
-/// The same for the files of a workflow.
+/// The same for the source files of a workflow.
 pub fn spare_sources(out: Option<&Path>, sources: &Files) -> Result<(), u8> {
     let Some(out) = out else { return Ok(()) };
     spare(out, sources.iter().map(|(_, file)| Path::new(file.name())))

@@ -1,8 +1,8 @@
-//! Choosing from a list on a terminal: with the arrow keys and Enter, or with the number before the choice.
+//! A selection list on a terminal, with the arrow keys and Enter, or by number.
 
 use console::{Key, Term};
 
-/// Asks until one is chosen. None: Escape, Ctrl-C, or no terminal that can do it.
+/// Waits for a choice. `None`: Escape, Ctrl-C, or no suitable terminal.
 pub fn pick(question: &str, choices: &[(&str, &str)]) -> Option<usize> {
     let term = Term::stderr();
     let widest = choices.iter().map(|(name, _)| name.chars().count()).max()?;
@@ -28,7 +28,7 @@ pub fn pick(question: &str, choices: &[(&str, &str)]) -> Option<usize> {
     }
 }
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Moved {
     To(usize),

@@ -1,4 +1,4 @@
-//! One line on the terminal that says how far a check is, from the moment at which somebody may wonder.
+//! A progress line on the terminal, for checks that take longer than a moment.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use trefoil::internals::CheckStep;
 
-/// A check that is done sooner needs no line.
+/// The line is not shown before this time.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// How often the line changes.
+/// Time between updates.
 const PACE: Duration = Duration::from_millis(100);
 
-/// The line. It goes when this is dropped.
+/// The progress line. Dropping this removes it.
 pub struct Progress(Arc<ProgressLine>);
 
 struct ProgressLine {
@@ -21,12 +21,12 @@ struct ProgressLine {
 }
 
 impl Progress {
-    /// None if nobody watches.
+    /// `None` if stderr is not a terminal.
     pub fn start() -> Option<Self> {
         let line = ProgressLine { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
         std::io::stderr().is_terminal().then(|| Self(Arc::new(line)))
     }
-    /// Who is notified how far the check is.
+    /// The callback for progress.
     pub fn listener(&self) -> trefoil::internals::Progress {
         let line = self.0.clone();
         trefoil::internals::Progress(Arc::new(move |step| line.tell(step)))

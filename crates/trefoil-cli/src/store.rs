@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::Keep;
 use trefoil::store::{Durability, Filter, Location, Options, Pruned, Retention, Store, StoreError};
 
@@ -20,6 +21,31 @@ pub struct StoreArgs {
     /// user's data folder)
     #[arg(id = "store", long = "store", value_name = "PATH|URL", global = true)]
     place: Option<OsString>,
+}
+
+/// `--no-content`
+#[derive(Args)]
+pub struct ContentArg {
+    /// Keep only the prompts and answers needed to resume the run, and remove them when it is completed or cancelled
+    #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
+    no_content: bool,
+}
+
+impl ContentArg {
+    /// What is asked for by an option without the variable of the environment, or by that. Of a command that can start a run and
+    /// need not: a variable that is set is no reason to refuse the other thing that it does.
+    pub fn or_of_environment(no_content: bool) -> Self {
+        let of_environment = || {
+            let command = Self::augment_args(clap::Command::new("trefoil"));
+            command.try_get_matches_from(["trefoil"]).is_ok_and(|read| read.get_flag("no_content"))
+        };
+        Self { no_content: no_content || of_environment() }
+    }
+
+    /// An engine whose new runs keep what they may.
+    pub fn apply(&self, engine: Engine) -> Engine {
+        if self.no_content { engine.no_content() } else { engine }
+    }
 }
 
 /// `--durability`
@@ -48,7 +74,7 @@ impl DurabilityArg {
 }
 
 impl StoreArgs {
-    /// Where it is.
+    /// The location of the store.
     pub fn location(&self) -> Result<Location, StoreError> {
         match &self.place {
             Some(place) => Ok(Location::parse(place, env)),
@@ -56,12 +82,12 @@ impl StoreArgs {
         }
     }
 
-    /// Opens it for a run that begins. One that cannot be used is no reason not to run.
+    /// Opens the store for a new run. If that fails, the help suggests a run without a store.
     pub fn create(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         let opened = self.location().and_then(|location| location.open(durability.options()));
         opened.map_err(|error| match error.help().filter(|_| error.is_of_the_store()) {
             Some(help) => {
-                // One list of what can be done instead.
+                // Joins the alternatives into one list.
                 let help = help.replace(", or ", ", ");
                 output::refuse(&error.to_string(), Some(&format!("{help}, or store nothing with `--ephemeral`")));
                 exit::NOT_STARTED
@@ -70,17 +96,17 @@ impl StoreArgs {
         })
     }
 
-    /// Opens it to continue with a run.
+    /// Opens the store to resume a run.
     pub fn resume(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         self.existing(durability.options())
     }
 
-    /// Opens it to change something in it.
+    /// Opens the store to change something.
     pub fn change(&self) -> Result<Arc<dyn Store>, u8> {
         self.existing(Options::default())
     }
 
-    /// Opens it to free space in it.
+    /// Opens the store to free space.
     pub fn shrink(&self) -> Result<Arc<dyn Store>, u8> {
         self.opened(Options::default(), refuse_to_free)
     }
@@ -96,7 +122,7 @@ impl StoreArgs {
         Ok(store)
     }
 
-    /// Opens it to look at it: nothing of it has to be writable. None: there is no store yet, and somebody has been told.
+    /// Opens the store for reading, without write access. If there is no store yet, reports that and returns `None`.
     pub fn look(&self) -> Result<Option<Arc<dyn Store>>, u8> {
         match self.try_look() {
             Ok(store) => Ok(Some(store)),
@@ -108,16 +134,16 @@ impl StoreArgs {
         }
     }
 
-    /// Opens it to look at one run.
+    /// Opens the store to read one run.
     pub fn look_into(&self) -> Result<Arc<dyn Store>, u8> {
         self.try_look().map_err(|error| refuse(&error))
     }
 
-    /// Opens it to look at it.
+    /// Opens the store for reading.
     pub fn try_look(&self) -> Result<Arc<dyn Store>, StoreError> {
         let location = self.location()?;
         let store = location.open_to_read(Options::default())?;
-        // Runs whose process is gone are pending. Where that cannot be written, they stay as they are.
+        // Runs whose process has ended become pending, if the store can be written.
         if let Ok(Err(StoreError::ReadOnly { .. })) = block_on(store.reclaim(now(&*store)))
             && let Ok(writable) = location.open(Options { create: false, ..Options::default() })
         {
@@ -128,7 +154,7 @@ impl StoreArgs {
         Ok(store)
     }
 
-    /// As a command to be pasted has it: without a password.
+    /// The option for suggested commands, without a password.
     pub fn option(&self) -> String {
         let place = self.place.as_ref().map(|place| Location::parse(place, env).to_string());
         place.map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
@@ -139,7 +165,7 @@ fn env(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// What may go at this moment.
+/// The runs that may be deleted now.
 pub fn retention(store: &dyn Store, keep: Keep) -> Retention {
     let before = |keep: Duration| now(store).saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
     Retention {
@@ -149,7 +175,7 @@ pub fn retention(store: &dyn Store, keep: Keep) -> Retention {
     }
 }
 
-/// Deletes runs that ended long ago. Whoever is about to run something is told, and not kept from it.
+/// Deletes runs past their retention period. A failure is only a warning, so that it does not prevent a new run.
 pub fn tidy(store: &dyn Store, keep: Keep, quiet: bool) -> Result<(), u8> {
     match block_on(store.prune_some(&retention(store, keep)))? {
         Ok(gone) if gone.runs > 0 && !quiet => {
@@ -162,7 +188,7 @@ pub fn tidy(store: &dyn Store, keep: Keep, quiet: bool) -> Result<(), u8> {
     Ok(())
 }
 
-/// How many of the runs that are gone could have been resumed.
+/// Says how many of the deleted runs had failed and could have been resumed.
 pub fn failed(gone: &Pruned) -> String {
     match gone.failed {
         0 => String::new(),
@@ -171,29 +197,29 @@ pub fn failed(gone: &Pruned) -> String {
     }
 }
 
-/// Waits for what a store does.
+/// Waits for an operation of a store.
 pub fn wait<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, u8> {
     block_on(work)?.map_err(|error| refuse(&error))
 }
 
-/// Waits for a store that frees space.
+/// Waits for an operation that frees space in a store.
 pub fn wait_to_free<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, u8> {
     block_on(work)?.map_err(|error| refuse_to_free(&error))
 }
 
-/// Waits for anything.
+/// Waits for a future.
 pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
     Ok(runtime.block_on(work))
 }
 
-/// Milliseconds since 1970-01-01 UTC, by the clock of a store.
+/// Milliseconds since 1970-01-01 UTC, by the store's clock.
 pub fn now(store: &dyn Store) -> u64 {
     store.clock().wall_ms()
 }
 
-/// The id that begins like this, where only one does.
+/// The only id that starts with this text.
 pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreError> {
     let unknown = match store.record(start).await {
         Ok(record) => return Ok(record.run),
@@ -215,19 +241,19 @@ pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreErro
     }
 }
 
-/// Says why the store did not do it.
+/// Reports an error of the store.
 pub fn refuse(error: &StoreError) -> u8 {
     output::refuse(&error.to_string(), error.help());
     exit::NOT_STARTED
 }
 
-/// The same, where it was to free space.
+/// Reports an error of an operation that frees space.
 fn refuse_to_free(error: &StoreError) -> u8 {
     output::refuse(&error.to_string(), help_to_free(error));
     exit::NOT_STARTED
 }
 
-/// What to do where a store frees no space. One that is full needs some for that: to free it in the store is no advice.
+/// The help if freeing space fails. A full store needs some space for that, so freeing space in the store is no help.
 fn help_to_free(error: &StoreError) -> Option<&'static str> {
     match error {
         StoreError::Full { path, .. } if path.to_string_lossy().starts_with("postgres") => {

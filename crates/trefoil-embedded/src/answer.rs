@@ -1,4 +1,4 @@
-//! One answer: what is wanted of it, gathered from the decisions it takes part in, and the text that is as wanted.
+//! Makes one answer: collects its requirements from the decisions that depend on it, and generates a matching text.
 
 use serde_json::{Map, Value as Json};
 use trefoil_ir::StepId;
@@ -12,26 +12,26 @@ use super::schema::{self, Checked};
 use super::trace::{ends_at, place};
 use super::wants::{Path, Seg, Wants};
 
-/// Texts tried against patterns.
+/// Maximum number of texts tried against patterns.
 const TRIES: usize = 24;
 
-/// What an answer is made from.
+/// The inputs of an answer.
 pub(super) struct Maker<'a> {
     pub seed: u64,
     pub key: &'a str,
     pub step: StepId,
     pub hints: &'a Hints,
     pub decisions: &'a [Decision],
-    /// The schema that came with the request, where the program says nothing of one.
+    /// The schema of the request, if the program has none.
     pub schema: Option<Checked>,
-    /// What is said where nothing in particular is wanted.
+    /// The text of an answer without requirements.
     pub plain: String,
-    /// What the prompt is about, in a few words.
+    /// The topic of the prompt in a few words.
     pub about: String,
 }
 
 impl Maker<'_> {
-    /// The answer's text.
+    /// Generates the text of the answer.
     pub fn text(&self) -> String {
         let mut random = Random::new(hash(self.seed, &[self.key, "answer"]));
         let wants = self.wants(&mut random);
@@ -60,8 +60,8 @@ impl Maker<'_> {
         }
     }
 
-    /// What is always wanted, then decisions by their weight; those of one weight in an order that differs between seeds, so
-    /// that each has its turn where they exclude each other.
+    /// The requirements that always apply, then those of decisions by weight. Decisions of one weight have a different
+    /// order for each seed, so that each has its turn if they exclude each other.
     fn wants(&self, random: &mut Random) -> Wants {
         let place = place(self.key);
         let reads = self.hints.reads.iter().filter(|(end, _)| ends_at(&place, end)).map(|(_, path)| path.clone());
@@ -83,7 +83,7 @@ impl Maker<'_> {
         for (_, constraints) in all {
             add(&mut wants, constraints, random);
         }
-        // A verdict is more than its number.
+        // A verdict has more properties than its score.
         let paths = wants.constraints.iter().map(|(p, _)| p).chain(&wants.reads);
         let is_score = |p: &&Path| matches!(p.last(), Some(Seg::Name(n)) if &**n == "score");
         let scores: Vec<Path> = paths.filter(is_score).cloned().collect();
@@ -100,7 +100,7 @@ impl Maker<'_> {
         wants
     }
 
-    /// A value without a schema: what is wanted, and nothing else.
+    /// Generates a value without a schema, from requirements alone.
     fn free(&self, wants: &Wants, path: &mut Path, random: &mut Random) -> Json {
         let inside = wants.inside(path);
         let list = wants.at(path).any(|c| matches!(c, Constraint::List(..)));
@@ -149,7 +149,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The value, with a text that patterns look for put into its first place that takes one.
+    /// Replaces the first text that can match the patterns with one that does.
     fn with_patterns(&self, value: Json, fits: &dyn Fn(&Json) -> bool, random: &mut Random) -> Json {
         if self.hints.patterns.is_empty() || fits(&value) {
             return value;
@@ -179,7 +179,7 @@ impl Maker<'_> {
         value
     }
 
-    /// The text, or another one in which every pattern finds something.
+    /// Returns the text, or another one that matches every pattern.
     fn matching(&self, text: String, wants: &Wants, random: &mut Random) -> String {
         let patterns = &self.hints.patterns;
         let wanted: Vec<&Constraint> = wants.at(&[]).collect();
@@ -198,7 +198,7 @@ impl Maker<'_> {
                     return candidate;
                 }
             }
-            // Several anchored ones: perhaps one text is enough for all.
+            // If several patterns are anchored, one text may match all of them.
             if let Some(one) = parts.into_iter().find(|p| fits(p)) {
                 return one;
             }
@@ -207,7 +207,7 @@ impl Maker<'_> {
     }
 }
 
-/// Adds wants that belong together, unless they contradict those that are there.
+/// Adds requirements that belong together, unless they contradict the existing ones.
 fn add(wants: &mut Wants, more: Vec<(Path, Constraint)>, random: &mut Random) {
     let before = wants.constraints.len();
     for (path, constraint) in more {
@@ -220,13 +220,13 @@ fn add(wants: &mut Wants, more: Vec<(Path, Constraint)>, random: &mut Random) {
     }
 }
 
-/// A value for all of them.
+/// A value that satisfies all constraints.
 fn satisfying(wanted: &[&Constraint], random: &mut Random) -> Option<Json> {
     let candidates = wanted.iter().flat_map(|w| w.candidates(random)).collect::<Vec<_>>();
     candidates.into_iter().find(|c| wanted.iter().all(|w| w.holds(c)))
 }
 
-/// A value as a model would write it: texts bare, the rest as JSON.
+/// Formats a value as a model would: text without quotes, other values as JSON.
 fn text_of(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -238,12 +238,12 @@ fn shown(value: &Json) -> String {
     value.to_string()
 }
 
-/// Text as the value it may stand for.
+/// The JSON value that a text may stand for.
 fn read(text: &str) -> Json {
     serde_json::from_str(text).unwrap_or(Json::Null)
 }
 
-/// How many values in a value hold no other.
+/// The number of values without nested values.
 fn leaves(value: &Json) -> usize {
     match value {
         Json::Array(items) => items.iter().map(leaves).sum(),
@@ -252,7 +252,7 @@ fn leaves(value: &Json) -> usize {
     }
 }
 
-/// The leaf after so many others.
+/// The leaf with this index.
 fn leaf_mut<'v>(value: &'v mut Json, skip: &mut usize) -> Option<&'v mut Json> {
     match value {
         Json::Array(items) => items.iter_mut().find_map(|v| leaf_mut(v, skip)),

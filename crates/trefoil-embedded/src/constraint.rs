@@ -1,30 +1,30 @@
-//! What a value is wanted to be: by conditions that compare it, fan-outs that range over it, calls that it names.
+//! Constraints on a value: from conditions that compare it, fan-outs over it, and calls that it names.
 //!
-//! A constraint can be asked whether a value fits, and for values that do. Together, those are all that is needed to find
-//! a value for several constraints: collect candidates from each, keep the first that fits all.
+//! A constraint can check a value, and propose values that satisfy it. A value for several constraints is found by
+//! collecting the proposals of each and using the first that satisfies all.
 
 use serde_json::{Number, Value as Json};
 
 use super::random::Random;
 
-/// One want.
+/// A constraint.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Constraint {
-    /// This value, or any other.
+    /// Equal to this value (true), or not (false).
     Equal(Json, bool),
-    /// One of these, or none of them.
+    /// One of these values (true), or none of them (false).
     OneOf(Vec<Json>, bool),
-    /// A number (or text that reads as one) on this side of the bound.
+    /// A number, or text that is one, on this side of the bound.
     Bound(Side, f64),
-    /// What conditions take for true, or for false.
+    /// A value that conditions treat as true, or as false.
     Truthy(bool),
-    /// Text with this in it, or a list with this item; or without.
+    /// Text that contains this text or a list that contains this item (true), or not (false).
     Contains(Json, bool),
-    /// So many characters or items, both ends possible.
+    /// Number of characters or items, inclusive.
     Length(usize, usize),
-    /// A list of so many items, both ends possible.
+    /// A list with this number of items, inclusive.
     List(usize, usize),
-    /// A whole number from 1 up to this.
+    /// A whole number from 1 to this.
     Count(u32),
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// The other side.
+    /// The opposite comparison.
     pub fn not(self) -> Self {
         match self {
             Self::Below => Self::AtLeast,
@@ -48,7 +48,7 @@ impl Side {
         }
     }
 
-    /// Seen from the bound.
+    /// The same comparison with its operands swapped.
     pub fn turned(self) -> Self {
         match self {
             Self::Below => Self::Above,
@@ -69,7 +69,7 @@ impl Side {
 }
 
 impl Constraint {
-    /// Whether a value fits.
+    /// Whether a value satisfies the constraint.
     pub fn holds(&self, value: &Json) -> bool {
         match self {
             Self::Equal(want, yes) => same(want, value) == *yes,
@@ -96,7 +96,7 @@ impl Constraint {
         }
     }
 
-    /// Values that fit, the likeliest first.
+    /// Values that satisfy the constraint, the most likely ones first.
     pub fn candidates(&self, random: &mut Random) -> Vec<Json> {
         match self {
             Self::Equal(want, true) => vec![want.clone()],
@@ -132,18 +132,18 @@ impl Constraint {
     }
 }
 
-/// A length between the two, small where that is possible.
+/// A length between the two, preferably small.
 pub(super) fn size(low: usize, high: usize, random: &mut Random) -> usize {
     let spread = high.saturating_sub(low).min(2);
     low + random.below(spread + 1)
 }
 
-/// The n-th item of a list without a description.
+/// The n-th item of a list with unspecified items.
 pub(super) fn item(n: usize) -> String {
     format!("item {}", n + 1)
 }
 
-/// Text of exactly so many characters; the last one is never a space, which trimming would take away.
+/// Text of exactly this length. The last character is never a space, which would be trimmed.
 pub(super) fn filler(length: usize) -> String {
     let mut text: String = "sample text ".chars().cycle().take(length).collect();
     if text.ends_with(' ') {
@@ -167,13 +167,14 @@ fn others(wants: &[Json]) -> Vec<Json> {
     all
 }
 
-/// Numbers near a bound, on one side of it. Bounds within 0 and 1 are those of scores: the numbers stay there.
+/// Numbers near a bound, on one side of it. Bounds between 0 and 1 are probably those of scores, so the numbers stay in
+/// that range.
 fn beyond(side: Side, bound: f64, random: &mut Random) -> Vec<Json> {
     let up = matches!(side, Side::AtLeast | Side::Above);
     let mut all: Vec<f64> = Vec::new();
     if (0.0..=1.0).contains(&bound) {
         let far = if up { 1.0 } else { 0.0 };
-        // A little way, half way, most of the way to the end.
+        // A quarter, half or three quarters of the way to the end.
         let mut ways = [0.5, 0.75, 0.25];
         random.shuffle(&mut ways);
         all.extend(ways.map(|way| bound + (far - bound) * way));
@@ -189,7 +190,7 @@ fn beyond(side: Side, bound: f64, random: &mut Random) -> Vec<Json> {
     all.into_iter().map(tidy).collect()
 }
 
-/// A number with few digits, whole where it is.
+/// A number rounded to a few digits, as an integer if it is whole.
 pub(super) fn tidy(n: f64) -> Json {
     let rounded = (n * 1e4).round() / 1e4;
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
@@ -199,7 +200,7 @@ pub(super) fn tidy(n: f64) -> Json {
     }
 }
 
-/// Same type and value, numbers numerically.
+/// Whether two values have the same type and value; numbers are compared numerically.
 pub(super) fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a.as_f64() == b.as_f64(),

@@ -1,8 +1,9 @@
-//! The decisions of a program that model answers take part in: which alternatives there are, and which one a run takes.
+//! The decisions of a program that depend on model answers: their alternatives, and the one that a run takes.
 //!
-//! Loops and judges end by the pass they are in, the last allowed one at the latest; state machines take any way in the
-//! first visits and one that leads on afterwards; everything else takes each of its ways over seeds. All steps that take part in a decision
-//! choose alike, because the choice hangs on the decision's own place and not on theirs.
+//! Loops and judges end depending on the current pass, at the latest in the last allowed one. State machines take any
+//! transition in the first visits, and then one that leads to an end. Other decisions take each of their alternatives
+//! for some seed. All steps that a decision depends on make the same choice, because it depends on the place of the
+//! decision and not on theirs.
 
 use std::sync::Arc;
 
@@ -17,74 +18,75 @@ use super::solve::Solver;
 use super::trace::{Depth, Feed, ends_at};
 use super::wants::{Path, Seg};
 
-/// A loop ends after so many passes at most, where it may choose.
+/// Maximum number of passes of a loop that may choose.
 const PASSES: u32 = 3;
-/// So many visits of a state may continue anywhere.
+/// Maximum number of visits of a state with a free choice of transitions.
 const FREE_VISITS: u32 = 2;
-/// States entered in a run, where the machine itself sets no tighter limit.
+/// Maximum number of states that a run enters, unless the machine has a lower limit.
 const LONGEST_RUN: u32 = 60;
 
-/// A condition, and which answers its references come from.
+/// A condition, and the answers that its references come from.
 #[derive(Debug, Clone)]
 pub(super) struct AskedCondition {
     pub condition: Condition,
-    /// By reference.
+    /// The answers of each reference.
     pub feeds: Vec<Vec<Feed>>,
 }
 
-/// A condition and what it should be: index into [`Decision::questions`].
+/// The index of a condition in [`Decision::questions`], and its wanted result.
 pub(super) type Wanted = (usize, bool);
 
-/// Several ways to continue.
+/// A choice between several alternatives.
 #[derive(Debug, Clone)]
 pub(super) struct Decision {
-    /// Names it, the same in every run.
+    /// A name that is the same in every run.
     pub name: String,
     pub kind: ChoiceKind,
     pub questions: Vec<AskedCondition>,
-    /// The depth of the place where it is taken.
+    /// The depth of the place of the decision.
     pub depth: Depth,
-    /// The step whose passes or iterations count for it; answers from outside of it do not change with them.
+    /// The step whose passes or iterations count for the decision. Answers from outside of it do not change with them.
     pub scope: Option<StepId>,
 }
 
-/// How a way is chosen.
+/// How an alternative is chosen.
 #[derive(Debug, Clone)]
 pub(super) enum ChoiceKind {
-    /// Any of them, the first ones as often as their number says.
+    /// Any of these. If an alternative is listed several times, it is chosen more often.
     Any(Vec<Vec<Wanted>>),
-    /// One question: false in early passes, true at the latest in this one.
+    /// The only question: false in early passes, true in this pass at the latest.
     Until(u32),
-    /// A state's transitions: the machine, and which of its states.
+    /// The transitions of a state: the machine, and the state's index.
     State(Arc<Machine>, usize),
-    /// A judge's verdict: the score and confidence to reach, and the iterations there are.
+    /// A judge's verdict: the required score and confidence, and the number of iterations.
     Judge { score: f64, confidence: f64, max: u32, feeds: Vec<Vec<Feed>> },
 }
 
-/// A state machine, as far as its transitions can be chosen.
+/// The part of a state machine that is needed to choose transitions.
 #[derive(Debug)]
 pub(super) struct Machine {
-    /// Names it.
+    /// Its name.
     pub name: String,
-    /// By state.
+    /// Its states, by index.
     pub states: Vec<MachineState>,
     pub initial: usize,
     pub max_entries: u32,
 }
 
-/// A state of it.
+/// A state of a machine.
 #[derive(Debug)]
 pub(super) struct MachineState {
-    /// What each transition wants, and where it goes.
+    /// The requirements of each transition, and its target.
     pub ways: Vec<(Vec<Wanted>, usize)>,
-    /// The first one that cannot lead back here, else the one that is nearest to an end: a run that takes these only ends.
+    /// The first transition that cannot lead back to this state, otherwise the one nearest to an end. A run that takes
+    /// only these transitions ends.
     pub usual: usize,
     pub max_visits: u32,
 }
 
 impl Machine {
-    /// The transition that a visit of a state takes: any in the first visits, then the usual one. How many visits those are
-    /// is the seed's choice, as far as the machine's limits allow it.
+    /// The transition that a visit of a state takes: any in the first visits, then the usual one. The seed determines
+    /// the number of free visits, within the machine's limits.
     fn choice(&self, seed: u64, state: usize, visit: u32) -> usize {
         let wish = Random::new(hash(seed, &[&self.name])).below(FREE_VISITS as usize + 1) as u32;
         let free = (1..=wish).rev().find(|free| self.ends(seed, *free)).unwrap_or(0);
@@ -100,7 +102,7 @@ impl Machine {
         Random::new(hash(seed, &names)).below(it.ways.len())
     }
 
-    /// Whether a run in which all transitions are as chosen stays within the limits.
+    /// Whether a run with the chosen transitions stays within the limits.
     fn ends(&self, seed: u64, free: u32) -> bool {
         let mut visits = vec![0; self.states.len()];
         let mut at = self.initial;
@@ -119,7 +121,7 @@ impl Machine {
     }
 }
 
-/// The marks of a key, by sort, in order.
+/// The marks of a key, by kind, in order.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     passes: Vec<u32>,
@@ -128,7 +130,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Reads them off a key.
+    /// Parses the marks of a key.
     pub fn of(key: &str) -> Self {
         let mut marks = Self::default();
         for part in parts(key) {
@@ -142,7 +144,7 @@ impl Marks {
         marks
     }
 
-    /// Without those that are only there because an answer comes from further inside.
+    /// Removes the marks that exist only because the answer comes from a nested place.
     fn without(&self, depth: Depth) -> Self {
         let cut = |all: &[u32], by: i32| {
             let keep = all.len().saturating_sub(usize::try_from(by).unwrap_or(0));
@@ -156,16 +158,16 @@ impl Marks {
     }
 }
 
-/// How much hangs on a choice, the most first.
+/// The importance of a choice, highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// Without it the run fails.
+    /// The run fails without it.
     Needs,
-    /// The way through a state machine.
+    /// It determines the path through a state machine.
     Likes,
-    /// One more pass.
+    /// It only adds another pass.
     Delays,
-    /// It goes well either way.
+    /// The run succeeds either way.
     Any,
 }
 
@@ -175,11 +177,11 @@ impl Weight {
     }
 }
 
-/// A choice, asked for by one of the steps that take part.
+/// A choice, for one of the steps that it depends on.
 pub(super) struct AskedChoice<'a> {
     pub decision: &'a Decision,
     pub seed: u64,
-    /// Of the asking step's key.
+    /// The marks of that step's key.
     pub marks: &'a Marks,
     /// The key without its numbers.
     pub place: &'a str,
@@ -187,7 +189,7 @@ pub(super) struct AskedChoice<'a> {
 }
 
 impl AskedChoice<'_> {
-    /// What the asking step's answer should be, all of it or nothing, and how much hangs on it.
+    /// The weight of the choice, and its requirements on the answer of this step: all of them, or none.
     pub fn constraints(&self) -> (Weight, Vec<(Path, Constraint)>) {
         let Some(feed) = self.decision.feeds().find(|f| self.is_asking(f)) else {
             return (Weight::Any, Vec::new());
@@ -196,7 +198,7 @@ impl AskedChoice<'_> {
         let inside = self.decision.scope.is_none() || feed.through.is_some();
         match &self.decision.kind {
             ChoiceKind::Any(ways) => {
-                // Choices differ between the passes and items they are made in.
+                // Choices may differ between passes and items.
                 let names = [self.decision.name.as_str(), &format!("{own:?}")];
                 let mut random = Random::new(hash(self.seed, &names));
                 let chosen = random.pick(ways).cloned().unwrap_or_default();
@@ -229,7 +231,7 @@ impl AskedChoice<'_> {
         }
     }
 
-    /// Whether it is this very call that an answer comes from.
+    /// Whether an answer comes from exactly this call.
     fn is_asking(&self, feed: &Feed) -> bool {
         feed.step == self.step && ends_at(self.place, &feed.place)
     }
@@ -255,7 +257,7 @@ impl AskedChoice<'_> {
 }
 
 impl Decision {
-    /// All answers that take part.
+    /// All answers that the decision depends on.
     pub fn feeds(&self) -> impl Iterator<Item = &Feed> {
         let judged = match &self.kind {
             ChoiceKind::Judge { feeds, .. } => feeds.as_slice(),
@@ -264,7 +266,7 @@ impl Decision {
         self.questions.iter().flat_map(|q| &q.feeds).chain(judged).flatten()
     }
 
-    /// Whether a way's conditions can all come out as it wants them.
+    /// Whether all conditions of an alternative can have the wanted results.
     pub fn possible(questions: &[AskedCondition], wanted: &[Wanted]) -> bool {
         wanted.iter().all(|(index, want)| {
             questions.get(*index).is_some_and(|q| {
@@ -275,12 +277,12 @@ impl Decision {
     }
 }
 
-/// A score that passes clearly, or fails clearly.
+/// A score that clearly passes or clearly fails.
 fn verdict(least: f64, passes: bool) -> Constraint {
     if passes { Constraint::Bound(Side::AtLeast, least.max(0.9)) } else { Constraint::Bound(Side::Below, least) }
 }
 
-/// Where votes are counted, a high score needs passing votes, and a low one failing votes.
+/// If votes are counted, a high score needs passing votes, and a low one failing votes.
 fn vote(want: &Constraint, votes_at: Option<f64>) -> Option<Constraint> {
     match (want, votes_at) {
         (Constraint::Bound(Side::AtLeast | Side::Above, _), Some(at)) => Some(Constraint::Bound(Side::AtLeast, at)),
@@ -289,7 +291,7 @@ fn vote(want: &Constraint, votes_at: Option<f64>) -> Option<Constraint> {
     }
 }
 
-/// A want on "the score reaches this" as a want on the score.
+/// Converts a constraint on "the score reaches the threshold" to one on the score.
 fn through(constraint: &Constraint, passes_at: Option<f64>) -> Constraint {
     let Some(threshold) = passes_at else { return constraint.clone() };
     let side = if constraint.holds(&serde_json::Value::Bool(true)) { Side::AtLeast } else { Side::Below };

@@ -1,4 +1,4 @@
-//! What a program says about the answers of its model steps, gathered once.
+//! The requirements of a program on the answers of its model steps, computed once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use super::schema::Checked;
 use super::trace::{Depth, Feed, ResultOf, Tracer};
 use super::wants::{Path, Seg};
 
-/// Fan-outs over a model's list have at most so many items.
+/// Minimum and maximum number of items of a model's list that a fan-out uses.
 const ITEMS: (usize, usize) = (2, 4);
 
-/// What is known about one model step's answers.
+/// The requirements on the answers of one model step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hints {
-    /// All of these accept it.
+    /// Schemas that must all accept the answer.
     pub schemas: Vec<Checked>,
-    /// All of these find something in it.
+    /// Patterns that must all match.
     pub patterns: Vec<regex::Regex>,
-    /// It has at most so many characters.
+    /// Maximum number of characters.
     pub longest: Option<usize>,
-    /// Always wanted, of calls that end at a place.
+    /// Constraints that always apply, for calls whose place has this ending.
     pub wants: Vec<(Arc<str>, Path, Constraint)>,
-    /// Read somewhere, of calls that end at a place.
+    /// Properties that are read, for calls whose place has this ending.
     pub reads: Vec<(Arc<str>, Path)>,
-    /// Decisions it takes part in, by index.
+    /// Decisions that depend on the answer, by index.
     pub decisions: Vec<usize>,
 }
 
-/// What is known about all of them.
+/// The requirements on all steps.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
     pub steps: BTreeMap<StepId, Hints>,
@@ -43,7 +43,7 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Everything about a program.
+    /// Computes the requirements of a program.
     pub fn of(program: &Program) -> Self {
         let mut reader =
             HintReader { program, tracer: Tracer::new(program), found: Self::default(), schemas: BTreeMap::new() };
@@ -72,7 +72,7 @@ impl<'p> HintReader<'p> {
         let depth = self.tracer.depth(id);
         if let Some(when) = &step.when {
             let question = self.question(flow, ResultOf::Nobody, when);
-            // Steps are rather run than skipped.
+            // Running a step is twice as likely as skipping it.
             let ways = vec![vec![(0, true)], vec![(0, true)], vec![(0, false)]];
             self.any(id, "when", depth, vec![question], ways);
         }
@@ -144,12 +144,12 @@ impl<'p> HintReader<'p> {
         self.reads(flow, id, step);
     }
 
-    /// Edges out of a node: each on its own, no other, and all as they come.
+    /// The edges of a node: each one is taken, alone if possible.
     fn edges(&mut self, flow: FlowId, graph: StepId, node: StepId, edges: &[&Cond]) {
         let questions: Vec<_> = edges.iter().map(|c| self.question(flow, ResultOf::Shaped(node), c)).collect();
         let all = questions.len();
         let mut ways: Vec<Vec<Wanted>> = (0..all).map(|taken| (0..all).map(|i| (i, i == taken)).collect()).collect();
-        // Where they cannot exclude each other, one is enough.
+        // If conditions cannot exclude each other, one of them must hold, whatever the others do.
         ways.extend((0..all).map(|taken| vec![(taken, true)]));
         let depth = self.tracer.depth(graph);
         self.any(node, "edges", depth, questions, ways);
@@ -185,7 +185,8 @@ impl<'p> HintReader<'p> {
         }
     }
 
-    /// The transitions of a state that ended well: the conditions, what each transition wants of them, where it goes.
+    /// The transitions of a state after success: the conditions, the results that each transition needs, and its
+    /// target.
     fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<AskedCondition>, Vec<(Vec<Wanted>, usize)>) {
         let mut questions = Vec::new();
         let mut ways: Vec<(Vec<Wanted>, usize)> = Vec::new();
@@ -242,7 +243,7 @@ impl<'p> HintReader<'p> {
         }
     }
 
-    /// Members of answers that templates print, and that verdicts are combined from.
+    /// Properties of answers that templates insert or that verdicts are combined from.
     fn reads(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
         let mut texts: Vec<&Text> = Vec::new();
         let mut exprs: Vec<&Expr> = Vec::new();
@@ -333,7 +334,7 @@ impl<'p> HintReader<'p> {
     ) {
         let mut decision = Decision { name, kind, questions, depth, scope };
         if let Some(scope) = scope {
-            // What was there before the first pass does not change with the passes.
+            // Values from before the first pass do not change with the passes.
             let tracer = &self.tracer;
             for feed in decision.questions.iter_mut().flat_map(|q| &mut q.feeds).flatten() {
                 feed.through = feed.through.filter(|step| tracer.inside(*step, scope));
@@ -358,7 +359,7 @@ impl<'p> HintReader<'p> {
     }
 }
 
-/// This one, and none before it.
+/// This condition is the first one that holds.
 fn first_of(index: usize) -> Vec<Wanted> {
     (0..=index).map(|i| (i, i == index)).collect()
 }
@@ -367,7 +368,7 @@ fn name(step: StepId, what: &str) -> String {
     format!("{what} {}", step.0)
 }
 
-/// How many transitions each state is away from an end.
+/// The number of transitions from each state to an end.
 fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
     let mut all: Vec<Option<usize>> = machine.states.iter().map(|s| s.may_end().then_some(0)).collect();
     for round in 0..machine.states.len() {
@@ -383,7 +384,7 @@ fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
     all
 }
 
-/// Whether one state can be reached from another, or is it.
+/// Whether a state can be reached from another, or is the same.
 fn leads_to(machine: &StateMachine, from: usize, to: usize) -> bool {
     let mut seen = vec![false; machine.states.len()];
     let mut queue = VecDeque::from([from]);

@@ -1,11 +1,11 @@
-//! The embedded model: answers that need no network, no key and no money, and make a whole run go through.
+//! The embedded model: answers without network, key or cost that let a whole run succeed.
 //!
-//! Deterministic: the same program, seed and step key give the same answer on every machine. It does not understand what it
-//! is asked. It knows the program instead: which schema an answer must fit, what conditions compare it with, which loops it
-//! ends, what ranges over it. Answers conform to schemas and validators; what conditions read takes, over seeds, every
-//! value that takes the run somewhere else; loops end. Everything else says which agent spoke and quotes what it read.
+//! It is deterministic: the same program, seed and step key give the same answer on every machine. It does not
+//! understand prompts, but it knows the program: the schema of an answer, the conditions that compare it, the loops
+//! that it ends, the fan-outs over it. Answers match schemas and validators; values that conditions read vary with the
+//! seed, so that every branch is taken; loops end. Other text names the agent and quotes the prompt.
 //!
-//! Token figures are words.
+//! Token usage is counted in words.
 
 mod answer;
 mod constraint;
@@ -27,11 +27,11 @@ use trefoil_runtime::ports::{CallSite, ModelAnswer, ModelError, ModelProvider};
 use hints::{Hints, Knowledge};
 use schema::Checked;
 
-/// Characters that are quoted.
+/// Number of characters that are quoted.
 const QUOTED: usize = 80;
-/// The same where several texts of one answer quote it.
+/// The same if several texts of one answer quote the prompt.
 const TOPIC: usize = 48;
-/// Pieces of a streamed answer.
+/// Number of pieces of a streamed answer.
 const PIECES: usize = 4;
 
 /// The embedded model for one program.
@@ -43,7 +43,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// For this program. Another seed takes other branches.
+    /// Creates the model for a program. Another seed takes other branches.
     pub fn new(program: &Program, seed: u64) -> Self {
         Self { knowledge: Knowledge::of(program), nothing: Hints::default(), seed }
     }
@@ -56,7 +56,7 @@ impl Embedded {
         };
         let topic = topic(request);
         let plain = plain(request, &topic);
-        // A retry is the same question.
+        // A retry gets the same answer.
         let question = at.key.as_str().split('/').map(without_try).collect::<Vec<_>>().join("/");
         answer::Maker {
             seed: self.seed,
@@ -99,8 +99,8 @@ impl ModelProvider for Embedded {
     }
 }
 
-/// What an answer is about: the last message of the user on one line, with what the embedded model has said itself replaced
-/// by what that was about, so that a text passed on through ten agents is not ten quotations deep.
+/// The topic of an answer: the last user message on one line. The embedded model's own earlier answers in it are
+/// replaced by their topics, so that a text passed through ten agents is not quoted ten times.
 fn topic(request: &ModelRequest) -> String {
     let last = request.messages.iter().rev().find(|m| m.role == Role::User);
     let read = last.map(|m| m.content.to_text()).unwrap_or_default();
@@ -108,7 +108,7 @@ fn topic(request: &ModelRequest) -> String {
     bare(&line)
 }
 
-/// A text without the embedded model's own words around what it quotes.
+/// Removes the embedded model's own words around its quotation.
 fn bare(line: &str) -> String {
     const OWN: &str = "[embedded] ";
     const ABOUT: &str = "about ";
@@ -116,7 +116,7 @@ fn bare(line: &str) -> String {
     let mut rest = line;
     while let Some((before, own)) = rest.split_once(OWN) {
         out.push_str(before);
-        // In an answer that is JSON, the quotation marks are escaped.
+        // In an answer that is JSON, quotation marks are escaped.
         let quote = own.split_once(ABOUT).and_then(|(_, quote)| {
             let mark = if quote.starts_with("\\\"") { "\\\"" } else { "\"" };
             quote.strip_prefix(mark)?.split_once(mark)
@@ -133,7 +133,7 @@ fn bare(line: &str) -> String {
     out
 }
 
-/// The beginning of a text, with a sign that it continues.
+/// Cuts a text and marks the cut.
 fn cut(text: &str, longest: usize) -> String {
     let quote: String = text.chars().take(longest).collect();
     if quote.len() == text.len() {
@@ -142,7 +142,7 @@ fn cut(text: &str, longest: usize) -> String {
     format!("{}…", quote.trim_end_matches([' ', '…']))
 }
 
-/// Who spoke, and about what.
+/// An answer that names the agent and the topic.
 fn plain(request: &ModelRequest, line: &str) -> String {
     if line.is_empty() {
         return format!("[embedded] {}", request.speaker);
@@ -150,7 +150,7 @@ fn plain(request: &ModelRequest, line: &str) -> String {
     format!("[embedded] {}: about \"{}\"", request.speaker, cut(line, QUOTED))
 }
 
-/// A text in a few pieces, cut after words where there are any.
+/// Splits a text into a few pieces, after words if possible.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let aim = text.len().div_ceil(PIECES).max(1);
     let mut rest = text;

@@ -1,16 +1,16 @@
-//! Text that a regular expression finds itself in: for patterns of the size that people write into schemas.
+//! Generates texts that match a regular expression, for patterns of the size that is common in schemas.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::random::Random;
 
-/// Repetitions without an end are repeated at most this much more than they must be.
+/// Maximum number of additional repetitions of an unbounded repetition.
 const MORE: u32 = 4;
-/// No text is made longer.
+/// Maximum length of a text in bytes.
 const LONGEST: usize = 2000;
 
-/// A text that fits, none when the pattern is not understood here (look-around of other dialects, for example). Whoever
-/// asks checks it.
+/// A text that probably matches; `None` if the pattern is not supported (look-around of other regex dialects, for
+/// example). The caller must check the text.
 pub(super) fn matching(pattern: &str, random: &mut Random) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut out = String::new();
@@ -23,7 +23,7 @@ fn write(hir: &Hir, random: &mut Random, out: &mut String) {
         return;
     }
     match hir.kind() {
-        // Places between characters: mostly the ends. The check finds where that is not so.
+        // Assertions, mostly about the start and the end. The caller's check finds the cases in which they do not hold.
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => out.push_str(&String::from_utf8_lossy(&literal.0)),
         HirKind::Class(class) => out.extend(character(class, random)),
@@ -41,14 +41,14 @@ fn write(hir: &Hir, random: &mut Random, out: &mut String) {
 fn repeat(repetition: &Repetition, random: &mut Random, out: &mut String) {
     let least = repetition.min;
     let most = repetition.max.unwrap_or(least.saturating_add(MORE)).min(least.saturating_add(MORE));
-    // `.*` and the like say "anything is allowed here", and nothing is the plainest thing.
+    // `.*` and the like mean that anything is allowed, so use the empty text.
     let times = if least == 0 && repetition.max.is_none() { 0 } else { random.between(least.into(), most.into()) };
     for _ in 0..times {
         write(&repetition.sub, random, out);
     }
 }
 
-/// A character of a class, rather a letter or a digit.
+/// A character of a class, preferably a letter or a digit.
 fn character(class: &Class, random: &mut Random) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),

@@ -1,6 +1,6 @@
-//! Numbers that look random and are not: the same for the same seed and names, on every machine.
+//! Pseudo-random numbers that depend only on a seed and names, and are the same on every machine.
 
-/// FNV-1a, 64 bits.
+/// Constants of 64-bit FNV-1a.
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
@@ -11,13 +11,13 @@ pub(super) fn hash(seed: u64, names: &[&str]) -> u64 {
     seed.to_le_bytes().into_iter().for_each(&mut eat);
     for name in names {
         name.bytes().for_each(&mut eat);
-        // Set off, so that `ab` and `c` differ from `a` and `bc`.
+        // A separator, so that `ab`, `c` differs from `a`, `bc`.
         eat(0xff);
     }
     mix(hash)
 }
 
-/// A source of numbers (SplitMix64).
+/// A pseudo-random number generator (SplitMix64).
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
@@ -31,28 +31,28 @@ impl Random {
         mix(self.0)
     }
 
-    /// Below `n`; 0 when there is no choice.
+    /// A number below `n`; 0 if there is no choice.
     pub fn below(&mut self, n: usize) -> usize {
         if n < 2 { 0 } else { (self.next() % n as u64) as usize }
     }
 
-    /// One of them.
+    /// One of these values.
     pub fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }
 
-    /// One in `n`.
+    /// True with a probability of one in `n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// From `low` to `high`, both possible.
+    /// A number from `low` to `high`, inclusive.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = high.saturating_sub(low).max(0).saturating_add(1);
         low.saturating_add((self.next() % width as u64) as i64)
     }
 
-    /// In another order.
+    /// Shuffles a slice.
     pub fn shuffle<T>(&mut self, all: &mut [T]) {
         for i in (1..all.len()).rev() {
             all.swap(i, self.below(i + 1));
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_same_on_every_machine() {
-        // Written down once: a change makes every recorded run on the embedded model differ.
+        // This value must not change: otherwise every recorded run with the embedded model would differ.
         assert_eq!(hash(7, &["a", "bc"]), 8_570_881_492_494_959_622);
         assert_ne!(hash(7, &["a", "bc"]), hash(7, &["ab", "c"]));
         assert_ne!(hash(7, &["a"]), hash(8, &["a"]));

@@ -1,7 +1,7 @@
-//! Values that a JSON Schema accepts, as near to what is wanted of them as it allows.
+//! Generates values that a JSON Schema accepts and that meet as many requirements as the schema allows.
 //!
-//! Generates by the keywords that say what a value looks like; those that only forbid (`not`, `if`, ...) are left to the
-//! validator, who looks at every value before it is used.
+//! The generator uses the keywords that describe a value. Keywords that only exclude values (`not`, `if`, ...) are left
+//! to the validator, which checks every value before it is used.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use super::pattern;
 use super::random::Random;
 use super::wants::{Seg, Wants};
 
-/// Nesting, and `$ref`s followed one after the other.
+/// Maximum nesting, and maximum length of a chain of `$ref`s.
 const DEEPEST: usize = 12;
-/// From here on, only what must be there is made.
+/// From this depth on, only required parts are generated.
 const SPARSE: usize = 4;
-/// Values and parts of schemas that one answer is made of. Lists of lists, and references that multiply, could ask for more
-/// than a machine has.
+/// Maximum number of values and schema parts in one answer. Nested lists and multiplying references could otherwise
+/// exceed the memory.
 const MOST_PARTS: u32 = 50_000;
-/// Values tried before the wants are given up, and before the schema is.
+/// Number of tries before the requirements are dropped, and then before the schema is.
 const TRIES: usize = 24;
 
-/// A schema, compiled.
+/// A compiled schema.
 #[derive(Debug, Clone)]
 pub(super) struct Checked {
     json: Json,
-    /// None: it is no valid schema, and nothing can be said about values.
+    /// `None` if the schema is invalid, so that values cannot be checked.
     checker: Option<Arc<Checker>>,
 }
 
@@ -42,7 +42,8 @@ impl Checked {
     }
 }
 
-/// A value that all schemas accept, and that is as wanted where that is possible. `extra`: what else must hold.
+/// A value that all schemas accept and that meets the requirements if possible. `extra` is another condition that must
+/// hold.
 pub(super) fn instance(
     schemas: &[Checked],
     wants: &Wants,
@@ -57,7 +58,7 @@ pub(super) fn instance(
             let mut maker = Maker { root: &schema.json, wants, random: Random::new(random.next()), left: MOST_PARTS };
             let value = maker.value(&schema.json, &mut Vec::new(), 0);
             if maker.left == 0 {
-                // The next one would be as large.
+                // The next value would be as large.
                 return fallback;
             }
             if schemas.iter().all(|s| s.accepts(&value)) {
@@ -75,7 +76,7 @@ struct Maker<'a> {
     root: &'a Json,
     wants: &'a Wants,
     random: Random,
-    /// Of [`MOST_PARTS`].
+    /// The part of [`MOST_PARTS`] that is left.
     left: u32,
 }
 
@@ -95,13 +96,14 @@ impl Maker<'_> {
         let mut listed = listed(&flat);
         self.random.shuffle(&mut listed);
         candidates.extend(listed);
-        // What is inside a list or an object was made to be as wanted; a lone value was made by the schema only.
+        // The contents of a list or an object already meet requirements, so they come first; a plain value follows only
+        // the schema.
         let place = if made.is_array() || made.is_object() { 0 } else { candidates.len() };
         candidates.insert(place, made.clone());
         candidates.into_iter().find(|c| wanted.iter().all(|w| w.holds(c)) && fits(&flat, c)).unwrap_or(made)
     }
 
-    /// By the schema alone, except that lists and texts have the wanted length.
+    /// Generates a value from the schema alone, except that lists and texts have the required length.
     fn made(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
         let listed = listed(flat);
         if !listed.is_empty() {
@@ -118,7 +120,7 @@ impl Maker<'_> {
         }
     }
 
-    /// One type that the schema allows; null only where nothing else is.
+    /// A type that the schema allows; null only if there is no other.
     fn kind(&mut self, flat: &Map<String, Json>) -> &'static str {
         const KINDS: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
         let known = |name: &str| KINDS.iter().find(|k| **k == name).copied();
@@ -154,7 +156,7 @@ impl Maker<'_> {
             let wanted = self.wants.within(path);
             if must || wanted || (depth < SPARSE && !self.random.one_in(4)) {
                 let value = self.value(schema, path, depth + 1);
-                // Leaving it out is how a property is null where the schema knows no null.
+                // If the schema does not allow null, an omitted property stands for null.
                 let null = || {
                     self.wants.at(path).any(|w| !w.holds(&value)) && self.wants.at(path).all(|w| w.holds(&Json::Null))
                 };
@@ -257,7 +259,7 @@ impl Maker<'_> {
             Some(name) => format!("sample {} {number}", name.replace(['_', '-'], " ")),
             None => format!("sample {number}"),
         };
-        // Not in lists, whose items have to differ, nor where a schema speaks of length.
+        // Not in lists, whose items must differ, and not if the schema limits the length.
         if let (Some(name), false, 0, usize::MAX) = (name, self.wants.about.is_empty(), low, high)
             && !path.contains(&Seg::Any)
         {
@@ -295,7 +297,7 @@ impl Maker<'_> {
     fn number(&mut self, flat: &Map<String, Json>, whole: bool) -> Json {
         let bound = |name: &str| flat.get(name).and_then(Json::as_f64);
         let step = bound("multipleOf").filter(|s| *s > 0.0).unwrap_or(if whole { 1.0 } else { 0.0 });
-        // A bound that itself is out is passed by a little: one step, or a small part.
+        // An exclusive bound is exceeded by one step, or by a small amount.
         let little = if step > 0.0 { step } else { 0.01 };
         let low = max(bound("minimum"), bound("exclusiveMinimum").map(|n| n + little));
         let high = min(bound("maximum"), bound("exclusiveMaximum").map(|n| n - little));
@@ -314,7 +316,7 @@ impl Maker<'_> {
         tidy(low + (high - low) * part)
     }
 
-    /// The schema with references followed, one way of each choice taken, and all its parts laid together.
+    /// The schema with its references resolved, one alternative of each choice, and all parts merged.
     fn flat(&mut self, schema: &Json, depth: usize) -> Map<String, Json> {
         let mut out = Map::new();
         self.lay(schema, depth, &mut out);
@@ -357,7 +359,7 @@ impl Maker<'_> {
         }
         for choice in ["anyOf", "oneOf"] {
             let ways = schema.get(choice).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
-            // Null is the way out of a recursion, and otherwise the least interesting answer.
+            // Null ends a recursion; otherwise it is the least useful answer.
             let is_null = |w: &Json| w.get("type").and_then(Json::as_str) == Some("null");
             let some: Vec<&Json> = ways.iter().filter(|w| is_null(w) == (depth >= SPARSE)).collect();
             let all: Vec<&Json> = ways.iter().collect();
@@ -373,7 +375,7 @@ impl Maker<'_> {
     }
 }
 
-/// The values that a schema lists.
+/// The values that a schema enumerates.
 fn listed(flat: &Map<String, Json>) -> Vec<Json> {
     if let Some(value) = flat.get("const") {
         return vec![value.clone()];
@@ -381,7 +383,7 @@ fn listed(flat: &Map<String, Json>) -> Vec<Json> {
     flat.get("enum").and_then(Json::as_array).cloned().unwrap_or_default()
 }
 
-/// Whether a value is of the schema's type and size; the validator has the last word.
+/// Whether a value has the schema's type and size; the validator checks the rest.
 fn fits(flat: &Map<String, Json>, value: &Json) -> bool {
     let listed = listed(flat);
     if !listed.is_empty() {
@@ -493,7 +495,7 @@ mod tests {
         }
     }
 
-    /// Schemas that some value fits, by construction.
+    /// Schemas that have at least one valid value, by construction.
     fn random_schema(random: &mut Random, depth: usize) -> Json {
         let low = random.between(-5, 5);
         let high = low + random.between(0, 6);
@@ -558,7 +560,7 @@ mod tests {
             assert!((2..=4).contains(&tags["tags"].as_array().unwrap().len()));
             let named = value("tags.*.name", Constraint::Equal(json!("x"), true));
             assert!(named["tags"].as_array().unwrap().iter().all(|t| t["name"] == "x"));
-            // Nothing of the sort: the schema wins.
+            // Requirements that the schema does not allow: the schema takes precedence.
             value("score", Constraint::Bound(Side::Above, 10.0));
             value("unknown", Constraint::Truthy(true));
         }

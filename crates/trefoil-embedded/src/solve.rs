@@ -1,7 +1,7 @@
-//! From a condition and the truth it should have to what its references should be.
+//! Derives values of references from a condition and its wanted result.
 //!
-//! Not a solver: it goes down one way through `and` and `or`, and knows the shapes that people write. What it does not
-//! know it gives up on, and the condition then falls as it falls.
+//! This is not a complete solver: it tries one path through `and` and `or`, and supports common forms of conditions.
+//! For other forms it returns nothing, and the condition's result is left to chance.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use trefoil_template::{Arithmetic, Comparison, Expression, Function};
 use super::constraint::{Constraint, Side};
 use super::random::Random;
 
-/// A reference should be this.
+/// A requirement on a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
-    /// Which one, by index.
+    /// The reference's index.
     pub reference: u32,
-    /// From its value to what is meant.
+    /// The path from its value to the constrained part.
     pub path: Vec<Arc<str>>,
-    /// What that should be.
+    /// The constraint on that part.
     pub constraint: Constraint,
 }
 
-/// Finds what makes conditions come out as wanted.
+/// Finds assignments that make conditions have a wanted result.
 pub(super) struct Solver<'a> {
-    /// Whether a model's answer decides this reference.
+    /// Whether a model's answer determines this reference.
     pub controlled: &'a dyn Fn(u32) -> bool,
-    /// Chooses between ways.
+    /// Chooses between alternatives.
     pub random: Random,
 }
 
 impl Solver<'_> {
-    /// What the references should be, none if that is not known here.
+    /// The requirements on references; `None` if the form of the condition is not supported.
     pub fn solve(&mut self, expression: &Expression, want: bool) -> Option<Vec<Assignment>> {
         match expression {
             Expression::Not(inner) => self.solve(inner, !want),
@@ -62,7 +62,7 @@ impl Solver<'_> {
         }
     }
 
-    /// All parts, or one of them.
+    /// Solves all parts (if `all` is set) or one of them.
     fn junction(&mut self, parts: &[Expression], want: bool, all: bool) -> Option<Vec<Assignment>> {
         let ways: Vec<Option<Vec<Assignment>>> = parts.iter().map(|p| self.solve(p, want)).collect();
         if all {
@@ -72,7 +72,7 @@ impl Solver<'_> {
         self.choose(ways.into_iter().flatten().collect())
     }
 
-    /// One way, rather one that a model's answer can take.
+    /// Chooses an alternative, preferably one that a model's answer controls.
     fn choose(&mut self, mut ways: Vec<Vec<Assignment>>) -> Option<Vec<Assignment>> {
         let controlled = |way: &Vec<Assignment>| way.iter().any(|a| (self.controlled)(a.reference));
         if ways.iter().any(controlled) {
@@ -83,13 +83,13 @@ impl Solver<'_> {
     }
 }
 
-/// A reference, somewhere in its value, perhaps counted or shifted.
+/// A reference with a path into its value, possibly its length, and an offset.
 struct Term {
     reference: u32,
     path: Vec<Arc<str>>,
-    /// Its length is meant.
+    /// Whether its length is used.
     length: bool,
-    /// What is added to it.
+    /// The number that is added to it.
     shift: f64,
 }
 
@@ -107,7 +107,7 @@ fn compare(left: &Expression, comparison: Comparison, right: &Expression, want: 
         Comparison::GreaterEqual => Some(Side::AtLeast),
         _ => None,
     };
-    // The left one is a value: read it from the other end.
+    // If the left operand is the constant, swap the comparison.
     let (about, value, turned) = match (constant(left), constant(right)) {
         (None, Some(value)) => (term(left)?, value, false),
         (Some(value), None) => (term(right)?, value, true),
@@ -148,7 +148,7 @@ fn compare(left: &Expression, comparison: Comparison, right: &Expression, want: 
     Some(vec![about.wants(constraint)])
 }
 
-/// A bound on a length as the lengths it leaves.
+/// Converts a bound on a length to a range of lengths.
 fn length(side: Side, bound: f64) -> Option<Constraint> {
     let (low, high) = match side {
         Side::Above => (bound.floor() + 1.0, f64::INFINITY),
@@ -156,7 +156,7 @@ fn length(side: Side, bound: f64) -> Option<Constraint> {
         Side::Below => (0.0, bound.ceil() - 1.0),
         Side::AtMost => (0.0, bound.floor()),
     };
-    // Casts saturate: beyond the ends is the end.
+    // Casts saturate at the limits.
     (high >= 0.0).then_some(Constraint::Length(low.max(0.0) as usize, high as usize))
 }
 
@@ -209,7 +209,7 @@ fn shift(term: Term, by: f64) -> Option<Term> {
     Some(Term { shift: term.shift + by, ..term })
 }
 
-/// The value of an expression without references, where it is one at sight.
+/// The value of an expression that is obviously constant.
 fn constant(expression: &Expression) -> Option<Json> {
     match expression {
         Expression::Literal(value, _) if !value.is_masked() => Some(value.to_json()),
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// `name: constraint` of every assignment, names as the condition's paths.
+    /// `name: constraint` for each assignment; names are the condition's paths.
     fn solved(text: &str, policy: &Policy, want: bool) -> Option<Vec<(String, Constraint)>> {
         let condition = Condition::parse(text, policy).unwrap();
         let mut solver = Solver { controlled: &|_| true, random: Random::new(3) };

@@ -1,7 +1,7 @@
-//! Where a value comes from: from a source in an expression, through slots, shapes, calls and their inputs, to the model
-//! steps whose answers it is made of.
+//! Traces a value to its origin: from a source in an expression through slots, shapes, calls and their inputs to the
+//! model steps whose answers it consists of.
 //!
-//! Follows values that arrive whole. Text that is put together from several is no single answer.
+//! Only values that are passed on whole are traced, not text that is composed from several.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::wants::{Path, Seg};
 use trefoil_machine::Prepared;
 use trefoil_machine::key::{KeyPart, parts, segment};
 
-/// Calls and slots followed one after the other.
+/// Maximum length of a chain of calls and slots.
 const LONGEST: usize = 48;
-/// Slots looked into in one search: what is called from everywhere is not followed everywhere.
+/// Maximum number of slots in one search. Flows that are called from everywhere are not searched completely.
 const MOST: usize = 5000;
 
-/// How many marks of each sort a place's key has.
+/// The number of marks of each kind in a place's key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Depth {
     /// `@PASS`
@@ -32,7 +32,7 @@ pub(super) struct Depth {
 }
 
 impl Depth {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self {
             passes: self.passes + other.passes,
@@ -40,7 +40,7 @@ impl Depth {
             iterations: self.iterations + other.iterations,
         }
     }
-    /// What is left without the other.
+    /// The difference of both.
     pub fn minus(self, other: Self) -> Self {
         Self {
             passes: self.passes - other.passes,
@@ -50,41 +50,41 @@ impl Depth {
     }
 }
 
-/// A model step whose answer a value is, or is part of.
+/// A model step whose answer contributes a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Feed {
     /// The step.
     pub step: StepId,
-    /// From its answer to the value.
+    /// The path from its answer to the value.
     pub path: Path,
-    /// Which calls of the step are meant: the end of their keys, without numbers (see [`place`]).
+    /// The calls of the step that are meant: the end of their keys without numbers (see [`place`]).
     pub place: Arc<str>,
-    /// The depth of its key, seen from the flow where the search began.
+    /// The depth of its key, relative to the flow in which the search started.
     pub depth: Depth,
     /// The step of that flow through which the value came.
     pub through: Option<StepId>,
-    /// The value is whether a score reaches this.
+    /// Set if the value says whether a score reaches this threshold.
     pub passes_at: Option<f64>,
-    /// The value is made of votes, and this score is one in favour.
+    /// Set if the value is counted from votes; a score of at least this is a vote in favour.
     pub votes_at: Option<f64>,
 }
 
-/// What fills a slot.
+/// The origin of a slot's value.
 #[derive(Debug, Clone, Copy)]
 enum Filler<'p> {
     Step(StepId),
     Init(&'p Expr),
-    /// The input, or its member of a name.
+    /// The input, or a property of it.
     Intake(Option<&'p Arc<str>>),
     /// An item of a fan-out in another flow.
     Item(StepId),
-    /// A value that a fan-out brings along.
+    /// A value that a fan-out passes to its flow.
     Capture(StepId, &'p Source),
-    /// What flows along an edge from this step.
+    /// The value that an edge from this step passes on.
     Carry(StepId, &'p Source),
 }
 
-/// A call, seen from the flow that is called.
+/// A call, as seen from the called flow.
 #[derive(Debug, Clone, Copy)]
 struct Site<'p> {
     flow: FlowId,
@@ -94,10 +94,10 @@ struct Site<'p> {
     judged: Option<StepId>,
 }
 
-/// A program, indexed by who fills what.
+/// A program with an index of the origins of all slots.
 pub(super) struct Tracer<'p> {
     program: &'p Program,
-    /// In the order of the program: parents before what is in them.
+    /// In program order: parents before their children.
     pub steps: Vec<(FlowId, StepId)>,
     fillers: BTreeMap<(FlowId, SlotId), Vec<Filler<'p>>>,
     exports: BTreeMap<(FlowId, SlotId), Vec<StepId>>,
@@ -109,17 +109,17 @@ pub(super) struct Tracer<'p> {
     prepared: Arc<Prepared>,
 }
 
-/// Whose result [`Source::Result`] is.
+/// The step whose result [`Source::Result`] denotes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ResultOf {
     Nobody,
-    /// Of this step, before its shape.
+    /// The result of this step before its shape is applied.
     Raw(StepId),
-    /// Of this step, after it.
+    /// The result of this step after its shape is applied.
     Shaped(StepId),
 }
 
-/// What a search has found, and where it has been: programs go round in circles.
+/// The results of a search, and the places visited, because programs may have cycles.
 #[derive(Debug, Default)]
 struct Search {
     feeds: Vec<Feed>,
@@ -135,21 +135,21 @@ impl Search {
     }
 }
 
-/// How far the search is.
+/// The position of a search.
 #[derive(Debug, Clone)]
 struct At {
     flow: FlowId,
     result: ResultOf,
-    /// Of this flow's calls, seen from where the search began.
+    /// The depth of this flow's calls, relative to the start of the search.
     depth: Depth,
-    /// Still in the flow where it began.
+    /// Whether this is the flow in which the search started.
     home: bool,
-    /// The calls that led into this flow, and where each began: the way out goes back through them.
+    /// The calls that led into this flow, and the place of each; the search leaves the flow through the same calls.
     calls: Vec<(StepId, String)>,
-    /// The key of this flow's call, without numbers, as far as it is known.
+    /// The known part of the key of this flow's call, without numbers.
     place: String,
     through: Option<StepId>,
-    /// Members of text can be reached: it is read as JSON on the way.
+    /// Whether a text is parsed as JSON, so that its properties can be reached.
     parsed: bool,
     passes_at: Option<f64>,
     votes_at: Option<f64>,
@@ -157,7 +157,7 @@ struct At {
 }
 
 impl<'p> Tracer<'p> {
-    /// Looks at every step that a run can reach.
+    /// Indexes every step that a run can reach.
     pub fn new(program: &'p Program) -> Self {
         let mut this = Self {
             program,
@@ -186,7 +186,7 @@ impl<'p> Tracer<'p> {
             it.init.iter().for_each(|(slot, expr)| fill(*slot, Filler::Init(expr)));
             fill(it.intake.slot, Filler::Intake(None));
             if let Some(wrap) = &it.intake.wrap {
-                // Text that was wrapped is found one step further in; `slot` takes that step back.
+                // A wrapped text is one segment deeper; `slot` removes that segment.
                 fill(it.intake.slot, Filler::Intake(Some(wrap)));
             }
             if let Some((slot, _)) = &it.intake.raw {
@@ -199,7 +199,7 @@ impl<'p> Tracer<'p> {
     fn index(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
         let place = match self.places.get(&id) {
             Some(place) => place.clone(),
-            // The body of its flow: parents come before what is in them.
+            // The body of its flow: parents come before their children.
             None => self.prepared.segment(id).to_owned(),
         };
         let own = self.depths.get(&id).copied().unwrap_or_default();
@@ -271,7 +271,7 @@ impl<'p> Tracer<'p> {
         self.depths.get(&step).copied().unwrap_or_default()
     }
 
-    /// Whether a step is another or inside it, in one flow.
+    /// Whether a step equals another one or is inside it, in the same flow.
     pub fn inside(&self, step: StepId, outer: StepId) -> bool {
         let mut at = Some(step);
         while let Some(step) = at {
@@ -283,21 +283,21 @@ impl<'p> Tracer<'p> {
         false
     }
 
-    /// The steps that a reference's value comes from. `rest`: from the source's value to what is meant.
+    /// The steps that contribute a reference's value. `rest` is the path from the source's value.
     pub fn source(&self, flow: FlowId, result: ResultOf, source: &Source, rest: &[Seg]) -> Vec<Feed> {
         let mut out = Search::default();
         self.chase_source(At::new(flow, result), source, rest, &mut out);
         out.feeds
     }
 
-    /// The steps that an expression's value, or a part of it, comes from.
+    /// The steps that contribute an expression's value or a part of it.
     pub fn expr(&self, flow: FlowId, result: ResultOf, expr: &Expr, path: &[Seg]) -> Vec<Feed> {
         let mut out = Search::default();
         self.chase_expr(At::new(flow, result), expr, path, &mut out);
         out.feeds
     }
 
-    /// The steps that a judge's verdict comes from, for a judge of this step.
+    /// The steps that contribute the verdict of a judge of this step.
     pub fn verdict(
         &self,
         flow: FlowId,
@@ -317,7 +317,7 @@ impl<'p> Tracer<'p> {
         out.feeds
     }
 
-    /// The steps that the verdicts come from which an expression combines somewhere inside.
+    /// The steps that contribute the verdicts combined anywhere in an expression.
     pub fn verdicts(&self, flow: FlowId, result: ResultOf, expr: &Expr, member: &str) -> Vec<Feed> {
         let mut out = Search::default();
         let at = At { parsed: true, ..At::new(flow, result) };
@@ -392,7 +392,7 @@ impl<'p> Tracer<'p> {
                         let mut inside = vec![Seg::Any];
                         inside.extend(path.iter().cloned());
                         let item = Depth { items: 1, ..Depth::default() };
-                        // The list is read as JSON on its way.
+                        // The list is parsed as JSON.
                         if let Some(up) = self.up(at.clone(), *each) {
                             self.chase_expr(At { parsed: true, ..up.shallower(item) }, list, &inside, out);
                         }
@@ -411,7 +411,7 @@ impl<'p> Tracer<'p> {
         }
     }
 
-    /// A part of the input, from wherever this flow is called.
+    /// Traces a part of the input to every call of this flow.
     fn chase_input(&self, at: At, path: &[Seg], out: &mut Search) {
         for site in self.sites.get(&at.flow).into_iter().flatten() {
             if let (Some(input), Some(up)) = (site.input, self.up(at.clone(), site.step)) {
@@ -577,7 +577,7 @@ impl<'p> Tracer<'p> {
         }
     }
 
-    /// A flow's output.
+    /// Traces a flow's output.
     fn chase_flow(&self, at: At, path: &[Seg], out: &mut Search) {
         let (Some(flow), Some(at)) = (self.program.flow(at.flow), at.next()) else { return };
         match &flow.output {
@@ -586,19 +586,19 @@ impl<'p> Tracer<'p> {
         }
     }
 
-    /// Into a flow that a step calls. `mark`: what the call adds to the step's key.
+    /// Enters a flow that a step calls. `mark` is what the call adds to the step's key.
     fn down(&self, mut at: At, step: StepId, mark: &str, callee: FlowId) -> At {
         let inside = glued(&at.place, &format!("{}{mark}", self.places.get(&step).map_or("", String::as_str)));
         at.calls.push((step, std::mem::replace(&mut at.place, inside)));
         At { flow: callee, home: false, result: ResultOf::Nobody, depth: at.depth.plus(self.depth(step)), ..at }
     }
 
-    /// Out to the flow of the step that calls this one. None: the search came in through another call.
+    /// Returns to the flow of the step that calls this one. `None` if the search entered through another call.
     fn up(&self, mut at: At, step: StepId) -> Option<At> {
         at.place = match at.calls.pop() {
             Some((from, place)) if from == step => place,
             Some(_) => return None,
-            // Beyond where the search began, nothing is known about the calls around.
+            // Outside of the flow in which the search started, the surrounding calls are unknown.
             None => String::new(),
         };
         let flow = self.flows.get(&step).copied().unwrap_or(at.flow);
@@ -649,13 +649,13 @@ fn joined(member: &[Arc<str>], rest: &[Seg]) -> Path {
     member.iter().map(Seg::new).chain(rest.iter().cloned()).collect()
 }
 
-/// Two parts of a key, one after the other.
+/// Joins two parts of a key.
 fn glued(before: &str, after: &str) -> String {
     let together = before.is_empty() || after.is_empty() || after.starts_with(['@', '[', '#', '~']);
     format!("{before}{}{after}", if together { "" } else { "/" })
 }
 
-/// A key without its numbers: the same for every pass, item, iteration and try of a call.
+/// A key without its numbers, which is the same for every pass, item, iteration and try of a call.
 pub(super) fn place(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
     for (n, part) in parts(key).enumerate() {
@@ -674,7 +674,7 @@ pub(super) fn place(key: &str) -> String {
     out
 }
 
-/// Whether a call at a place is one of those that end like this.
+/// Whether a call's place has this ending.
 pub(super) fn ends_at(place: &str, end: &str) -> bool {
     let rest = place.strip_suffix(end);
     rest.is_some_and(|r| r.is_empty() || r.ends_with('/') || end.starts_with(['@', '[', '#', '~']) || end.is_empty())

@@ -1,36 +1,36 @@
-//! Everything that is wanted of one answer: constraints by path, and paths that somebody reads.
+//! The requirements on one answer: constraints by path, and paths that are read.
 
 use std::sync::Arc;
 
 use super::constraint::Constraint;
 
-/// A step of a path into an answer.
+/// A segment of a path into an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Seg {
-    /// A member.
+    /// A property.
     Name(Arc<str>),
     /// Every item of a list.
     Any,
 }
 
 impl Seg {
-    /// A segment as paths write it: digits are an item, and all items are treated alike.
+    /// Parses a segment: digits denote an item, and all items are treated alike.
     pub fn new(name: &Arc<str>) -> Self {
         if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) { Self::Any } else { Self::Name(name.clone()) }
     }
 }
 
-/// A path into an answer; empty: all of it.
+/// A path into an answer; an empty path means the whole answer.
 pub(super) type Path = Vec<Seg>;
 
-/// The wants.
+/// The requirements on an answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wants {
-    /// In the order of their weight: earlier ones were there first.
+    /// By weight; earlier ones take precedence.
     pub constraints: Vec<(Path, Constraint)>,
-    /// Read by somebody, whatever it is.
+    /// Paths that are read, with any value.
     pub reads: Vec<Path>,
-    /// What the prompt is about, in a few words: texts that nothing else decides name it.
+    /// The topic of the prompt in a few words, for texts without other requirements.
     pub about: String,
 }
 
@@ -44,12 +44,12 @@ impl Wants {
         self.constraints.iter().map(|(p, _)| p).chain(&self.reads)
     }
 
-    /// Whether something at this place or inside it is wanted.
+    /// Whether there is a requirement at this place or inside it.
     pub fn within(&self, path: &[Seg]) -> bool {
         self.paths().any(|p| p.starts_with(path))
     }
 
-    /// What is wanted directly inside a place, each once, in order.
+    /// The segments directly inside a place that have requirements, each once, in order.
     pub fn inside(&self, path: &[Seg]) -> Vec<&Seg> {
         let mut all = Vec::new();
         for p in self.paths().filter(|p| p.starts_with(path)) {

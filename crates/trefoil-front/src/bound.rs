@@ -1,5 +1,5 @@
 //! A text of a manifest in its place: parsed once, its names bound once. Lowering takes its expression from it, editors
-//! their facts, finders of mistakes what they look for. Nothing here reports.
+//! use its facts, and finders check it. Nothing is reported here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use crate::mend;
 use crate::names::{Bound, Entry, Found, Place, Use, bind, is_there};
 use crate::types::text_type;
 
-/// A text, parsed: what it says, before anybody knows what its names mean.
+/// A parsed text whose names are not bound yet.
 pub struct Parsed {
-    /// As written.
+    /// The text as written.
     pub source: yaml::Text,
     /// The place of the scalar.
     pub at: Location,
-    /// Its language.
+    /// Its template language.
     pub policy: &'static Policy,
     content: Content,
 }
 
 /// A text with the names of its place.
 pub struct BoundText {
-    /// As written.
+    /// The text as written.
     pub source: yaml::Text,
     /// The place of the scalar.
     pub at: Location,
-    /// Its language.
+    /// Its template language.
     pub policy: &'static Policy,
-    /// Where it is.
+    /// Its place, which provides the names.
     pub place: Arc<dyn Place>,
-    /// What it says.
+    /// The parsed text.
     pub content: Content,
-    /// Its references, in the order of the text, with what they name.
+    /// Its references, in the order of the text, with their bindings.
     pub uses: Vec<Use>,
     root: Entry,
     sources: Sources,
 }
 
-/// What a text says.
+/// The parsed form of a text.
 pub enum Content {
     /// A template.
     Template(Template),
@@ -54,19 +54,19 @@ pub enum Content {
     Broken {
         /// The mistakes, and the references that could be read.
         broken: Broken,
-        /// It should be a condition.
+        /// Whether it should be a condition.
         condition: bool,
     },
 }
 
 /// A path of a template that starts at the item of a loop, or at the value of another block.
 pub struct Local<'b> {
-    /// As the template has it.
+    /// The path in the template.
     pub local: &'b trefoil_template::Local,
-    /// The way to it from the root, as if it were written out: an item is what every list starts with. None: nobody
-    /// knows what the block goes over.
+    /// The equivalent path from the root, where an item is the first element of its list. `None`: what the block
+    /// iterates over is unknown.
     pub bound: Option<Bound>,
-    /// How many segments of that way are the block's.
+    /// The number of segments of that path that belong to the block.
     pub begin: usize,
 }
 
@@ -89,7 +89,7 @@ impl Parsed {
         Self { source: source.clone(), at: Location::new(file, source.span), policy, content }
     }
 
-    /// Its references, in the order of the text; those that could be read, where it has mistakes.
+    /// Its references, in the order of the text. If it has mistakes, only the readable ones.
     pub fn references(&self) -> &[Reference] {
         match &self.content {
             Content::Template(template) => template.references(),
@@ -98,14 +98,14 @@ impl Parsed {
         }
     }
 
-    /// Where a range of the decoded text is in the file.
+    /// The place in the file of a range of the decoded text.
     pub fn place_of(&self, range: Range<u32>) -> Location {
         Location::new(self.at.file, self.source.source(range))
     }
 
-    /// With the names of a place.
+    /// Binds it to the names of a place.
     pub fn bind(self, place: Arc<dyn Place>) -> BoundText {
-        // Most texts have one reference or two; a vector that grows begins with room for four.
+        // Most texts have one or two references, but a growing vector would initially allocate room for four.
         let mut uses = Vec::with_capacity(self.references().len());
         let (root, mut sources) = (place.root(), Sources::default());
         let mut one = |reference: &Reference| {
@@ -138,7 +138,7 @@ impl BoundText {
         Parsed::condition(file, source, policy).bind(place)
     }
 
-    /// Where a range of the decoded text is in the file.
+    /// The place in the file of a range of the decoded text.
     pub fn place_of(&self, range: Range<u32>) -> Location {
         Location::new(self.at.file, self.source.source(range))
     }
@@ -148,13 +148,13 @@ impl BoundText {
         &self.root
     }
 
-    /// Whether a path surely names a value here, so that it was meant to be read whatever brackets it is in. `alone`: nothing
-    /// beside the brackets says that a placeholder was meant.
+    /// Whether a path certainly names a value here, so it was meant as a placeholder whatever brackets it is in.
+    /// `alone`: only the brackets indicate a placeholder.
     pub fn is_there(&self, path: &str, alone: bool) -> bool {
         is_there(&*self.place, &self.root, path, alone)
     }
 
-    /// Where a literal of it is in the file, with its quotes, and whether its bytes are there as they are read.
+    /// The place in the file of a literal, including quotes, and whether the file spells it as decoded.
     pub fn written(&self, literal: Written) -> Option<(Location, bool)> {
         let all = match &self.content {
             Content::Template(template) => template.written(),
@@ -166,12 +166,12 @@ impl BoundText {
         Some((at, at.span.end - at.span.start == range.end - range.start))
     }
 
-    /// What a path would name here.
+    /// The binding that a path would have here.
     pub fn look_up(&self, path: &[Segment]) -> Bound {
         bind(&self.root, path)
     }
 
-    /// The template, where it is one without mistakes.
+    /// The template, if it is a valid one.
     pub fn as_template(&self) -> Option<&Template> {
         match &self.content {
             Content::Template(template) => Some(template),
@@ -179,7 +179,7 @@ impl BoundText {
         }
     }
 
-    /// The condition, where it is one without mistakes.
+    /// The condition, if it is a valid one.
     pub fn as_condition(&self) -> Option<&Condition> {
         match &self.content {
             Content::Condition(condition) => Some(condition),
@@ -187,7 +187,7 @@ impl BoundText {
         }
     }
 
-    /// Whether it is a condition, with mistakes or without.
+    /// Whether it is a condition, valid or not.
     pub fn is_condition(&self) -> bool {
         matches!(self.content, Content::Condition(_) | Content::Broken { condition: true, .. })
     }
@@ -197,7 +197,7 @@ impl BoundText {
         self.uses.iter().map(|u| u.at.span).chain(unknown).collect()
     }
 
-    /// How the literals of these bytes are written.
+    /// The spelling of the literals with these spans.
     fn spellings(&self, literals: &[Range<u32>]) -> Vec<Spelling> {
         let one = |range: &Range<u32>| {
             let at = self.source.source(range.clone());
@@ -214,7 +214,7 @@ impl BoundText {
         literals.iter().map(one).collect()
     }
 
-    /// The bindings of a text with mistakes, in the order of its references: the last one is the unreadable part.
+    /// The bindings of a text with mistakes, in the order of its references. The last one is the unreadable part.
     fn bindings(&self) -> (Vec<Source>, impl FnMut(&Reference) -> Binding) {
         let mut sources = self.sources.clone();
         let unknown = (Source::missing(0), 0);
@@ -224,7 +224,8 @@ impl BoundText {
         (sources.0, move |_: &Reference| all.next().unwrap_or_default())
     }
 
-    /// As a program holds it; with mistakes, as one holds it that is looked at and never run. None: it is a condition.
+    /// The template for a program. For a text with mistakes, a placeholder for programs that are only checked. `None`:
+    /// it is a condition.
     pub fn text(&self) -> Option<Text> {
         let (template, sources) = match &self.content {
             Content::Template(template) => (template.clone(), self.sources.0.clone()),
@@ -247,7 +248,8 @@ impl BoundText {
         })
     }
 
-    /// A placeholder or block of it, by its bytes, as a text of its own. None: it has mistakes, or nothing of that kind there.
+    /// A placeholder or block at these bytes as a separate text. `None`: the text has mistakes, or there is no such
+    /// part.
     pub fn part(&self, range: Range<usize>) -> Option<Text> {
         let range = range.start as u32..range.end as u32;
         let mut template = self.as_template()?.part(range.clone())?;
@@ -288,7 +290,7 @@ impl BoundText {
         found
     }
 
-    /// As a condition of a program, like [`BoundText::text`]. None: it is a template.
+    /// The condition for a program, like [`BoundText::text`]. `None`: it is a template.
     pub fn cond(&self) -> Option<Cond> {
         let (condition, sources) = match &self.content {
             Content::Condition(condition) => (condition.clone(), self.sources.0.clone()),
@@ -304,22 +306,23 @@ impl BoundText {
         Some(Cond { condition, sources, origin: self.at, text, spans: self.spans(), written })
     }
 
-    /// What a model is sent. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.
+    /// A text sent to a model. Literal text also keeps its place, because a trace shows where each part of a prompt is
+    /// written.
     pub fn prompt_expr(&self) -> Option<Expr> {
         self.text().map(Expr::Template)
     }
 
-    /// As text; plain text becomes a constant.
+    /// In a text position; literal text becomes a constant.
     pub fn text_expr(&self) -> Option<Expr> {
         self.text().map(build::as_text)
     }
 
-    /// Typed position (decision A1); plain text becomes a constant.
+    /// In a typed position (decision A1); literal text becomes a constant.
     pub fn typed_expr(&self) -> Option<Expr> {
         self.text().map(build::as_typed)
     }
 
-    /// The type of its value where it is handed on with it (decision A1); anything, where it has mistakes.
+    /// The type of its value in a typed position (decision A1); any type if it has mistakes.
     pub fn value_type(&self) -> Value {
         match (self.as_template(), self.uses.first()) {
             (None, _) => types::any(),

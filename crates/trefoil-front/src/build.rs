@@ -1,4 +1,4 @@
-//! Making a program: its arenas, and the sources of a template.
+//! Builds a program: its arenas, and the sources of a template.
 
 use std::sync::Arc;
 
@@ -19,12 +19,24 @@ pub struct Builder {
     missing_agents: Vec<(Arc<str>, Location)>,
 }
 
+/// The slots of a flow under construction.
+#[derive(Debug, Clone, Default)]
+pub struct FlowSlots(pub Vec<Slot>);
+
+impl FlowSlots {
+    /// One more.
+    pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
+        self.0.push(Slot::new(name));
+        SlotId(self.0.len() as u32 - 1)
+    }
+}
+
 impl Builder {
-    /// Makes room for so many more steps: they are large, and growing would copy all that is there.
+    /// Reserves memory for more steps, which are large and costly to copy.
     pub fn expect(&mut self, steps: usize) {
         self.steps.reserve(steps);
     }
-    /// Reserves the ids of so many flows.
+    /// Reserves the ids of several flows.
     pub fn reserve_flows(&mut self, count: usize) {
         self.flows.resize_with(self.flows.len() + count, || None);
     }
@@ -50,7 +62,7 @@ impl Builder {
         self.steps.push(step);
         StepId(self.steps.len() as u32 - 1)
     }
-    /// A step already added, to complete it.
+    /// An added step, so that it can be completed.
     pub fn step_mut(&mut self, id: StepId) -> Option<&mut Step> {
         self.steps.get_mut(id.index())
     }
@@ -59,24 +71,24 @@ impl Builder {
         self.schemas.push(schema);
         SchemaId(self.schemas.len() as u32 - 1)
     }
-    /// Notes a call of an agent that is not defined.
+    /// Records a call of an agent that is not defined.
     pub fn missing_agent(&mut self, name: &Arc<str>, at: Location) {
         if !self.missing_agents.iter().any(|(n, _)| n == name) {
             self.missing_agents.push((name.clone(), at));
         }
     }
-    /// Where such an agent is named first.
+    /// The first call of such an agent.
     pub fn missing_agent_location(&self, name: &str) -> Option<Location> {
         self.missing_agents.iter().find(|(n, _)| &**n == name).map(|(_, at)| *at)
     }
-    /// The program. A flow that was not filled, because of a mistake that is reported, is refused. `sources` are the texts it
-    /// was made from (for its hash).
+    /// The program. A flow that was not filled because of a reported mistake is refused. `sources` are the texts it was
+    /// made from, for its hash.
     pub fn finish<'t>(mut self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
         let nowhere = Location::new(FileId(0), Span::new(0, 0));
         let flows = std::mem::take(&mut self.flows).into_iter();
         let flows: Vec<Flow> = flows.map(|flow| flow.unwrap_or_else(|| self.stand_in("agent", nowhere))).collect();
         let name = flows.get(entry.index())?.name.clone();
-        // FNV-1a: stable across versions and machines, and nothing here is adversarial.
+        // FNV-1a: stable across versions and computers; resistance to attacks is not needed here.
         let hash = sources
             .into_iter()
             .flat_map(|s| s.bytes().chain([0]))
@@ -91,7 +103,7 @@ impl Builder {
             missing_agents: self.missing_agents,
         })
     }
-    /// A flow that stands in for one that could not be built because of mistakes.
+    /// A stand-in for a flow that could not be built because of mistakes.
     pub fn stand_in(&mut self, sort: &'static str, origin: Location) -> Flow {
         let refused = Refused { feature: "a manifest with errors".into(), message: "fix the manifest first".into() };
         let slot = SlotId(0);
@@ -100,15 +112,7 @@ impl Builder {
             sort,
             origin,
             slots: vec![Slot::new("input")],
-            intake: Intake {
-                slot,
-                wrap: None,
-                fields: Vec::new(),
-                closed: false,
-                tolerated: &[],
-                schema: None,
-                raw: None,
-            },
+            intake: Intake::plain(slot),
             init: Vec::new(),
             body: self.step(plain(StepKind::Refused(refused), origin)),
             output: None,
@@ -118,7 +122,7 @@ impl Builder {
     }
 }
 
-/// Puts something in the place of the flows of files, so that a run that comes to them is refused.
+/// Replaces the flows of files by refused ones, so that a run that reaches them does not start.
 pub fn refuse(program: &mut Program, files: &HashSet<FileId>) {
     let mut builder = Builder { steps: std::mem::take(&mut program.steps), ..Builder::default() };
     for flow in program.flows.iter_mut().filter(|flow| files.contains(&flow.origin.file)) {
@@ -127,12 +131,12 @@ pub fn refuse(program: &mut Program, files: &HashSet<FileId>) {
     program.steps = builder.steps;
 }
 
-/// A step with nothing but its kind.
+/// A step with only a kind.
 pub fn plain(kind: StepKind, origin: Location) -> Step {
     Step { kind, label: None, origin, when: None, out: None, shape: None, policy: StepPolicy::default() }
 }
 
-/// `{{name}}`: a member of what the step answered, or of what a model gives the tool that it calls.
+/// `{{name}}`: a member of the step's result, or of the arguments that a model passes to a tool.
 pub fn result_member(name: &str, policy: &Policy, origin: Location) -> Option<Text> {
     let mut template = Template::parse(&format!("{{{{{name}}}}}"), policy).ok()?;
     template.bind(|_| Binding { source: 0, skip: 0 });
@@ -141,7 +145,8 @@ pub fn result_member(name: &str, policy: &Policy, origin: Location) -> Option<Te
     Some(Text { template, sources, origin, spans, locals: Vec::new(), literals: Vec::new(), written: Vec::new() })
 }
 
-/// A bound text as text; plain text becomes a constant. An empty one keeps its place, so that it can be reported.
+/// A bound text in a text position; literal text becomes a constant. An empty text keeps its place, so that it can be
+/// reported.
 pub fn as_text(text: Text) -> Expr {
     match text.template.literal() {
         Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
@@ -149,7 +154,7 @@ pub fn as_text(text: Text) -> Expr {
     }
 }
 
-/// A bound text as a value: a lone placeholder keeps its type.
+/// A bound text in a typed position: a lone placeholder keeps its type.
 pub fn as_typed(text: Text) -> Expr {
     match text.template.literal() {
         Some(literal) => Expr::Const(Value::from(literal)),
@@ -157,7 +162,7 @@ pub fn as_typed(text: Text) -> Expr {
     }
 }
 
-/// The table of sources of one template, each once.
+/// The sources of one template, without duplicates.
 #[derive(Clone, Default)]
 pub struct Sources(pub Vec<Source>);
 

@@ -1,5 +1,5 @@
-//! What a dialect makes of documents: each unit (a document as an agent, a workflow, a sub-workflow with certain inputs) is
-//! read, bound and lowered once, however many entries lead to it. Finders of mistakes look at the units afterwards.
+//! The result of compiling documents: each unit (a document as an agent, a workflow, or a sub-workflow with certain
+//! inputs) is read, bound and lowered once, however many entries lead to it. Finders check the units afterwards.
 
 use std::collections::BTreeSet;
 
@@ -13,23 +13,23 @@ use crate::read::Findings;
 
 /// Documents of one dialect, compiled together.
 pub struct Compiled<'p> {
-    /// What is written in them, with its names bound.
+    /// The units, with bound names.
     pub units: CompiledUnits<'p>,
-    /// Everything that the entries lead to; none if no entry could be read.
+    /// Everything that can be reached from the entries; `None` if no entry could be read.
     pub program: Option<Program>,
-    /// The flow of each entry, by its document; without those that could not be read.
+    /// The flow of each entry that could be read, by document.
     pub entries: Vec<(usize, FlowId)>,
     /// `env_file` paths of the workflows, as project paths.
     pub env_files: Vec<String>,
-    /// What reading and binding found, and what they learned about names.
+    /// The findings and facts from reading and binding.
     pub found: Findings,
-    /// Files that only a template may name. Their mistakes are their own business.
+    /// Files that only a template may name. Mistakes in them are not mistakes of the entries.
     pub aside: BTreeSet<FileId>,
 }
 
-/// A program with many entries, and all that was found on the way to it.
+/// A program with several entries, and all findings.
 pub struct Linked {
-    /// The program. Where errors were found it is a draft: to look for further mistakes in, never to run.
+    /// The program. If there are errors, it is a draft: it can be checked further, but must not run.
     pub program: Option<Program>,
     /// The flow of each entry, by its document.
     pub entries: Vec<(usize, FlowId)>,
@@ -37,12 +37,12 @@ pub struct Linked {
     pub env_files: Vec<String>,
     /// The findings.
     pub found: Vec<Diagnostic>,
-    /// What is known about names.
+    /// The facts about names.
     pub facts: Facts,
 }
 
 impl Compiled<'_> {
-    /// The program with what else was found in its units.
+    /// The program with the findings of lint added.
     pub fn link(self, lint: Vec<Diagnostic>) -> Linked {
         let Self { mut program, entries, env_files, found, aside, .. } = self;
         let Findings { diagnostics, facts, .. } = found;
@@ -54,13 +54,14 @@ impl Compiled<'_> {
         if let Some(program) = program.as_mut().filter(|_| !broken.is_empty()) {
             crate::build::refuse(program, &broken);
         }
+        let facts = facts.of_files(program.iter().flat_map(Program::files));
         found.retain(|d| d.file.is_none_or(|file| !aside.contains(&file)));
         Linked { program, entries, env_files, found, facts }
     }
 }
 
 impl Linked {
-    /// The program for a run; none if something was found that keeps it from one.
+    /// The program for a run; `None` if a finding prevents that.
     pub fn sound(&self) -> Option<Lowered> {
         let broken = self.found.iter().any(|d| d.severity == Severity::Error);
         let program = self.program.clone().filter(|_| !broken)?;

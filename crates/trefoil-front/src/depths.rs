@@ -1,28 +1,28 @@
-//! How deep documents are called: by which numbers of calls, one above the other, entries lead to them.
+//! The depths at which documents are called: the numbers of nested calls from entries to them.
 
-/// Numbers of calls below 128.
+/// A set of depths below 128.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Depths(u128);
 
 impl Depths {
-    /// Of an entry.
+    /// The depth of an entry.
     pub const ENTRY: Self = Self(1);
-    /// Those below a limit.
+    /// The depths below a limit.
     pub fn below(self, limit: usize) -> Self {
         match 1u128.checked_shl(limit as u32) {
             Some(first) => Self(self.0 & (first - 1)),
             None => self,
         }
     }
-    /// So many calls further down.
+    /// The depths after more calls.
     pub fn down(self, calls: usize) -> Self {
         Self(self.0.checked_shl(calls as u32).unwrap_or_default())
     }
-    /// All of both.
+    /// The union of both.
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// The deepest.
+    /// The greatest depth.
     pub fn deepest(self) -> usize {
         self.0.checked_ilog2().unwrap_or_default() as usize
     }

@@ -1,5 +1,5 @@
-//! What front ends tell about names, for editors and the checker, beside the program: what is declared, what each place
-//! names, and what could be there. Read off what was bound; nothing here is found to be wrong.
+//! Facts about names that front ends record for editors and the checker: declarations, mentions, and the names
+//! available in each place. Derived from bound texts; reports no mistakes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::bound::{BoundText, Local};
 use crate::names::{Bound, End, Members, items, members_of};
 use crate::read::Reader;
 
-/// Notes the scope of a text, and what its paths name.
+/// Records the scope of a text, and what its paths name.
 pub fn text(reader: &Reader<'_>, text: &BoundText) {
     if !reader.wants_facts() {
         return;
@@ -31,7 +31,7 @@ pub fn text(reader: &Reader<'_>, text: &BoundText) {
     text.locals().iter().for_each(|local| self::local(reader, text, local));
 }
 
-/// Declares what the segments of a written path name, from one of its bindings on.
+/// The mentions in the segments of a written path, starting from the binding at index `from`.
 fn mentioned(text: &BoundText, path: &[Segment], bound: &Bound, from: usize) -> Vec<Mention> {
     let mut named: Vec<_> = bound.entries.iter().map(|e| (e.declared, e.defined, e.schema.clone())).collect();
     if let End::Nothing(_) = bound.end {
@@ -45,7 +45,7 @@ fn mentioned(text: &BoundText, path: &[Segment], bound: &Bound, from: usize) -> 
     written.map(mention).collect()
 }
 
-/// Notes what a path names that starts at the item of a loop, or at the value of another block.
+/// Records what a path names that starts at the item of a loop, or at the value of another block.
 fn local(reader: &Reader<'_>, text: &BoundText, Local { local, bound, begin }: &Local<'_>) {
     if local.start != Start::This {
         return;
@@ -57,7 +57,7 @@ fn local(reader: &Reader<'_>, text: &BoundText, Local { local, bound, begin }: &
         start: start.map_or(Value::Bool(true), |entry| entry.schema.clone()),
     };
     let mut mentions = bound.as_ref().map_or(Vec::new(), |bound| mentioned(text, &local.path, bound, *begin));
-    // The block runs where there is something to go over.
+    // The block only runs if its value exists.
     for mention in mentions.iter_mut().filter(|m| m.defined != Defined::Never) {
         mention.defined = Defined::Always;
     }
@@ -67,7 +67,20 @@ fn local(reader: &Reader<'_>, text: &BoundText, Local { local, bound, begin }: &
     });
 }
 
-/// Notes that a key's text names a declaration, or something that is not there.
+/// Notes a declaration: where its name is, all of it, and what it is a part of.
+pub fn declare(
+    reader: &Reader<'_>,
+    kind: DeclarationKind,
+    name: impl Into<Arc<str>>,
+    (at, extent, parent): (Location, Span, Option<Location>),
+    schema: Value,
+    note: &str,
+) {
+    let note = (!note.is_empty()).then(|| note.into());
+    reader.facts(|f| f.declare(Declaration { kind, name: name.into(), at, extent, parent, schema, note }));
+}
+
+/// Records that the text of a key names a declaration, or something that does not exist.
 pub fn names(reader: &Reader<'_>, text: &Text, to: Option<Location>) {
     names_at(reader, reader.at(text.content()), to);
 }
@@ -78,8 +91,8 @@ pub fn names_at(reader: &Reader<'_>, at: Location, to: Option<Location>) {
     reader.facts(|f| f.mention(Mention { at, to, template: false, defined, schema: Value::Bool(true) }));
 }
 
-/// Declares the properties of a schema, those inside of them too, and says where they are. `root`: the node whose
-/// entries are properties themselves (the shorthand of a dialect) instead of having them under `properties`.
+/// Declares the properties of a schema, including nested ones, and returns their places. `root`: the entries of the
+/// node are properties themselves (the shorthand of a dialect) instead of being under `properties`.
 pub fn properties(
     reader: &Reader<'_>,
     node: &Node,
@@ -103,7 +116,7 @@ pub fn properties(
         reader.facts(|f| {
             f.declare(Declaration { kind, name, at, extent, parent: Some(parent), schema: schema.clone(), note });
         });
-        // Inside, a list's members are those of its items.
+        // The members of a list are those of its items.
         let inner = properties(reader, &entry.value, items(&schema), false, DeclarationKind::Property, at);
         (entry.key.value.clone(), Some(at), inner)
     });
@@ -114,7 +127,8 @@ pub fn properties(
     members
 }
 
-/// Notes the places of a schema that name its properties again: `required`, and the keys of defaults and examples.
+/// Records the places in a schema that repeat names of its properties: `required`, and the keys of defaults and
+/// examples.
 fn written_again(reader: &Reader<'_>, node: &Node, members: &Members) {
     let Some(mapping) = node.mapping() else { return };
     let of = |key: &str| mapping.get(key).map(|e| &e.value);

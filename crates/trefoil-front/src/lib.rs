@@ -1,8 +1,8 @@
 //! Front ends: from the spanned YAML of a dialect to the IR.
 //!
-//! The only crate that knows a dialect's words. Does no IO: whoever loads files asks [`FrontEnd::needs`] what else a
-//! document wants and adds it to the [`Project`]. Reading and lowering report everything they find and never stop at the
-//! first mistake.
+//! The only crate that knows the words of a dialect. Does no IO: the caller loads files, asks [`FrontEnd::needs`] which
+//! others a document needs, and adds them to the [`Project`]. Reading and lowering report everything they find and
+//! never stop at the first mistake.
 
 pub mod bound;
 pub mod build;
@@ -38,21 +38,21 @@ pub use source::Source;
 
 /// A dialect's front end.
 pub trait FrontEnd: Sync {
-    /// `agntz`, `aegis`, `sirenspec`: as `--dialect` takes it and messages print it.
+    /// `agntz`, `aegis`, `sirenspec`: the name for `--dialect` and in messages.
     fn name(&self) -> &'static str;
-    /// The format as prose names it, and the keys by which a person tells its files.
+    /// The name of the format in prose, and the keys by which a person recognises its files.
     fn described(&self) -> (&'static str, &'static str);
-    /// The format as a JSON Schema (draft 2020-12) with a description of every key. Unknown keys stay open: they are
-    /// the checker's to report.
+    /// The format as a JSON Schema (draft 2020-12) with a description of every key. Unknown keys are allowed, because
+    /// the checker reports them.
     fn schema(&self) -> &'static str;
     /// Its template rules.
     fn policy(&self) -> &'static Policy;
-    /// The keys (with their places) that speak for this dialect; none: not this one.
+    /// The keys that show that it is of this dialect, with their places; empty if it is not.
     fn evidence(&self, root: &Node) -> Vec<Evidence>;
     /// Whether a text that could not be parsed may be of this dialect. `has`: whether a line starts with a key.
     fn resembles(&self, text: &str, has: &dyn Fn(&str) -> bool) -> bool;
-    /// What a document is that belongs to this dialect without being a unit of it (a skill file, say), as a message
-    /// names it. Asked only if there is no evidence.
+    /// The name, for messages, of a kind of document that belongs to this dialect but is not a unit (such as a skill
+    /// file). Only called if there is no evidence.
     fn companion(&self, _root: &Node) -> Option<&'static str> {
         None
     }
@@ -60,26 +60,26 @@ pub trait FrontEnd: Sync {
     fn reads_texts(&self) -> bool {
         false
     }
-    /// Other files that this document needs, relative to it.
+    /// Other files that this document needs, as relative paths.
     fn needs(&self, document: &Document) -> Vec<Need>;
     /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.
     fn ids(&self, document: &Document) -> Vec<(String, Location)>;
-    /// What the document says that it is for: whoever offers it to a model or a person shows it.
+    /// The description in the document, shown when the flow is offered to a model or a person.
     fn about<'d>(&self, document: &'d Document) -> Option<&'d str> {
         said(&document.root, "description")
     }
-    /// The units that the document's text names by id, as far as a look at it tells: whoever has none of that id may look
-    /// for more manifests before lowering. What only lowering finds, it reports as `unknown-reference`.
+    /// The units that the document mentions by id, as far as a quick scan shows. If one is unknown, the caller may load
+    /// more manifests before lowering. Units that only lowering finds are reported as `unknown-reference`.
     fn names<'d>(&self, _document: &'d Document) -> BTreeSet<&'d str> {
         BTreeSet::new()
     }
-    /// Whether what is at a place of the document, and was found to name nothing, may be a unit of another file.
+    /// Whether an unresolved name at a place of the document may refer to a unit in another file.
     fn seeks(&self, _document: &Document, _at: Span) -> bool {
         true
     }
-    /// Reads, binds and lowers documents as the entries of one program, with all that they lead to in the project.
-    /// `detail` says which facts anybody asks for. Finds no mistakes beyond those of reading and binding: that is what
-    /// `trefoil-lint` is for.
+    /// Reads, binds and lowers documents as the entries of one program, with everything that they reach in the project.
+    /// `detail` says which facts are needed. Finds only mistakes of reading and binding; `trefoil-lint` finds the
+    /// others.
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p>;
 }
 
@@ -89,7 +89,7 @@ fn said<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
     Some(text.value.trim()).filter(|text| !text.is_empty())
 }
 
-/// The texts under keys of these names, wherever they are.
+/// The texts under keys with these names, at any depth.
 fn under<'n>(root: &'n Node, keys: &[&str]) -> BTreeSet<&'n str> {
     let mut found = BTreeSet::new();
     let mut stack = vec![root];
@@ -106,16 +106,16 @@ fn under<'n>(root: &'n Node, keys: &[&str]) -> BTreeSet<&'n str> {
     found
 }
 
-/// A key that speaks for a dialect.
+/// A key that shows that a document is of a dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// The key as written.
     pub key: String,
-    /// Its bytes.
+    /// Its span.
     pub span: trefoil_syntax::Span,
 }
 
-/// What documents of a dialect became, with their names bound.
+/// The compiled documents of a dialect, with their names bound.
 pub enum CompiledUnits<'p> {
     /// Agents.
     Agntz(Box<agntz::Units<'p>>),
@@ -125,26 +125,37 @@ pub enum CompiledUnits<'p> {
     Sirenspec(sirenspec::Units<'p>),
 }
 
-/// Every front end. A new dialect begins with a folder, a line here and one in [`CompiledUnits`].
+impl CompiledUnits<'_> {
+    /// Every text in them, with its names bound.
+    pub fn texts(&self) -> Vec<&bound::BoundText> {
+        match self {
+            Self::Agntz(units) => units.texts(),
+            Self::Aegis(units) => units.texts(),
+            Self::Sirenspec(units) => units.texts(),
+        }
+    }
+}
+
+/// Every front end. A new dialect starts with a folder, a line here and one in [`CompiledUnits`].
 pub static FRONT_ENDS: &[&dyn FrontEnd] = &[&agntz::Agntz, &aegis::Aegis, &sirenspec::SirenSpec];
 
-/// The front end of this name.
+/// The front end with this name.
 pub fn front_end(name: &str) -> Option<&'static dyn FrontEnd> {
     FRONT_ENDS.iter().copied().find(|f| f.name() == name)
 }
 
-/// What a document of no dialect is after all, for a clearer message: `an agntz skill file, not an agent`.
+/// A description of a document that is of no dialect, for a clearer message: `an agntz skill file, not an agent`.
 pub fn companion(root: &Node) -> Option<&'static str> {
     FRONT_ENDS.iter().find_map(|f| f.companion(root))
 }
 
-/// What a document is, by its shape.
+/// The dialect of a document, judging by its structure.
 pub enum Detection {
-    /// One dialect speaks for it.
+    /// Exactly one dialect matches.
     One(&'static dyn FrontEnd),
-    /// Two or more do: the names, each with its evidence.
+    /// Several dialects match: their names, each with its evidence.
     Several(Vec<(&'static str, Evidence)>),
-    /// None does.
+    /// No dialect matches.
     Unknown,
 }
 

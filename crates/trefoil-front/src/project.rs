@@ -18,20 +18,20 @@ pub struct Document {
     pub root: Node,
     /// Its dialect.
     pub front: &'static dyn FrontEnd,
-    /// Which of the projects of the load it belongs to. Ids of one mean nothing in another (decision C10).
+    /// The number of its project in the load. Ids are not shared between projects (decision C10).
     pub project: u32,
 }
 
 /// Everything a load has read.
 #[derive(Clone, Default)]
 pub struct Project {
-    /// Texts and names.
+    /// All files with their texts.
     pub files: Files,
     /// Manifests, in the order of their paths.
     pub documents: Vec<Document>,
     /// Texts that manifests refer to (AEGIS `context` files), by path.
     pub attachments: BTreeMap<String, String>,
-    /// The text that stands in for every agent's own `context` (`--context FILE`, decision E4).
+    /// The text that replaces every agent's own `context` (`--context FILE`, decision E4).
     pub context: Option<String>,
     /// The text of `agentskills` (`--skills FILE`, decision E4).
     pub skills: Option<String>,
@@ -40,7 +40,7 @@ pub struct Project {
 /// A file that a document needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// What for.
+    /// What it is used for.
     pub kind: NeedKind,
     /// As written, relative to the document.
     pub path: String,
@@ -48,7 +48,7 @@ pub struct Need {
     pub location: Location,
 }
 
-/// What a needed file is for.
+/// What a needed file is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeedKind {
     /// Another manifest (SirenSpec sub-workflows).
@@ -71,7 +71,8 @@ impl NeedKind {
 }
 
 impl Project {
-    /// Of the documents that have the id that another one names, those of its project that are nearest to it (decision C10).
+    /// Of the documents with the id that another document refers to, those of its project that are nearest to it
+    /// (decision C10).
     pub fn nearest(&self, from: usize, found: &[usize]) -> Vec<usize> {
         let Some(from) = self.documents.get(from) else { return found.to_vec() };
         let far = |at: &usize| {
@@ -88,7 +89,7 @@ impl Project {
     }
 }
 
-/// How far from a document another one is: in its folder, so many folders above it, or anywhere else.
+/// The distance of another document: in the same folder, a number of folders above it, or anywhere else.
 fn distance(from: &str, to: &str) -> usize {
     let folders = |path: &str| -> Vec<String> {
         path.rsplit_once('/').map_or(Vec::new(), |(dir, _)| dir.split('/').map(str::to_owned).collect())
@@ -102,7 +103,8 @@ fn distance(from: &str, to: &str) -> usize {
     if to.len() == to_up && to_up >= from_up { from.len() - from_up + to_up - from_up } else { usize::MAX }
 }
 
-/// `reference` as written in the document at `base`, as a project path: joined, `.` and inner `..` resolved.
+/// Converts `reference`, as written in the document at `base`, to a project path: joined, with `.` and inner `..`
+/// resolved.
 pub fn resolve_path(base: &str, reference: &str) -> String {
     let mut parts: Vec<&str> = if reference.starts_with('/') { Vec::new() } else { base.split('/').collect() };
     if !reference.starts_with('/') {

@@ -1,9 +1,9 @@
-//! The model providers that manifests may name, and what the names of models say about their makers: one list for every
-//! dialect. Which of them can be called is the host's business.
+//! The known model providers, and what the names of models say about their makers: one list for all dialects. Which
+//! providers can be called depends on the host.
 
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
-/// Providers that one of the original systems or this one has an adapter for. Others load with a warning.
+/// Providers for which Trefoil or one of the original systems has an adapter. Others load with a warning.
 pub const PROVIDERS: [&str; 14] = [
     "openai",
     "anthropic",
@@ -21,7 +21,14 @@ pub const PROVIDERS: [&str; 14] = [
     "openai-compatible",
 ];
 
-/// The finding about a provider that is not known; `at` is its name.
+/// The provider and the model of `provider:model`, without spaces around them; none: it is not written like that.
+pub fn parts(text: &str) -> Option<(&str, &str)> {
+    let (provider, model) = text.split_once(':')?;
+    let (provider, model) = (provider.trim(), model.trim());
+    (!provider.is_empty() && !model.is_empty()).then_some((provider, model))
+}
+
+/// The finding about an unknown provider; `at` is the place of its name.
 pub fn check(name: &str, at: Location) -> Option<Diagnostic> {
     if PROVIDERS.contains(&name) {
         return None;
@@ -30,7 +37,7 @@ pub fn check(name: &str, at: Location) -> Option<Diagnostic> {
     Some(slip(name, at).unwrap_or_else(|| unknown(name, at).help(all())))
 }
 
-/// The finding about a provider that is not known and is near to one that is.
+/// The finding about an unknown provider whose name is similar to a known one.
 pub fn slip(name: &str, at: Location) -> Option<Diagnostic> {
     let near = suggest::near(name, PROVIDERS).filter(|_| !PROVIDERS.contains(&name))?;
     let d = unknown(name, at).help(format!("did you mean `{}`?", near.name));
@@ -42,8 +49,8 @@ fn unknown(name: &str, at: Location) -> Diagnostic {
     Diagnostic::warning("unknown-provider", at, format!("unknown provider `{name}`"))
 }
 
-/// Prefixes of model names that only their maker's own API uses, and the maker. Other providers serve the
-/// models of many.
+/// Prefixes of model names that only the API of their maker uses, and the maker. Other providers serve models of many
+/// makers.
 const MAKERS: &[(&str, &str)] = &[
     ("gpt-", "openai"),
     ("chatgpt-", "openai"),
@@ -58,21 +65,22 @@ const MAKERS: &[(&str, &str)] = &[
     ("command-", "cohere"),
 ];
 
-/// Providers that serve their own models alone.
+/// Providers that serve only their own models.
 const OWN: &[&str] = &["openai", "anthropic", "google", "mistral", "xai", "deepseek", "cohere"];
 
-/// Whose model this is, if it is not the provider's, which serves its own alone.
+/// The maker of this model, if the provider serves only its own models and this is not one of them.
 pub fn other_maker(provider: &str, model: &str) -> Option<&'static str> {
     let (_, maker) = MAKERS.iter().find(|(start, _)| model.starts_with(start))?;
     Some(*maker).filter(|maker| *maker != provider && serves_its_own(provider))
 }
 
-/// Whether a provider serves no models but its own.
+/// Whether a provider serves only its own models.
 pub fn serves_its_own(provider: &str) -> bool {
     OWN.contains(&provider)
 }
 
-/// What no model name does: contain spaces, or end with a sign that ends lines in other languages.
+/// What is wrong with the form of a model name: it contains spaces, or ends with a sign that ends lines in other
+/// languages.
 pub fn stray(model: &str) -> Option<&'static str> {
     match model {
         _ if model.contains(char::is_whitespace) => Some("contain spaces"),
@@ -81,19 +89,19 @@ pub fn stray(model: &str) -> Option<&'static str> {
     }
 }
 
-/// The name without that.
+/// The name without such characters.
 pub fn without_stray(model: &str) -> String {
     let bare: String = model.chars().filter(|c| !c.is_whitespace()).collect();
     bare.trim_end_matches([',', ';']).to_owned()
 }
 
-/// Whether a name is one of those in examples that say what to write.
+/// Whether a name is a placeholder from an example.
 pub fn stands_in(model: &str) -> bool {
     let lower = model.to_ascii_lowercase();
     model.contains(['<', '>']) || ["your-", "your_"].iter().any(|s| lower.starts_with(s)) || lower == "model-name"
 }
 
-/// The words that a maker's names start with, and those that come second.
+/// The first words of a maker's model names, and the possible second words.
 const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("openai", "gpt", &[]),
     ("anthropic", "claude", &["sonnet", "opus", "haiku"]),
@@ -101,7 +109,7 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("deepseek", "deepseek", &[]),
 ];
 
-/// A name with a misspelling in one of those words: what was meant.
+/// The correct name, if one of those words is misspelt.
 pub fn family_slip(maker: &str, model: &str) -> Option<String> {
     let (_, family, others) = FAMILIES.iter().find(|(m, ..)| *m == maker)?;
     let (first, rest) = model.split_once('-')?;
@@ -125,7 +133,7 @@ pub fn family_slip(maker: &str, model: &str) -> Option<String> {
     Some(model.replacen(word, meant, 1))
 }
 
-/// Prefixes and endings of the names of models that do something other than answer texts.
+/// Prefixes and suffixes of models that do not answer texts.
 const OTHERWISE: &[(&str, &str)] = &[
     ("text-embedding-", "is an embedding model"),
     ("gpt-image-", "is an image model"),
@@ -134,14 +142,26 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("tts-", "is a text-to-speech model"),
 ];
 
-/// What a model does instead of answering texts.
+/// What a model does if it does not answer texts.
 pub fn does_otherwise(model: &str) -> Option<&'static str> {
     let does = OTHERWISE.iter().find(|(start, _)| model.starts_with(start)).map(|(_, does)| *does);
     does.or_else(|| model.ends_with("-transcribe").then_some("is a speech-to-text model"))
 }
 
-/// Whether a model answers texts and does nothing else.
+/// Whether a model only answers texts.
 pub fn answers_texts(model: &str) -> bool {
     let text = ["gpt-5", "gpt-4", "gpt-3", "claude-"].iter().any(|s| model.starts_with(s));
     text && !["image", "transcribe", "audio", "realtime", "omni", "4o"].iter().any(|s| model.contains(s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn a_model_names_its_provider_first() {
+        assert_eq!(parts("openai : gpt-5 "), Some(("openai", "gpt-5")));
+        assert_eq!(parts("ollama:llama3.2:1b"), Some(("ollama", "llama3.2:1b")));
+        assert_eq!([parts("openai:"), parts(": gpt-5"), parts("smart")], [None; 3]);
+    }
 }

@@ -1,10 +1,11 @@
-//! What is wrong with http requests whatever the dialect: addresses that lead nowhere, names of headers that no server looks
-//! for. Judgements about texts; who reads a manifest reports them in the words of its format.
+//! Mistakes in http requests, for all dialects: impossible addresses, unknown header names. Judges texts; the callers
+//! report the findings with the terms of their formats.
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, FileId, Location, suggest};
 
-/// The finding about an address that no request can go to. `written`: as far as it is written out; `whole`: that is all of it.
+/// The finding about an address that no request can be sent to. `written`: its literal part; `whole`: there is no other
+/// part.
 pub fn no_address(written: &str, whole: bool, shown: &str, at: Location) -> Option<Diagnostic> {
     let host = without_scheme(written);
     let fits = match host {
@@ -13,7 +14,7 @@ pub fn no_address(written: &str, whole: bool, shown: &str, at: Location) -> Opti
             let name = host.get(..end.unwrap_or(host.len())).unwrap_or_default();
             !name.contains(char::is_whitespace) && (!name.is_empty() || end.is_none() && !whole)
         }
-        // A placeholder may supply the start.
+        // A placeholder may contain the start.
         None => !whole && written.is_empty(),
     };
     (!fits).then(|| {
@@ -65,13 +66,30 @@ pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
 /// Header names that are often misspelt.
 const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
 
-/// Whether a name is that of a header that everybody sends, or of one's own.
+/// Whether a name is a well-known header or a custom one.
 pub fn is_header(name: &str) -> bool {
     let own = name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
     own || HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name))
 }
 
-/// The header that was meant by a name that no server looks for.
+/// The finding about a header with credentials in which the word for their kind has no space after it. `tag`: a placeholder, as the
+/// dialect writes it.
+pub fn scheme(file: FileId, name: &Text, value: &Text, tag: &str) -> Option<Diagnostic> {
+    let scheme = ["Bearer", "Basic"].into_iter().find(|scheme| value.value.starts_with(scheme))?;
+    let rest = value.value.get(scheme.len()..).filter(|rest| rest.starts_with(':') || rest.starts_with("{{"))?;
+    if !name.value.eq_ignore_ascii_case("Authorization") {
+        return None;
+    }
+    let end = scheme.len() + usize::from(rest.starts_with(':'));
+    let place = Location::new(file, value.source(0..end as u32));
+    let d = Diagnostic::warning("no-effect", place, format!("`{scheme}` needs a space before its value"));
+    let d = d.help(format!("write `{scheme} {tag}`"));
+    let meant = if rest.starts_with(": ") { scheme.to_owned() } else { format!("{scheme} ") };
+    let straight = (place.span.end - place.span.start) as usize == end;
+    Some(if straight { d.suggestion(format!("write `{scheme} `"), place, meant) } else { d })
+}
+
+/// The header that was meant by an unknown name.
 pub fn header_slip(name: &str) -> Option<suggest::Near<'static>> {
     let near = || suggest::near(name, HEADERS).filter(|near| near.sure);
     let near = Some(name).filter(|name| !is_header(name)).and_then(|_| near())?;

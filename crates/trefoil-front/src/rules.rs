@@ -1,7 +1,7 @@
-//! The load rules that reading and binding report, with one line each. YAML and template rules are listed in their crates, and so
-//! are those that only finders of mistakes report.
+//! The load rules reported by reading and binding, with one line for each. The rules of YAML, templates and finders are
+//! listed in their own crates.
 
-/// Rule name and what it says.
+/// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     ("unknown-dialect", "the file matches no known format"),
     ("ambiguous-dialect", "the file mixes the keys of two formats"),

@@ -1,4 +1,4 @@
-//! A file and its text: places in it, and what its layout tells.
+//! A file with its text: places in it, and questions about its layout.
 
 use trefoil_syntax::{FileId, Location, Span};
 
@@ -7,9 +7,9 @@ use crate::project::{Document, Project};
 /// A file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'d> {
-    /// Which one.
+    /// Its id.
     pub file: FileId,
-    /// Its text, where that is known.
+    /// Its text, if known.
     pub text: Option<&'d str>,
 }
 
@@ -22,13 +22,13 @@ impl<'d> Source<'d> {
     pub fn of(project: &'d Project, document: &Document) -> Self {
         Self::new(document.file, project.files.get(document.file).map(|f| &**f.text()))
     }
-    /// The spaces before a place, if nothing else comes before it on its line and the text is known.
+    /// The spaces before a place, if nothing else precedes it on its line and the text is known.
     pub fn indent(&self, span: Span) -> Option<&'d str> {
         let before = self.text?.get(..span.start as usize)?;
         let line = before.rsplit('\n').next().unwrap_or_default();
         line.bytes().all(|b| b == b' ').then_some(line)
     }
-    /// Whether a place is in a scalar with double quotes, as far as its line tells.
+    /// Whether a place is in a double-quoted scalar, judging by its line.
     pub fn is_in_double_quotes(&self, span: Span) -> bool {
         let before = self.text.and_then(|t| t.get(..span.start as usize));
         let line = before.and_then(|t| t.rsplit('\n').next()).unwrap_or_default();
@@ -39,9 +39,9 @@ impl<'d> Source<'d> {
     pub fn colon_after(&self, span: Span) -> bool {
         self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
     }
-    /// Whether the file contains a declared name again after its declaration, and more often than the word that was taken
-    /// for a misspelling of it: if each occurs once, either may be wrong. One that is not in it at all is declared
-    /// elsewhere.
+    /// Whether the file confirms that a word is a misspelling of a declared name: the name occurs again after its
+    /// declaration, and more often than the word. If each occurs once, either may be wrong. A name that is not in this
+    /// file is declared in another one.
     pub fn confirms(&self, name: &str, slip: &str) -> bool {
         let Some(text) = self.text else { return true };
         let count = |word: &str| {

@@ -1,4 +1,4 @@
-//! Types of values as front ends write them down: JSON Schemas. What follows from them is in [`trefoil_ir::types`].
+//! Constructors for types of values, as JSON Schemas. [`trefoil_ir::types`] has the operations on them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,7 +33,7 @@ fn make(name: &str) -> Value {
     keywords([("type", Value::from(name))])
 }
 
-/// An object with these members and no others.
+/// An object with exactly these members.
 pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
     keywords([
         ("type", keyword("object")),
@@ -42,7 +42,7 @@ pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value 
     ])
 }
 
-/// A list of such items.
+/// A list with items of this type.
 pub fn list_of(item: Value) -> Value {
     keywords([("type", keyword("array")), ("items", item)])
 }
@@ -51,7 +51,7 @@ fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
     Value::Object(Arc::new(members.into_iter().collect::<Object>()))
 }
 
-/// The type of a value: its objects are taken as complete, its lists hold anything.
+/// The type of a value. Its objects are complete; its lists may contain anything.
 pub fn type_of(value: &Value) -> Value {
     match value {
         Value::Null => Value::Bool(true),
@@ -64,7 +64,7 @@ pub fn type_of(value: &Value) -> Value {
     }
 }
 
-/// The type of a member of a value of a type, as far as the type says; `true` where it does not.
+/// The type of a member of a value, if the type declares it; otherwise `true`.
 pub fn member_type(schema: &Value, name: &str) -> Value {
     let found = match schema.get("properties").and_then(|p| p.get(name)) {
         None if name.bytes().all(|b| b.is_ascii_digit()) => schema.get("items"),

@@ -1,17 +1,17 @@
-//! How the verdicts of several judges become one (AEGIS).
+//! How the verdicts of several judges are combined (AEGIS).
 
-/// How verdicts combine: reference/aegis section 4, table "Consensus".
+/// How verdicts are combined: reference/aegis section 4, table "Consensus".
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consensus {
     /// The formula.
     pub strategy: Strategy,
-    /// A verdict is a pass from here on.
+    /// The minimum score of a pass.
     pub threshold: f64,
-    /// Fewer verdicts fail with `CONSENSUS_FAILED`.
+    /// With fewer verdicts, the step fails with `CONSENSUS_FAILED`.
     pub min_judges: u32,
-    /// Best of how many; none: all.
+    /// The number of best verdicts to use; `None`: all.
     pub n: Option<u32>,
-    /// Weight of agreement in the confidence.
+    /// Weight of the judges' agreement in the confidence.
     pub agreement_factor: f64,
     /// Weight of the judges' own confidence.
     pub confidence_factor: f64,

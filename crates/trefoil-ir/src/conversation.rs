@@ -6,47 +6,49 @@ use trefoil_syntax::Location;
 
 use crate::ids::{SchemaId, StepId};
 
-/// A model that may call tools: it is asked, what it calls is done, and it is asked again with what came of that, until it calls
-/// nothing. Result: its last answer. What fails in a call is told to the model. Key segment of a turn: `@TURN`, from 1; of a call in
-/// it: `@TURN[CALL]`, from 0.
+/// A model that may call tools. It is called, the tools that it requests are called, and it is called again with their
+/// results, until it requests no tool. The result is its last answer. Errors of tool calls are passed to the model. Key
+/// segment of a turn: `@TURN`, from 1; of a call in it: `@TURN[CALL]`, from 0.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     /// The model call of each turn: a [`crate::StepKind::Model`] without a label.
     pub turn: StepId,
-    /// What it may call.
+    /// The tools that it may call.
     pub offers: Vec<Offer>,
-    /// What each call has to get past before it is made: [`crate::StepKind::Attempts`] with a body that is the call, as
-    /// `{tool, arguments}`. What fails there is told to the model, and the call is not made.
+    /// A check before each tool call: [`crate::StepKind::Attempts`] whose body is the call, as `{tool, arguments}`. If
+    /// it fails, the tool is not called, and the reason is passed to the model.
     pub gate: Option<StepId>,
-    /// Turns, each with at most [`Self::MOST_CALLS`] calls. One that still calls tools after so many fails the step with `MAX_STEPS_EXCEEDED`.
+    /// The maximum number of turns, each with at most [`Self::MOST_CALLS`] calls. If the model still calls tools in the
+    /// last one, the step fails with `MAX_STEPS_EXCEEDED`.
     pub max_turns: u32,
-    /// Where that is declared, if it is.
+    /// Where the maximum is declared, if it is.
     pub max_turns_at: Option<Location>,
 }
 
 impl Conversation {
-    /// The body of a gate: the call as it was given.
+    /// The body of a gate: returns the call unchanged.
     pub const CALL: crate::StepKind = crate::StepKind::Compute(crate::Expr::Read(crate::Source::Result));
-    /// Calls that a model may make in one turn; more are not made, and it is told so.
+    /// The maximum number of tool calls in one turn. Further calls are not made, and the model is told so.
     pub const MOST_CALLS: u32 = 32;
 }
 
-/// A tool that a model may call, or all tools of one place.
+/// A tool that a model may call, or all tools of one source.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// What the model calls it. Of all tools of a place: what their own names begin with.
+    /// The tool's name for the model; if `all`, the prefix of the tools' own names.
     pub name: Arc<str>,
-    /// What it does, for the model to read. None: what the tool says about itself.
+    /// The description for the model; `None`: the tool's own.
     pub description: Option<Arc<str>>,
-    /// Its parameters, without those that are pinned. None: what the tool says about itself.
+    /// The parameters without the pinned ones; `None`: the tool's own.
     pub parameters: Option<SchemaId>,
-    /// Parameters that the manifest sets: the model neither sees nor sets them.
+    /// Parameters set by the manifest. The model neither sees nor sets them.
     pub pinned: Vec<Arc<str>>,
-    /// Of what the model gives, the step gets only this; none: all of it.
+    /// The member of the model's arguments that is passed to the step; `None`: all arguments.
     pub member: Option<Arc<str>>,
-    /// All tools of the place that [`Self::step`] calls.
+    /// Whether this offers all tools of the source that [`Self::step`] calls.
     pub all: bool,
-    /// What a call does: a tool or a call of a flow, which reads the model's arguments as [`crate::Source::Result`].
+    /// The step that makes the call: a tool call or a call of a flow. It reads the model's arguments as
+    /// [`crate::Source::Result`].
     pub step: StepId,
     /// Where it is declared.
     pub origin: Location,

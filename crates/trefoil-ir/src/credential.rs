@@ -1,12 +1,12 @@
-//! Which names of environment variables are those of credentials: for those who warn where one gets into a text.
+//! Recognises environment variables that hold credentials, for warnings when one gets into a text.
 //!
-//! Knows names only, never a value.
+//! Knows only names, never values.
 
-/// Whether a variable of the environment holds a credential, by its name.
+/// Whether an environment variable probably holds a credential, judging by its name.
 pub fn is_credential(name: &str) -> bool {
     const LAST: [&str; 9] =
         ["APIKEY", "API_KEY", "SECRET", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY", "PASSWORD", "PASSWD", "TOKEN"];
-    // Words of a text that is split, not of a door that is locked.
+    // Markers in tokenized text, not credentials: `STOP_TOKEN`.
     const MARKS: [&str; 7] = ["STOP", "START", "END", "BOS", "EOS", "SEP", "PAD"];
     let upper = name.to_ascii_uppercase();
     let word = |s: &str| upper.strip_suffix(s).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));

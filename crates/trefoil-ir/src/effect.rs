@@ -1,4 +1,4 @@
-//! Effects: what the machine asks the world for.
+//! Effects: requests from the machine to the outside world.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::ids::SchemaId;
 /// One model call. Messages: `system`, then each example as a user and an assistant turn, then `user`.
 #[derive(Debug, Clone)]
 pub struct ModelCall {
-    /// The agent that speaks: traces, the embedded model and scripted answers go by it.
+    /// The agent that speaks. Used by traces, the embedded model and scripted answers.
     pub speaker: Arc<str>,
-    /// Which model.
+    /// The model to call.
     pub model: ModelChoice,
-    /// The system message; none or empty text: no system message.
+    /// The system message. `None` or an empty text: no system message.
     pub system: Option<Expr>,
     /// Few-shot turns.
     pub examples: Vec<Example>,
@@ -23,21 +23,21 @@ pub struct ModelCall {
     pub user: Expr,
     /// Sampling and limits.
     pub parameters: ModelParameters,
-    /// Where some of them are written, by their names there: for findings about one of them.
+    /// Where parameters are written, by name, so that findings can point at them.
     pub places: Vec<(&'static str, Location)>,
-    /// What the answer is read as.
+    /// How the answer is interpreted.
     pub format: AnswerFormat,
-    /// Applied before the call to the user message and to what data puts into the system prompt (not to the author's own words
-    /// there), and to the answer after it, in order.
+    /// Guardrails, in order. Before the call, they check the user message and data inserted in the system prompt (not
+    /// the author's own text there); after the call, the answer.
     pub guards: Vec<Guard>,
-    /// Text may be shown while it arrives. Guards that can change or refuse the answer hold it back.
+    /// Whether text may be shown while it arrives. Guards that can change or reject the answer hold it back.
     pub stream: bool,
 }
 
-/// Which model answers.
+/// The model that answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelChoice {
-    /// `openai`, `anthropic`, `ollama`, ...; none: an alias that the run's `--model` resolves.
+    /// `openai`, `anthropic`, `ollama`, ...; `None`: an alias that the run's `--model` resolves.
     pub provider: Option<Arc<str>>,
     /// The provider's model name, or the alias.
     pub name: Arc<str>,
@@ -48,20 +48,20 @@ pub struct ModelChoice {
 /// A few-shot turn pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Example {
-    /// The user's side.
+    /// The user message.
     pub input: Arc<str>,
-    /// The assistant's.
+    /// The assistant's answer.
     pub output: Arc<str>,
 }
 
-/// Sampling parameters and limits; unset means the provider's default.
+/// Sampling parameters and limits. An unset one uses the provider's default.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs, reason = "each is the parameter of its name")]
 pub struct ModelParameters {
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
     pub top_k: Option<u32>,
-    /// Tokens of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
     pub presence_penalty: Option<f64>,
     pub frequency_penalty: Option<f64>,
@@ -69,62 +69,62 @@ pub struct ModelParameters {
     pub stop: Vec<Arc<str>>,
     /// Merged into the provider's request body.
     pub provider_options: Option<Value>,
-    /// Milliseconds for one call.
+    /// The timeout of one call in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
-/// What an answer is read as.
+/// How an answer is interpreted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerFormat {
     /// Text, verbatim.
     Text,
-    /// JSON that fits the schema, also out of one code fence or out of prose. What does not fit is requested again (see
-    /// [`Step::asks_again`](crate::Step::asks_again)), then it is `STRUCTURED_OUTPUT_INVALID`.
+    /// JSON that matches the schema, also inside a code fence or prose. If it does not match, it is requested again
+    /// (see [`Step::asks_again`](crate::Step::asks_again)); then the step fails with `STRUCTURED_OUTPUT_INVALID`.
     Json(SchemaId),
-    /// A JSON object or list where the answer is one (one code fence is stripped), else the text.
+    /// A JSON object or list if the answer is one (one code fence is stripped), otherwise the text.
     JsonOrText,
 }
 
 /// A guardrail (SirenSpec).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Guard {
-    /// Refuses phrases that try to take over, in the user message and in the answer.
+    /// Rejects prompt injection phrases in the user message and in the answer.
     Injection,
-    /// Cuts or refuses answers longer than this many characters.
+    /// Truncates or rejects answers longer than this many characters.
     Length {
-        /// Unicode scalar values.
+        /// The maximum number of Unicode scalar values.
         max_chars: usize,
-        /// Refuse instead of cutting.
+        /// Reject instead of truncating.
         refuse: bool,
     },
-    /// Personal data, in the user message and in the answer.
+    /// Detects personal data in the user message and in the answer.
     Pii {
-        /// Which.
+        /// The kinds to detect.
         entities: Vec<PiiEntity>,
-        /// What then.
+        /// What to do with it.
         action: PiiAction,
-        /// Put in its place.
+        /// The replacement text.
         replacement: Arc<str>,
     },
-    /// The answer must be JSON that fits.
+    /// The answer must be JSON that matches the schema.
     Schema(SchemaId),
-    /// Tokens spent by the run so far, the call included.
+    /// Limits the tokens used by the run so far, including this call.
     TokenCap {
-        /// Ceiling.
+        /// The limit.
         max_tokens: u64,
-        /// Only an event.
+        /// Only emit an event.
         warn: bool,
     },
-    /// Money spent by the run so far, the call included.
+    /// Limits the cost of the run so far, including this call.
     CostCap {
-        /// Ceiling, in micro-dollars.
+        /// The limit in micro-dollars.
         max_micro: u64,
-        /// Only an event.
+        /// Only emit an event.
         warn: bool,
     },
 }
 
-/// A sort of personal data.
+/// A kind of personal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the entity of its name")]
@@ -141,44 +141,45 @@ pub enum PiiEntity {
 pub enum PiiAction {
     /// Replace it.
     Redact,
-    /// Refuse the call.
+    /// Reject the call.
     Block,
-    /// Say so in an event.
+    /// Emit an event.
     Flag,
 }
 
 /// One tool call.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
-    /// Name, as the tool host knows it.
+    /// The name in the tool host.
     pub name: Arc<str>,
-    /// Which sort.
+    /// The kind of tool.
     pub kind: ToolKind,
-    /// Its arguments, an object.
+    /// The arguments, an object.
     pub arguments: Expr,
 }
 
-/// Which sort of tool. Only what a tool host offers by name runs (scripted answers, embedding); else the run is refused.
+/// The kind of tool. A run can only use tools that a tool host offers by name (scripted answers, embedding); otherwise
+/// the run is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolKind {
     /// A function registered by the embedder.
     Local,
-    /// HTTP request: `url`, `method`, `headers`, `body`, and more. `url` is evaluated as a web address: what placeholders
-    /// bring is percent-encoded after the host, so that data opens no part of it.
+    /// An HTTP request: `url`, `method`, `headers`, `body`, and more. `url` is evaluated as a web address: values of
+    /// placeholders after the host are percent-encoded, so that data cannot change its structure.
     Http,
-    /// MCP server.
+    /// A tool of an MCP server.
     Mcp {
-        /// URL or name of the server.
+        /// The URL or name of the server.
         server: Arc<str>,
-        /// Sent to it with each request: texts, with holes for secrets. The same for all calls.
+        /// Headers sent with each request: texts, with holes for secrets. The same for all calls.
         headers: Vec<(Arc<str>, Value)>,
     },
-    /// Python function.
+    /// A Python function.
     Python,
 }
 
 impl ToolKind {
-    /// Of an MCP server that is sent no headers of the manifest.
+    /// A tool of an MCP server without headers from the manifest.
     pub fn mcp(server: impl Into<Arc<str>>) -> Self {
         Self::Mcp { server: server.into(), headers: Vec::new() }
     }
@@ -187,34 +188,34 @@ impl ToolKind {
 /// One command, run as `sh -c script` with positional parameters (decision E11).
 #[derive(Debug, Clone)]
 pub struct CommandCall {
-    /// The script, placeholders replaced by quoted positional parameters `"${1}"`, ...
+    /// The script, with placeholders replaced by quoted positional parameters `"${1}"`, ...
     pub script: Arc<str>,
-    /// The parameters' values.
+    /// The values of the positional parameters.
     pub arguments: Vec<Expr>,
-    /// Environment entries.
+    /// Environment variables.
     pub env: Vec<(Arc<str>, Expr)>,
     /// Working directory.
     pub workdir: Option<Expr>,
 }
 
-/// A person's answer.
+/// A question to a person.
 #[derive(Debug, Clone)]
 pub struct HumanCall {
-    /// Shown to them.
+    /// The question.
     pub prompt: Expr,
-    /// Milliseconds.
+    /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// When it runs out, and what a run without anybody to ask uses.
+    /// What happens on timeout, and in a run without a person to ask.
     pub on_timeout: OnTimeout,
-    /// Where the answer of that is written.
+    /// Where that answer is written.
     pub answer_at: Option<Location>,
 }
 
-/// A Human step without an answer in time.
+/// What a Human step does without an answer in time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OnTimeout {
-    /// Fails with `HUMAN_TIMEOUT`.
+    /// It fails with `HUMAN_TIMEOUT`.
     Fail,
-    /// This answer.
+    /// It uses this answer.
     Answer(Arc<str>),
 }

@@ -1,4 +1,4 @@
-//! Expressions: what a step reads, and how that becomes a value. Pure, evaluated by the machine.
+//! Expressions: what a step reads and how the value is computed. Pure; evaluated by the machine.
 
 use std::sync::Arc;
 
@@ -8,95 +8,98 @@ use trefoil_template::{Condition, Missing, Template, Value};
 use crate::consensus::Consensus;
 use crate::ids::SlotId;
 
-/// Where a template's reference, or an expression, gets its value. Resolved at lowering; no name is looked up at run time.
+/// Where a template reference or an expression gets its value. Resolved during lowering; no names are looked up at run
+/// time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// A slot of the activation. Unset: missing (the segment after the consumed ones is what was not found).
+    /// A slot of the activation. If it is unset, the value is missing (reported at the segment after the consumed
+    /// ones).
     Slot(SlotId),
     /// A member of a slot.
     Member(SlotId, Vec<Arc<str>>),
-    /// A slot with the exports of the flow that filled it beneath (decisions A10, S9): see `Found::Layered`.
-    /// `path` leads from the slot to the output (`["output"]` for a SirenSpec node, empty for an agntz step).
+    /// A slot, with the exports of the flow that filled it available under its output (decisions A10, S9): see
+    /// `Found::Layered`. `path` leads from the slot to the output (`["output"]` for a SirenSpec node, empty for an
+    /// agntz step).
     Layered {
         /// The slot.
         top: SlotId,
-        /// From the slot's value to the child's output.
+        /// The path from the slot's value to the child's output.
         path: Vec<Arc<str>>,
         /// The slot that [`crate::Call::exports`] filled.
         under: SlotId,
     },
     /// The first source in which the whole rest of the path resolves (decision S4).
     Either(Box<Source>, Box<Source>),
-    /// An object: `seed` with parts laid over it in order. Parts whose slot is unset are left out. What stands in a part's
-    /// way and is not an object becomes one.
+    /// An object: the parts are merged into `seed` in order. Parts with unset slots are skipped. A value in the path of
+    /// a part is replaced by an object if it is not one.
     Compose {
-        /// What is there before any part.
+        /// The value before any part.
         seed: Value,
-        /// Laid over it, later wins.
+        /// The parts; later ones take precedence.
         parts: Vec<ComposedPart>,
     },
     /// A value known at load.
     Const(Value),
-    /// The environment: the next segment is a variable's name. Opaque to the machine (decision C8).
+    /// The environment. The next segment is the name of a variable. Opaque to the machine (decision C8).
     Environment,
-    /// The secret store: the next segment is an entry's name.
+    /// The secret store. The next segment is the name of an entry.
     Secrets,
     /// The run's id.
     RunId,
-    /// `{total_tokens, estimated_usd}` spent by the calls that filled these slots' steps (graph nodes ordered before
-    /// the reader), so that it does not depend on timing. Empty: by the whole activation so far.
+    /// `{total_tokens, estimated_usd}` used by the steps of these slots (graph nodes ordered before the reader), so
+    /// that the value does not depend on timing. If empty: used by the whole activation so far.
     Spent(Vec<SlotId>),
     /// The raw result of the step, in [`crate::Step::shape`] and in conditions on it.
     Result,
-    /// The error text of the step that failed, where there is one; else missing.
+    /// The error text of the failed step, if there is one; otherwise missing.
     Failure,
-    /// Known at load not to be there: what a run says about it, and what is known beyond that.
+    /// Known at load time to be missing: the message for a run, and what else is known about it.
     Missing(Missing, Lost),
 }
 
-/// What names tell about a path without a value. For the checker: it changes nothing in a run.
+/// Why a path has no value, as far as name binding knows. Used by the checker; has no effect on a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Lost {
-    /// Nothing, or what is reported where names are bound.
+    /// Nothing is known, or the reason is reported when names are bound.
     #[default]
     Unsaid,
-    /// It names something that has not ended where it is read, whichever way a run takes.
+    /// It names a step that has never ended when it is read, on any path of the run.
     Late {
-        /// The step that leaves it, or that writes it, as templates name that step.
+        /// The step that is named or that writes the path, as templates name it.
         name: Arc<str>,
-        /// The step writes the path; else the path names the step.
+        /// Whether the step writes the path; otherwise the path names the step.
         writes: bool,
-        /// The step is the one that reads.
+        /// Whether the reading step is that step.
         own: bool,
     },
-    /// It continues after a value that never has its next member.
+    /// It continues after a value that cannot have the next member.
     Beyond(Box<Beyond>),
 }
 
-/// A path that continues where its value ends.
+/// A path that continues after a value without such a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Beyond {
-    /// The first segment that names nothing.
+    /// The first segment that does not exist.
     pub segment: u16,
-    /// Where the value before it is, if that is a value of its own.
+    /// The source of the value before it, if that value has a separate source.
     pub of: Option<Source>,
-    /// What it is: `text`, `a list`, `an object`.
+    /// The kind of that value: `text`, `a list`, `an object`.
     pub what: &'static str,
-    /// The members that it has.
+    /// The members that it does have.
     pub members: Vec<Arc<str>>,
-    /// The manifest says what the value is, and its format has values for declared names only.
+    /// Whether the manifest declares the type of the value, and its format rejects undeclared names.
     pub refused: bool,
 }
 
 impl Source {
-    /// Nothing, at this segment of the path.
+    /// A missing value, reported at this segment of the path.
     pub fn missing(segment: usize) -> Self {
         Self::Missing(Missing::Key(segment as u16), Lost::Unsaid)
     }
 }
 
 impl Source {
-    /// The sources that this one tries, one after the other: itself, unless it is [`Source::Either`].
+    /// Calls `see` for each source that this one tries in order: itself, unless it is [`Source::Either`].
     pub fn tried(&self, see: &mut impl FnMut(&Self)) {
         match self {
             Self::Either(first, second) => {
@@ -106,7 +109,7 @@ impl Source {
             one => see(one),
         }
     }
-    /// The slots that the value can come from.
+    /// The slots from which the value can come.
     pub fn slots(&self) -> Vec<SlotId> {
         let mut slots = Vec::new();
         self.tried(&mut |one| match one {
@@ -127,144 +130,147 @@ impl Source {
     }
 }
 
-/// A slot's value (or a member of it) laid at a path of a composed object.
+/// A slot's value (or a member of it), placed at a path of a composed object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComposedPart {
-    /// Where it goes. Empty: its members are merged into the root.
+    /// The path. If empty, the value's members are merged into the root.
     pub at: Vec<Arc<str>>,
-    /// The slot it comes from.
+    /// The slot.
     pub slot: SlotId,
-    /// From the slot's value to what is laid.
+    /// The path from the slot's value to the placed value.
     pub member: Vec<Arc<str>>,
 }
 
-/// A bound template and where it stands in the manifest.
+/// A bound template and its place in the manifest.
 #[derive(Debug, Clone)]
 pub struct Text {
-    /// The template; `references()[i].binding.source` indexes `sources`.
+    /// The template. `references()[i].binding.source` is an index into `sources`.
     pub template: Template,
     /// Its sources.
     pub sources: Vec<Source>,
     /// The scalar in the manifest.
     pub origin: Location,
-    /// Per reference: its bytes in the manifest.
+    /// The span in the manifest of each reference.
     pub spans: Vec<Span>,
-    /// Per path of the template's own loops: its bytes in the manifest.
+    /// The span in the manifest of each path in the template's own loops.
     pub locals: Vec<Span>,
-    /// Per literal of the template: its bytes in the manifest. Empty where no manifest has the text.
+    /// The span in the manifest of each literal of the template. Empty if the text is not from a manifest.
     pub literals: Vec<Span>,
-    /// Per literal of its expressions: how it is written.
+    /// The spelling of each literal in its expressions.
     pub written: Vec<Spelling>,
 }
 
-/// A bound condition and where it stands in the manifest.
+/// A bound condition and its place in the manifest.
 #[derive(Debug, Clone)]
 pub struct Cond {
-    /// The condition; `references()[i].binding.source` indexes `sources`.
+    /// The condition. `references()[i].binding.source` is an index into `sources`.
     pub condition: Condition,
     /// Its sources.
     pub sources: Vec<Source>,
     /// The scalar in the manifest.
     pub origin: Location,
-    /// As written, or as a person would write it: for graphs, plans and messages.
+    /// The condition as written, or as a person would write it: for graphs, plans and messages.
     pub text: Arc<str>,
-    /// Per reference: its bytes in the manifest; of a condition that lowering made, all of what it was made from.
+    /// The span in the manifest of each reference. If lowering made the condition, the span of all it was made from.
     pub spans: Vec<Span>,
-    /// Per literal: how it is written. Empty where lowering made the condition.
+    /// The spelling of each literal. Empty if lowering made the condition.
     pub written: Vec<Spelling>,
 }
 
 /// How a literal of an expression is written in the manifest.
 #[derive(Debug, Clone, Copy)]
 pub struct Spelling {
-    /// Its bytes, with its quotes.
+    /// Its bytes, including quotes.
     pub at: Span,
-    /// It has quotes.
+    /// Whether it has quotes.
     pub quoted: bool,
-    /// The quotes for text in its place. None: its bytes are not as they are read, so nothing can be written in its place.
+    /// The quotes for a replacement text. `None`: the file spells it differently from the decoded text, so it cannot be
+    /// replaced.
     pub quote: Option<char>,
-    /// It has no quotes, and a value has its name here.
+    /// Whether it has no quotes and is also the name of a value here.
     pub is_name: bool,
 }
 
-/// A JSON type to coerce text to (AEGIS `output_template`).
+/// A JSON type to which text is converted (AEGIS `output_template`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
-    /// Whole number.
+    /// An integer.
     Integer,
-    /// Number.
+    /// A number.
     Number,
     /// `true` for the text `true`.
     Boolean,
-    /// Parsed as JSON.
+    /// Any JSON.
     Json,
 }
 
 /// An expression.
 #[derive(Debug, Clone)]
 pub enum Expr {
-    /// A value.
+    /// A constant.
     Const(Value),
-    /// Text position: always text.
+    /// A template in a text position: always text.
     Template(Text),
-    /// Typed position (decision A1): a lone placeholder keeps its type.
+    /// A template in a typed position (decision A1): a lone placeholder keeps its type.
     Typed(Text),
-    /// The value of a source; unset is null.
+    /// The value of a source; null if unset.
     Read(Source),
-    /// An object, keys in this order.
+    /// An object, with keys in this order.
     Object(Vec<(Arc<str>, Expr)>),
     /// A list.
     List(Vec<Expr>),
-    /// Texts one after the other.
+    /// Concatenated texts.
     Concat(Vec<Expr>),
-    /// Values as text with a separator; sources that are unset or null are left out; none left: `otherwise`.
+    /// Values as text, joined by a separator. Unset and null sources are skipped; if none is left, the value is
+    /// `otherwise`.
     Join {
         /// The sources.
         parts: Vec<Source>,
-        /// Between two.
+        /// The separator.
         separator: Arc<str>,
-        /// When nothing is left.
+        /// The value if all sources are skipped.
         otherwise: Box<Expr>,
     },
-    /// Objects laid over each other, later wins; what is not an object is left out.
+    /// Merged objects; later ones take precedence. Values that are not objects are skipped.
     Merge(Vec<Expr>),
-    /// An object as `key: value` lines (SirenSpec factory instances, decision S9); a list as its items' texts, one a
-    /// line, without the empty ones (a factory's `output`, decision S5).
+    /// An object as `key: value` lines (SirenSpec factory instances, decision S9). A list as the texts of its items,
+    /// one per line, without empty ones (a factory's `output`, decision S5).
     Lines(Box<Expr>),
-    /// A value as text (decision C3); null is empty.
+    /// A value as text (decision C3); null becomes empty text.
     AsText(Box<Expr>),
-    /// The same, but a list of content blocks (text, images, sounds) stays one: what an agntz agent without a prompt sends.
+    /// Like `AsText`, but a list of content blocks (text, images, audio) is kept: the message of an agntz agent without
+    /// a prompt.
     AsMessage(Box<Expr>),
-    /// `then` where the source is set and truthy, else `otherwise`.
+    /// `then` if the source is set and truthy, otherwise `otherwise`.
     If {
-        /// Looked at.
+        /// The tested source.
         source: Source,
-        /// When truthy.
+        /// The value if it is truthy.
         then: Box<Expr>,
-        /// When not.
+        /// The value if it is not.
         otherwise: Box<Expr>,
     },
-    /// Text as a JSON type, null when it does not read as one.
+    /// Text converted to a JSON type; null if it cannot be converted.
     Coerce(Box<Expr>, JsonType),
-    /// Text that is a JSON object or list (one code fence around it is stripped) becomes that object or list; everything
-    /// else stays as it is. What [`crate::AnswerFormat::JsonOrText`] does to an answer.
+    /// Text that is a JSON object or list (one surrounding code fence is stripped) becomes that object or list;
+    /// everything else is unchanged. [`crate::AnswerFormat::JsonOrText`] does the same to an answer.
     Structured(Box<Expr>),
-    /// Verdicts combined: an object `{score, confidence, strategy, metadata, ...}`.
+    /// Combined verdicts: an object `{score, confidence, strategy, metadata, ...}`.
     Consensus {
-        /// The verdict-bearing outputs.
+        /// The outputs that contain the verdicts.
         verdicts: Vec<Ballot>,
-        /// How they combine.
+        /// How they are combined.
         consensus: Consensus,
     },
 }
 
-/// An output that is to be a verdict.
+/// An output to be read as a verdict.
 #[derive(Debug, Clone)]
 pub struct Ballot {
-    /// Who answers, as the manifest names them.
+    /// The judge's name in the manifest.
     pub by: Arc<str>,
     /// The output.
     pub value: Expr,
-    /// How much it counts.
+    /// The weight.
     pub weight: f64,
 }

@@ -1,45 +1,47 @@
-//! What lowering learned about names: what is declared, who mentions it, what a template may name where it stands.
+//! Facts about names, collected during lowering: declarations, mentions, and the names available in each text.
 //!
-//! Kept beside the program and not in it, because it is there even when mistakes keep a program from being made: an editor
-//! needs it most in just that moment. A declaration is known by the place of its name, which is the same however often and
-//! from wherever its file is lowered. Types are JSON Schemas (draft 2020-12); `true` is anything.
+//! Kept separate from the program, because facts exist even if mistakes prevent a program from being made, which is
+//! when an editor needs them most. A declaration is identified by the place of its name, which does not depend on how
+//! often or from where its file is lowered. Types are JSON Schemas (draft 2020-12); `true` allows any value.
 
 use std::collections::hash_map::Entry;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
-use trefoil_syntax::{Location, Span};
+use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{ConditionGrammar, Policy, Value, Words};
 
-/// Which facts are collected: each level those of the one before as well.
+/// Which facts are collected. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// None.
     #[default]
     Nothing,
-    /// What has a name and where it is named: what rules ask for.
+    /// Declarations and mentions, needed by rules.
     Names,
-    /// What may be named in every text: what editors ask for.
+    /// Also the names available in every text, needed by editors.
     Scopes,
 }
 
-/// The facts of one lowering, in the order they were learned. The default collects nothing; [`Facts::of`] does.
+/// The facts of one lowering, in the order in which they were found. The default collects nothing; see [`Facts::of`].
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     detail: Detail,
     words: Option<&'static Words>,
-    /// Things with names.
+    /// The same of the files of each program: facts of several languages are kept together.
+    of_files: HashMap<FileId, &'static Words>,
+    /// Named things.
     pub declarations: Vec<Declaration>,
     /// Places that name them.
     pub mentions: Vec<Mention>,
-    /// Texts with templates or conditions, and the names that may stand in them.
+    /// Texts with templates or conditions, and the names available in them.
     pub scopes: Vec<Scope>,
-    /// Paths in blocks of templates that start at what the block is about.
+    /// Paths in template blocks that start at the block's value.
     pub insides: Vec<Inside>,
-    /// Ways that states were meant to have, and that the program does not have.
+    /// Transitions whose target was probably misspelled, so the program does not have them.
     pub leads: Vec<Lead>,
-    /// Conditions that cannot hold for what their states leave.
+    /// Conditions that can never hold for the result of their state.
     pub impossible: Vec<Impossible>,
     declared: HashMap<Location, usize>,
     mentioned: HashMap<(Location, Option<Location>), usize>,
@@ -47,30 +49,30 @@ pub struct Facts {
     inside: HashSet<Location>,
 }
 
-/// Something with a name.
+/// A named thing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declaration {
-    /// What sort of thing.
+    /// Its kind.
     pub kind: DeclarationKind,
-    /// As templates and references name it.
+    /// The name in templates and references.
     pub name: Arc<str>,
-    /// Its name in the manifest, without quotes; this tells declarations apart. The bytes are the name, except where a
-    /// dialect names a thing otherwise than it is written (agntz: the step of agent `web-researcher` is `webResearcher`).
+    /// The place of its name in the manifest, without quotes; identifies the declaration. The bytes are the name,
+    /// unless a dialect changes it (agntz: the step of agent `web-researcher` is `webResearcher`).
     pub at: Location,
-    /// All of it.
+    /// The span of the whole declaration.
     pub extent: Span,
-    /// The name of the declaration that it is part of.
+    /// The name of the enclosing declaration.
     pub parent: Option<Location>,
-    /// The type of its value, where it has one.
+    /// The type of its value, if it has one.
     pub schema: Value,
-    /// One line about it: `the answer of agent \`writer\``.
+    /// A one-line description: `the answer of agent \`writer\``.
     pub note: Option<Arc<str>>,
 }
 
-/// The sorts of declaration.
+/// The kinds of declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeclarationKind {
-    /// An agent: one model call, perhaps with tools or attempts.
+    /// An agent: one model call, possibly with tools or attempts.
     Agent,
     /// A pipeline or workflow.
     Workflow,
@@ -90,79 +92,79 @@ pub enum DeclarationKind {
     Tool,
 }
 
-/// A place that names a declaration.
+/// A place that mentions a declaration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mention {
-    /// The bytes of the name: in a template one segment of a path, elsewhere a whole scalar (`ref`, `to`, `agent`).
+    /// The bytes of the name: in a template one segment of a path, otherwise a whole scalar (`ref`, `to`, `agent`).
     pub at: Location,
-    /// The declaration named, by the place of its name; none where nothing of that name is known, or where no manifest
-    /// declares it (`inputs`, `workflow`): [`Defined::Never`] tells the first from the second.
+    /// The declaration, by the place of its name. `None` if the name is unknown, or if it is not declared in a manifest
+    /// (`inputs`, `workflow`); [`Defined::Never`] marks unknown names.
     pub to: Option<Location>,
-    /// Whether it is in a template or condition (else in a key that takes a name).
+    /// Whether it is in a template or condition; otherwise it is the value of a key that expects a name.
     pub template: bool,
-    /// Whether the value is there when this is read.
+    /// Whether the value exists when it is read.
     pub defined: Defined,
-    /// The type of what is read, up to and with this segment.
+    /// The type of the value read up to and including this segment.
     pub schema: Value,
 }
 
-/// A way that a state was meant to have: what is written there names no state (reported).
+/// A transition whose target is not a state. The mistake is reported separately.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lead {
-    /// The origin of the state's step, or of the state machine's if it is where a run starts.
+    /// The origin of the state's step; for the initial state, of the state machine.
     pub from: Location,
-    /// The origin of the step of the state that may have been meant; none: it may have been any.
+    /// The origin of the step of the state that was probably meant; `None`: it may be any.
     pub to: Option<Location>,
 }
 
-/// A condition of the format that cannot hold for the sort of state that it is a transition of.
+/// A condition that can never hold for the kind of state whose transition it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Impossible {
     /// Where it is written.
     pub at: Location,
-    /// As it is written, without its numbers.
+    /// The condition as written, without its numbers.
     pub word: Arc<str>,
     /// Why.
     pub why: &'static str,
 }
 
-/// Whether a name has a value where it is read.
+/// Whether a name has a value when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Defined {
-    /// On every path that leads here.
+    /// On every path to this place.
     Always,
-    /// On some: a gate, a branch, a first pass, a state not yet visited.
+    /// On some paths: after a gate or branch, on a later pass, after a state was visited.
     Sometimes,
-    /// On none.
+    /// On no path.
     Never,
 }
 
-/// A text that is read with templates, and what may be named there.
+/// A text with templates or a condition, and the names available in it.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// The scalar.
     pub at: Location,
-    /// Its language.
+    /// Its template language.
     pub policy: &'static Policy,
-    /// Whether it is a condition, not a template.
+    /// Whether it is a condition rather than a template.
     pub condition: bool,
-    /// What it is for.
+    /// What the text is used for.
     pub position: Position,
-    /// The roots that may be named, in the order to offer them.
+    /// The available roots, in the order of suggestion.
     pub names: Visible,
 }
 
 /// The names that are visible in one place.
 ///
-/// They are put together when somebody looks: a thousand steps that each see those before them would be half a million
-/// names, and an editor asks for one place at a time. All texts of a place share one of these.
+/// They are computed on first use: for a thousand steps that each see the steps before them, there would be half a
+/// million names, but an editor needs only one place at a time. All texts of a place share one `Visible`.
 #[derive(Clone)]
 pub struct Visible(Arc<LazyLock<Box<[Name]>, Gather>>);
 
 type Gather = Box<dyn FnOnce() -> Box<[Name]> + Send + Sync>;
 
 impl Visible {
-    /// Names that are put together at the first look.
+    /// Names that are computed on first use.
     pub fn lazily(gather: impl FnOnce() -> Vec<Name> + Send + Sync + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(move || gather().into()))))
     }
@@ -187,27 +189,27 @@ impl std::fmt::Debug for Visible {
     }
 }
 
-/// A path in a loop of a template that starts at its item, or in another block at the block's value: `this.title`.
+/// A path in a template block that starts at the item of a loop, or at the value of another block: `this.title`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inside {
-    /// The whole path.
+    /// The bytes of the whole path.
     pub at: Location,
-    /// Its names, from the first behind `this` on.
+    /// The bytes of each name after `this`.
     pub segments: Vec<Location>,
-    /// The type of what it starts at.
+    /// The type of the value at which it starts.
     pub start: Value,
 }
 
-/// What a text is for: decides what may be put into it and what that may cost.
+/// What a text is used for. Determines which values are safe in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Position {
     /// A model's system message.
     System,
     /// A model's user message.
     User,
-    /// A value handed on with its type: an input, an output, a tool's argument.
+    /// A value that keeps its type: an input, an output, a tool's argument.
     Data,
-    /// Decides what runs.
+    /// A condition for control flow.
     Condition,
     /// A word of a command.
     Command,
@@ -215,47 +217,58 @@ pub enum Position {
     Url,
     /// A header of a request.
     Header,
-    /// What a person is asked or told.
+    /// A question or message to a person.
     Person,
 }
 
-/// A name that may begin a path.
+/// A name that can start a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
-    /// The name; dots in it (`workflow.context`) are part of what is offered.
+    /// The name. It is suggested with any dots in it (`workflow.context`).
     pub name: Arc<str>,
-    /// Where it is declared, if the manifests do that.
+    /// Where it is declared, if it is declared in a manifest.
     pub declared: Option<Location>,
     /// Whether it has a value here.
     pub defined: Defined,
     /// The type of its value.
     pub schema: Value,
-    /// One line about it.
+    /// A one-line description.
     pub note: Option<Arc<str>>,
 }
 
 impl Facts {
-    /// Those of a level are collected.
+    /// An empty collection of facts at this level of detail.
     pub fn of(detail: Detail) -> Self {
         Self { detail, ..Self::default() }
     }
-    /// What the manifests' language calls things. Facts that nobody collected are told in one of them.
+    /// The dialect's terms, used when facts are shown.
     pub fn words(&self) -> &'static Words {
         self.words.unwrap_or(Policy::with(ConditionGrammar::Braced).words)
     }
-    /// The facts, of manifests in this language.
+    /// What the language of a file calls things.
+    pub fn words_in(&self, file: FileId) -> &'static Words {
+        self.of_files.get(&file).copied().unwrap_or_else(|| self.words())
+    }
+    /// The facts, of a program in these files.
+    #[must_use]
+    pub fn of_files(mut self, files: impl IntoIterator<Item = FileId>) -> Self {
+        let words = self.words();
+        self.of_files.extend(files.into_iter().map(|file| (file, words)));
+        self
+    }
+    /// Sets the dialect's terms.
     #[must_use]
     pub fn in_words(self, words: &'static Words) -> Self {
         Self { words: Some(words), ..self }
     }
-    /// Which facts anybody asks for; costly ones are not worked out otherwise.
+    /// The level of detail. Facts beyond it are not computed.
     pub fn detail(&self) -> Detail {
         self.detail
     }
     fn are(&self, detail: Detail) -> bool {
         self.detail >= detail
     }
-    /// Notes a declaration, unless one of that place is known.
+    /// Adds a declaration, unless one with the same place is known.
     pub fn declare(&mut self, declaration: Declaration) {
         if self.are(Detail::Names)
             && let Entry::Vacant(place) = self.declared.entry(declaration.at)
@@ -264,8 +277,8 @@ impl Facts {
             self.declarations.push(declaration);
         }
     }
-    /// Notes that a place names something. Where it does so twice (a text that two nodes share), what is there for one and
-    /// not for the other is there sometimes.
+    /// Adds a mention. If a place mentions a name twice (a text that two nodes share), a value that exists for only one
+    /// of them is defined sometimes.
     pub fn mention(&mut self, mention: Mention) {
         if !self.are(Detail::Names) {
             return;
@@ -284,19 +297,19 @@ impl Facts {
             }
         }
     }
-    /// Notes what may be named in a text. Of a text that is read in two places the first counts.
+    /// Adds the names available in a text. If a text is read in two places, the first one counts.
     pub fn scope(&mut self, scope: Scope) {
         if self.are(Detail::Scopes) && self.scoped.insert(scope.at) {
             self.scopes.push(scope);
         }
     }
-    /// Notes a path in a block. Of a text that is read in two places the first counts.
+    /// Adds a path in a block. If a text is read in two places, the first one counts.
     pub fn inside(&mut self, inside: Inside) {
         if self.are(Detail::Scopes) && self.inside.insert(inside.at) {
             self.insides.push(inside);
         }
     }
-    /// The facts of another lowering of the same files, without those that are known.
+    /// Adds the facts of another lowering of the same files, without duplicates.
     pub fn merge(&mut self, other: Self) {
         if self.are(Detail::Names)
             && self.declarations.is_empty()
@@ -304,9 +317,12 @@ impl Facts {
             && self.scopes.is_empty()
             && self.leads.is_empty()
         {
-            *self = Self { detail: self.detail, ..other };
+            let mut of_files = std::mem::take(&mut self.of_files);
+            of_files.extend(other.of_files);
+            *self = Self { detail: self.detail, of_files, ..other };
             return;
         }
+        self.of_files.extend(other.of_files);
         other.declarations.into_iter().for_each(|d| self.declare(d));
         other.mentions.into_iter().for_each(|m| self.mention(m));
         other.scopes.into_iter().for_each(|s| self.scope(s));
@@ -314,19 +330,19 @@ impl Facts {
         other.leads.into_iter().for_each(|l| self.lead(l));
         other.impossible.into_iter().for_each(|one| self.impossible(one));
     }
-    /// Notes a condition that cannot hold.
+    /// Adds a condition that can never hold.
     pub fn impossible(&mut self, one: Impossible) {
         if self.are(Detail::Names) && !self.impossible.contains(&one) {
             self.impossible.push(one);
         }
     }
-    /// Notes a way that a state was meant to have.
+    /// Adds a transition whose target is not a state.
     pub fn lead(&mut self, lead: Lead) {
         if self.are(Detail::Names) && !self.leads.contains(&lead) {
             self.leads.push(lead);
         }
     }
-    /// The declaration whose name stands at this place.
+    /// The declaration with its name at this place.
     pub fn declaration(&self, at: Location) -> Option<&Declaration> {
         self.declared.get(&at).and_then(|i| self.declarations.get(*i))
     }
@@ -337,22 +353,39 @@ impl Name {
     pub fn new(name: impl Into<Arc<str>>, defined: Defined) -> Self {
         Self { name: name.into(), declared: None, defined, schema: Value::Bool(true), note: None }
     }
-    /// The same, declared there.
+    /// Sets where it is declared.
     #[must_use]
     pub fn declared(mut self, at: Location) -> Self {
         self.declared = Some(at);
         self
     }
-    /// The same with a type.
+    /// Sets the type.
     #[must_use]
     pub fn schema(mut self, schema: Value) -> Self {
         self.schema = schema;
         self
     }
-    /// The same with a line about it.
+    /// Sets the description.
     #[must_use]
     pub fn note(mut self, note: impl Into<Arc<str>>) -> Self {
         self.note = Some(note.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ConditionGrammar, Detail, Facts, FileId, Policy};
+
+    #[test]
+    fn files_of_several_languages_keep_their_words() {
+        let all = [ConditionGrammar::Handlebars, ConditionGrammar::Braced, ConditionGrammar::Python].map(Policy::with);
+        let mut facts = Facts::of(Detail::Names);
+        for (file, policy) in all.iter().enumerate() {
+            facts.merge(Facts::of(Detail::Names).in_words(policy.words).of_files([FileId(file as u32)]));
+        }
+        for (file, policy) in all.iter().enumerate() {
+            assert_eq!(facts.words_in(FileId(file as u32)), policy.words, "{file}");
+        }
     }
 }

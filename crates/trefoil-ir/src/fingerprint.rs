@@ -1,4 +1,4 @@
-//! What a program is known by: a hash of what it does.
+//! The fingerprint of a program: a hash of what it does.
 
 use std::fmt;
 
@@ -7,8 +7,9 @@ use sha2::{Digest as _, Sha256};
 use crate::flow::Program;
 use crate::print::canonical;
 
-/// The version of the semantics. Raised when the same [canonical] program would run differently from before: a journal that
-/// was written under another version is replayed only as long as every activity is the same, and that is said.
+/// The version of the semantics. Raised when the same [canonical] program would run differently than before. A journal
+/// written under another version is replayed only as long as every activity is the same, and the difference is
+/// reported.
 ///
 /// | | |
 /// |---|---|
@@ -16,25 +17,25 @@ use crate::print::canonical;
 /// | 2 | guardrails also look at what data puts into a system prompt |
 pub const SEMANTICS: u32 = 2;
 
-/// SHA-256 of the version of the semantics and the [canonical] form of a program. Equal: the same runs. It does not depend on
-/// how files are named, laid out or commented, nor on the machine.
+/// SHA-256 of the version of the semantics and the [canonical] form of a program. Programs with equal fingerprints run
+/// alike. It does not depend on the names, layout or comments of files, nor on the computer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Its bytes.
+    /// The bytes of the hash.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
 impl Program {
-    /// What it is known by.
+    /// The fingerprint of the program.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint_under(SEMANTICS)
     }
 
-    /// What a build of another version of the semantics knew it by.
+    /// The fingerprint in a build with another version of the semantics.
     pub fn fingerprint_under(&self, semantics: u32) -> Fingerprint {
         let mut hash = Sha256::new();
         hash.update(format!("trefoil program, semantics {semantics}\n"));

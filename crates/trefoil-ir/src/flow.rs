@@ -21,84 +21,84 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// All schemas.
     pub schemas: Vec<Schema>,
-    /// The flow a run starts.
+    /// The flow that a run starts.
     pub entry: FlowId,
     /// Stable hash of the sources it was lowered from; part of the journal's first entry.
     pub hash: u64,
-    /// Agents that flows call and nobody declared, each once, with the place of the first mention (decision E5). Each has a
-    /// flow that stands in for it, a plain model call; only the embedded model may play them, so the host refuses a run
-    /// on any other model before its first call.
+    /// Agents that are called but not declared, each once, with the place of the first mention (decision E5). Each is
+    /// replaced by a flow with a plain model call. Only the embedded model may answer these calls, so the host refuses
+    /// a run with any other model before its first call.
     pub missing_agents: Vec<(Arc<str>, Location)>,
 }
 
 impl Program {
-    /// The files that its flows and steps are written in, each once, in the order of their numbers.
+    /// The files that contain its flows and steps, each once, in the order of their ids.
     pub fn files(&self) -> Vec<FileId> {
         let flows = self.flows.iter().map(|f| f.origin.file);
         let all: BTreeSet<FileId> = flows.chain(self.steps.iter().map(|s| s.origin.file)).collect();
         all.into_iter().collect()
     }
-    /// The step of an id.
+    /// The step with this id.
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.get(id.index())
     }
-    /// The flow of an id.
+    /// The flow with this id.
     pub fn flow(&self, id: FlowId) -> Option<&Flow> {
         self.flows.get(id.index())
     }
-    /// The schema of an id.
+    /// The schema with this id.
     pub fn schema(&self, id: SchemaId) -> Option<&Schema> {
         self.schemas.get(id.index())
     }
 }
 
-/// A JSON Schema (draft 2020-12, local references only) and what it is called in messages.
+/// A JSON Schema (draft 2020-12, local references only) and its name in messages.
 #[derive(Debug, Clone)]
 pub struct Schema {
-    /// For providers and messages.
+    /// The name, for providers and messages.
     pub name: Arc<str>,
     /// The schema.
     pub json: Value,
-    /// Where it stands.
+    /// Where it is declared.
     pub origin: Location,
 }
 
-/// A callable unit: agent, pipeline, workflow, body of a fan-out.
+/// A callable unit: an agent, pipeline or workflow, or the body of a fan-out.
 #[derive(Debug, Clone)]
 pub struct Flow {
     /// The id in the manifest.
     pub name: Arc<str>,
-    /// What a person calls this sort of thing: `agent`, `pipeline`, `workflow`.
+    /// The word for this kind of flow in messages: `agent`, `pipeline`, `workflow`.
     pub sort: &'static str,
     /// Where it is declared.
     pub origin: Location,
     /// Its slots.
     pub slots: Vec<Slot>,
-    /// How a call's input gets in.
+    /// How a call's input is processed.
     pub intake: Intake,
-    /// Evaluated in order before the body.
+    /// Slots set before the body runs, in order.
     pub init: Vec<(SlotId, Expr)>,
-    /// What it does.
+    /// The body.
     pub body: StepId,
-    /// Its result; none: the body's.
+    /// The result; `None`: the result of the body.
     pub output: Option<Expr>,
-    /// Inner results that a caller may read beneath the output (decisions A10, S9).
+    /// Inner results that a caller may read under the output (decisions A10, S9).
     pub exports: Vec<Export>,
-    /// A ceiling for one activation, the flows it calls included.
+    /// Limits for one activation, including the flows it calls.
     pub budget: Option<Budget>,
 }
 
-/// A slot and its name in the manifest (for traces and messages only).
+/// A slot and its name in the manifest, used only in traces and messages.
 #[derive(Debug, Clone)]
 pub struct Slot {
     /// The name.
     pub name: Arc<str>,
-    /// Other paths at which the manifest puts its value, or a part of it: `output.summary`.
+    /// Other paths where the manifest puts its value, or a part of it: `output.summary`.
     pub writes: Vec<Arc<str>>,
 }
 
 impl Slot {
-    /// A slot with nothing but its name.
+    /// A slot with only a name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), writes: Vec::new() }
     }
@@ -111,30 +111,38 @@ pub struct Export {
     pub key: Arc<str>,
     /// The slot of its value.
     pub slot: SlotId,
-    /// From the slot's value to the exported value.
+    /// The path from the slot's value to the exported value.
     pub member: Vec<Arc<str>>,
     /// The slot of that step's own exports.
     pub inner: Option<SlotId>,
 }
 
-/// How a call's input is checked and stored. Failing it is `INPUT_INVALID` before the body starts.
+/// How a call's input is checked and stored. Invalid input fails with `INPUT_INVALID` before the body starts.
 #[derive(Debug, Clone)]
 pub struct Intake {
     /// The slot of the input after wrapping, defaults and checks.
     pub slot: SlotId,
-    /// Input that is not an object becomes `{KEY: input}` (SirenSpec `message`; no input at all gives no key).
+    /// The key under which input that is not an object is wrapped, `{KEY: input}` (SirenSpec `message`). Without input
+    /// there is no key.
     pub wrap: Option<Arc<str>>,
-    /// Declared properties: defaults are filled in, missing ones without a default become null where `nullable`
-    /// and stay missing where `optional`.
+    /// Declared properties. Defaults are filled in. Missing properties without a default become null if `nullable` and
+    /// stay missing if `optional`.
     pub fields: Vec<InputField>,
-    /// Unknown properties are an error.
+    /// Whether unknown properties are an error.
     pub closed: bool,
-    /// Properties that are taken all the same, though nobody declares them (AEGIS `intent`).
+    /// Properties that are accepted without a declaration (AEGIS `intent`).
     pub tolerated: &'static [&'static str],
-    /// The schema of the whole input, checked after defaults.
+    /// The schema of the whole input, checked after defaults are filled in.
     pub schema: Option<SchemaId>,
-    /// A second slot for the input as it came (agntz `userQuery`: of an object, its key of that name if it has one).
+    /// A second slot for the unprocessed input (agntz `userQuery`: if the input is an object with that key, its value).
     pub raw: Option<(SlotId, Option<Arc<str>>)>,
+}
+
+impl Intake {
+    /// Any input, as it comes.
+    pub fn plain(slot: SlotId) -> Self {
+        Self { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None }
+    }
 }
 
 /// A declared input property.
@@ -142,45 +150,44 @@ pub struct Intake {
 pub struct InputField {
     /// Its name.
     pub name: Arc<str>,
-    /// Its schema (one property's), for checks and for typing `--input key=value`.
+    /// The schema of this property, for checks and for parsing `--input key=value`.
     pub schema: Value,
-    /// Used when the caller leaves it out.
+    /// The value if the caller passes none.
     pub default: Option<Value>,
-    /// The type of a default that the caller overrides, and where that stands: a promise to the reader, which a run does not
-    /// hold anybody to.
+    /// The documented type of a default that the caller can override, and its place. Not enforced in a run.
     pub usual: Option<(Value, Location)>,
-    /// A missing value without default is null instead of an error.
+    /// A missing value without a default is null instead of an error.
     pub nullable: bool,
-    /// A missing value without default stays missing (a JSON Schema's property that is not required).
+    /// A missing value without a default stays missing (a JSON Schema property that is not required).
     pub optional: bool,
     /// Where it is declared.
     pub origin: Location,
 }
 
-/// Ceilings (SirenSpec `budget`, agntz `tokenBudget`). Compared with `>` after each model call's completion.
+/// Limits (SirenSpec `budget`, agntz `tokenBudget`). Compared with `>` after each completion of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// Tokens, prompt and answer together.
+    /// Tokens of prompts and answers together.
     pub max_tokens: Option<u64>,
-    /// Milliseconds since the activation began, by the completions' time stamps.
+    /// Milliseconds since the activation started, measured by the time stamps of completions.
     pub max_duration_ms: Option<u64>,
-    /// Model calls, retries included.
+    /// Model calls, including retries.
     pub max_calls: Option<u64>,
-    /// Where that is declared.
+    /// Where the limit of calls is declared.
     pub calls_at: Option<Location>,
-    /// Micro-dollars. A call that might pass it does not start, if passing it fails the run.
+    /// Micro-dollars. If exceeding it fails the run, a call that might exceed it does not start.
     pub max_cost_micro: Option<u64>,
-    /// What then.
+    /// What happens when a limit is exceeded.
     pub on_exceeded: OnExceeded,
 }
 
-/// What an exceeded budget does.
+/// What happens when a budget is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnExceeded {
     /// The run fails with `BUDGET_EXCEEDED`.
     Abort,
-    /// An event says so.
+    /// An event is emitted.
     Warn,
-    /// Graph nodes not yet started are skipped; the flow ends well.
+    /// Graph nodes that have not started are skipped; the flow succeeds.
     SkipRemaining,
 }

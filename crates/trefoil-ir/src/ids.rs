@@ -1,4 +1,4 @@
-//! Typed indices. An id is made by the arena that owns it and is only good there.
+//! Typed indices. An id is created by the arena that owns it and is valid only there.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -6,7 +6,7 @@ macro_rules! ids {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub struct $name(pub u32);
         impl $name {
-            /// As a position in its arena.
+            /// The index in its arena.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }

@@ -8,48 +8,48 @@ use crate::consensus::Consensus;
 use crate::expr::Expr;
 use crate::ids::{FlowId, SchemaId};
 
-/// A check on the result of an iteration. Passes when score and confidence reach their minimum.
+/// A check of the result of an iteration. It passes if score and confidence reach their minimum.
 #[derive(Debug, Clone)]
 pub struct Validator {
-    /// What is checked.
+    /// The kind of check.
     pub kind: ValidatorKind,
-    /// 0 to 1.
+    /// The minimum score, 0 to 1.
     pub min_score: f64,
-    /// 0 to 1.
+    /// The minimum confidence, 0 to 1.
     pub min_confidence: f64,
     /// Where it is declared.
     pub origin: Location,
-    /// As a message names it: `regex`, `semantic`.
+    /// The name in messages: `regex`, `semantic`.
     pub name: Arc<str>,
 }
 
 /// The kinds of validator.
 #[derive(Debug, Clone)]
 pub enum ValidatorKind {
-    /// The body's exit code (0 for a model call that succeeded).
+    /// The body's exit code (0 for a successful model call).
     ExitCode {
-        /// Expected.
+        /// The expected code.
         expected: i64,
     },
-    /// The answer is JSON that fits (one code fence is stripped).
+    /// The answer is JSON that matches the schema (one code fence is stripped).
     JsonSchema(SchemaId),
-    /// The pattern is found in the answer (`stderr`: always empty for a model call).
+    /// The pattern occurs in the answer (`stderr` of a model call is always empty).
     Regex {
         /// The pattern.
         pattern: Arc<str>,
-        /// Look at stderr instead of stdout.
+        /// Search stderr instead of stdout.
         stderr: bool,
     },
     /// Judges answer with a verdict `{score, confidence, reasoning}`.
     Judges {
-        /// Called at the same time.
+        /// The judges, called concurrently.
         judges: Vec<Judge>,
-        /// How their verdicts combine.
+        /// How their verdicts are combined.
         consensus: Consensus,
     },
 }
 
-/// A judge: an agent called with an input that holds what is judged ([`crate::Source::Result`]).
+/// A judge: an agent whose input contains what is judged ([`crate::Source::Result`]).
 #[derive(Debug, Clone)]
 pub struct Judge {
     /// Its name.
@@ -60,6 +60,6 @@ pub struct Judge {
     pub input: Expr,
     /// Weight in the consensus.
     pub weight: f64,
-    /// Milliseconds.
+    /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
 }

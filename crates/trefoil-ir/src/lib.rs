@@ -1,16 +1,16 @@
 //! The typed program that every dialect is lowered to.
 //!
-//! Small and structured: flows made of steps, expressions that read slots, policies as data. Nobody who reads it knows
-//! which dialect it came from. Each module says in prose what its nodes mean; the machine does exactly that.
+//! Small and structured: flows consist of steps, expressions read slots, policies are data. The program does not show
+//! which dialect it came from. Each module describes the meaning of its nodes, and the machine implements exactly that.
 //!
 //! # When things are evaluated
 //!
-//! A *flow* is a callable unit. Calling it makes an *activation* with one value per slot, all unset. First the input is
-//! taken in ([`Intake`]), then [`Flow::init`] runs in order, then the body step; at last [`Flow::output`] is evaluated.
-//! A step is started when its turn comes: `when` first, then its expressions, all at that moment, then its effect. Its
-//! result goes through [`Step::shape`], then into [`Step::out`]. A skipped step's result is null and is stored too.
-//! A step that fails is retried by its policy; if it still fails, `on_failure` decides; failure otherwise goes up, and
-//! every structure cancels what else it has running before it fails itself.
+//! A *flow* is a callable unit. Calling it creates an *activation* with one value per slot, all unset. First the input
+//! is processed ([`Intake`]), then [`Flow::init`] runs in order, then the body step; last, [`Flow::output`] is
+//! evaluated. When a step starts, `when` is evaluated first, then all its expressions, then its effect is performed.
+//! Its result goes through [`Step::shape`], then into [`Step::out`]. The result of a skipped step is null and is stored
+//! as well. A step that fails is retried by its policy. If it still fails, `on_failure` decides. Otherwise the failure
+//! propagates, and every structure cancels what else it is running before it fails itself.
 
 pub mod consensus;
 pub mod conversation;

@@ -1,13 +1,13 @@
-//! Where a part of a path stands in the file, from where the whole of it does.
+//! Computes the place of a part of a path in the file from the place of the whole path.
 
 use std::ops::Range;
 
 use trefoil_syntax::{Location, Span};
 
-/// The place of a part; both ranges are of the text that was parsed. None where the file spells the path otherwise (an
-/// escape in the middle of it).
+/// The place of a part; both ranges are in the parsed text. `None` if the file spells the path differently (with an
+/// escape inside it).
 pub fn part(whole: &Range<u32>, at: Location, part: Range<u32>) -> Option<Location> {
-    // A path that is written in the file as it is decoded has the same length in both.
+    // If the lengths are equal, the path is spelled in the file as decoded.
     let straight = at.span.end.checked_sub(at.span.start) == whole.end.checked_sub(whole.start);
     let (from, to) = (part.start.checked_sub(whole.start)?, part.end.checked_sub(whole.start)?);
     let inside = from <= to && part.end <= whole.end;

@@ -9,42 +9,42 @@ use crate::expr::Expr;
 /// A step's policies.
 #[derive(Debug, Clone, Default)]
 pub struct StepPolicy {
-    /// Tried again on failure.
+    /// Retries on failure.
     pub retry: Option<Retry>,
-    /// Each try is cancelled after this many milliseconds and fails with `TIMEOUT`.
+    /// Each attempt is cancelled after this many milliseconds and fails with `TIMEOUT`.
     pub timeout_ms: Option<u64>,
-    /// Where the manifest has that limit, or the one of the step's items or of its answer.
+    /// Where that limit is declared, or the one of the step's items or of its answer.
     pub timeout_at: Option<Location>,
-    /// What a failure that remains does.
+    /// What happens when all attempts have failed.
     pub on_failure: OnFailure,
 }
 
-/// Retries. The n-th delay is by backoff, at most `max_delay_ms`, times a factor of 0.8 to 1.2 where `jitter` (derived
-/// from the run's seed and the step's key, so a replay waits the same).
+/// Retries. The n-th delay follows the backoff, is at most `max_delay_ms`, and with `jitter` is multiplied by a factor
+/// from 0.8 to 1.2 (derived from the run's seed and the step's key, so a replay has the same delays).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retry {
-    /// Tries altogether, at least 1.
+    /// The total number of attempts, at least 1.
     pub max_attempts: u32,
-    /// Growth.
+    /// How delays grow.
     pub backoff: Backoff,
     /// The first delay.
     pub base_delay_ms: u64,
-    /// The longest.
+    /// The longest delay.
     pub max_delay_ms: u64,
-    /// Random factor.
+    /// Whether to apply the random factor.
     pub jitter: bool,
-    /// Which failures.
+    /// The failures that are retried.
     pub on: Vec<RetryOn>,
 }
 
 /// How delays grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backoff {
-    /// base
+    /// The base delay.
     Constant,
-    /// base times n
+    /// The base delay times n.
     Linear,
-    /// base times 2 to the n-1
+    /// The base delay times 2 to the power of n-1.
     Exponential,
 }
 
@@ -53,26 +53,26 @@ pub enum Backoff {
 pub enum RetryOn {
     /// An HTTP status.
     Status(u16),
-    /// No answer at all.
+    /// No response at all.
     Network,
-    /// A guardrail refused the answer.
+    /// A guardrail rejected the answer.
     Guardrail,
-    /// A time limit.
+    /// A timeout.
     Timeout,
     /// An error code.
     Code(Arc<str>),
 }
 
-/// What a remaining failure does. A guardrail's refusal goes up whatever stands here, past a graph's fallback too, unless
-/// [`Retry::on`] lists guardrails: then it is a failure like any other once the tries are used up. A refused user message
-/// always goes up: the next try would send the same one.
+/// What happens when all attempts have failed. A guardrail's rejection always propagates, even past a graph's fallback,
+/// unless [`Retry::on`] lists guardrails: then it is an ordinary failure after the last attempt. A rejected user
+/// message always propagates, because the next attempt would send the same one.
 #[derive(Debug, Clone, Default)]
 pub enum OnFailure {
-    /// Goes up.
+    /// The failure propagates.
     #[default]
     Fail,
-    /// The step counts as done; its slot stays unset.
+    /// The step succeeds; its slot stays unset.
     Skip,
-    /// The step counts as done with this result (shaped and stored like any other).
+    /// The step succeeds with this result (shaped and stored as usual).
     Use(Box<Expr>),
 }

@@ -1,10 +1,9 @@
-//! How JSON Schemas are compiled, and what checking a value against one may cost.
+//! How JSON Schemas are compiled, and how much work a check against one may take.
 //!
-//! Everything that compiles a schema does it with [`options`]: patterns run on an engine whose time is linear in the text, so
-//! look-around and backreferences are no patterns here, and nothing is fetched. A [`Checker`] adds a budget: references
-//! can make a schema of a few lines cost more than any machine has time for, so before a value is checked the work is counted,
-//! and refused beyond [`limits::SCHEMA_WORK`]. The count goes by the schema and the value alone: a replay
-//! counts the same.
+//! All schemas are compiled with [`options`]: the regex engine takes linear time, so look-around and backreferences are
+//! not supported, and nothing is fetched. A [`Checker`] adds a budget. With references, a schema of a few lines can
+//! take an unbounded amount of work, so the work is estimated before a value is checked, and rejected beyond
+//! [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and the value, so a replay gets the same one.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +11,8 @@ use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Vali
 use serde_json::{Map, Value as Json};
 use trefoil_template::limits;
 
-/// How schemas are compiled: the draft that `$schema` names, else 2020-12; nothing is fetched; patterns take linear time.
+/// How schemas are compiled: by the draft that `$schema` names, otherwise 2020-12; nothing is fetched; patterns take
+/// linear time.
 pub fn options() -> ValidationOptions<'static> {
     within(limits::PATTERN_BYTES)
 }
@@ -22,7 +22,7 @@ fn within(bytes: usize) -> ValidationOptions<'static> {
     jsonschema::options().offline().with_pattern_options(patterns)
 }
 
-/// About how many bytes the patterns of schemas take when they are compiled, each once; counts no further than beyond `most`.
+/// The approximate total size in bytes of all compiled patterns, each counted once. Stops counting beyond `most`.
 pub fn pattern_bytes<'s>(schemas: impl IntoIterator<Item = &'s Json>, most: usize) -> usize {
     let mut patterns = BTreeSet::new();
     schemas.into_iter().for_each(|schema| collect_patterns(schema, &mut patterns));
@@ -53,8 +53,8 @@ fn collect_patterns<'s>(json: &'s Json, found: &mut BTreeSet<&'s str>) {
     }
 }
 
-/// The smallest of a few limits that a pattern compiles within. The engine tells no size; that it has too little room it
-/// says as soon as that is used up. None: it does not compile within the largest.
+/// The smallest of several size limits within which a pattern compiles. The engine does not report a size, only that a
+/// limit was exceeded. `None`: it does not compile within the largest limit.
 pub fn pattern_weight(pattern: &str) -> Option<usize> {
     let fits = |limit: &usize| {
         let only = Json::Object(Map::from_iter([("pattern".to_owned(), Json::from(pattern))]));
@@ -63,19 +63,19 @@ pub fn pattern_weight(pattern: &str) -> Option<usize> {
     [64 << 10, 512 << 10, limits::PATTERN_BYTES].into_iter().find(fits)
 }
 
-/// A compiled schema with a budget of work.
+/// A compiled schema with a limit for work.
 #[derive(Debug, Clone)]
 pub struct Checker {
     validator: Validator,
     cost: Cost,
 }
 
-/// Why a value does not have the shape of a schema.
+/// Why a value does not match a schema.
 #[derive(Debug)]
 pub enum Misfit<'v> {
-    /// It breaks these rules.
+    /// It violates these rules.
     Broken(Vec<ValidationError<'v>>),
-    /// Finding out would take too long.
+    /// The check would take too long.
     TooMuchWork,
 }
 
@@ -86,12 +86,12 @@ impl Checker {
         Ok(Self { validator, cost: Cost::new(schema) })
     }
 
-    /// Whether a value has this shape. False also where finding out would take too long.
+    /// Whether a value matches. Also false if the check would take too long.
     pub fn accepts(&self, value: &Json) -> bool {
         self.cost.is_bearable(value) && self.validator.is_valid(value)
     }
 
-    /// What is wrong with a value, if anything is.
+    /// Checks a value.
     pub fn check<'v>(&'v self, value: &'v Json) -> Result<(), Misfit<'v>> {
         if !self.cost.is_bearable(value) {
             return Err(Misfit::TooMuchWork);
@@ -103,39 +103,39 @@ impl Checker {
     }
 }
 
-/// What checking a value costs, in visits of a subschema to a part of the value. An upper bound: nothing is cut short as a
-/// validator would.
+/// The cost of checking a value, in visits of a subschema to a part of the value. An upper bound, because a validator
+/// stops early in some cases.
 #[derive(Debug, Clone)]
 pub struct Cost {
     root: Json,
-    /// Subschemas, and what else a validator compares.
+    /// The number of subschemas and of other things that a validator compares.
     size: u64,
-    /// Whether anything in it refers to anything.
+    /// Whether it contains references.
     refers: bool,
-    /// JSON pointers of the places that have a name.
+    /// JSON pointers of the named subschemas.
     names: HashMap<String, String>,
 }
 
-/// Why a schema is too costly whatever the value.
+/// Why a schema is too costly for any value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endless {
-    /// JSON pointer of the subschema that shows it.
+    /// The JSON pointer of the subschema that shows it.
     pub pointer: String,
-    /// Whether it comes back to itself; else its references multiply.
+    /// Whether it is circular; otherwise its references multiply.
     pub circular: bool,
 }
 
-/// Keywords whose value is one schema for the same part of the value.
+/// Keywords whose value is a schema that applies to the same part of the value.
 const SAME_ONE: [&str; 4] = ["not", "if", "then", "else"];
 /// Lists of such schemas.
 const SAME_MANY: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// References to such a schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Frames of a walk. A validator that goes deeper risks its stack.
+/// The maximum depth of the walk. Deeper recursion would risk a stack overflow in a validator.
 const DEEPEST: usize = 1000;
 
 impl Cost {
-    /// Of a schema, which is compiled elsewhere.
+    /// The cost of a schema, which is compiled elsewhere.
     pub fn new(schema: &Json) -> Self {
         let mut cost = Self { root: schema.clone(), size: 0, refers: false, names: HashMap::new() };
         let mut pointer = String::new();
@@ -177,7 +177,7 @@ impl Cost {
         }
     }
 
-    /// The schema that a reference means. A name that is not known means the whole schema, which costs the most.
+    /// The schema that a reference refers to. An unknown name counts as the whole schema, which costs the most.
     fn target(&self, reference: &str) -> &Json {
         let pointer = match reference.split_once('#') {
             Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => pointer.to_owned(),
@@ -194,9 +194,9 @@ impl Cost {
         self.root.pointer(&decoded).unwrap_or(&self.root)
     }
 
-    /// Whether checking this value stays within [`limits::SCHEMA_WORK`].
+    /// Whether checking this value takes at most [`limits::SCHEMA_WORK`].
     pub fn is_bearable(&self, value: &Json) -> bool {
-        // Without references every subschema meets every part of the value once at most.
+        // Without references, every subschema visits every part of the value at most once.
         let nodes = if self.refers { u64::MAX } else { limits::SCHEMA_WORK / self.size.max(1) };
         if fewer_nodes(value, nodes.min(limits::SCHEMA_WORK)) && !self.refers {
             return true;
@@ -209,7 +209,7 @@ impl Cost {
         *left = left.checked_sub(1)?;
         let Json::Object(all) = schema else { return Some(()) };
         let depth = depth.checked_sub(1)?;
-        // What is unevaluated is known after a second look at everything beside it.
+        // For unevaluated properties or items, the subschemas next to them are visited a second time.
         let looks =
             if all.contains_key("unevaluatedProperties") || all.contains_key("unevaluatedItems") { 2 } else { 1 };
         for (key, keyword) in all {
@@ -291,7 +291,7 @@ impl Cost {
         Some(())
     }
 
-    /// Whether the schema is too costly for any value at all, and where that shows. `None`: it is not.
+    /// Whether the schema is too costly for any value, and where that shows; `None`: it is not.
     pub fn endless(&self) -> Option<Endless> {
         if !self.refers {
             return None;
@@ -302,7 +302,7 @@ impl Cost {
         found
     }
 
-    /// Weighs every subschema.
+    /// Computes the cost of every subschema.
     fn weigh_all(&self, json: &Json, pointer: &mut String, seen: &mut SeenSchemas, found: &mut Option<Endless>) {
         if found.is_some() {
             return;
@@ -327,7 +327,7 @@ impl Cost {
         }
     }
 
-    /// Visits to one part of a value that a subschema makes. An error: without end (true: it comes back to itself).
+    /// The number of visits that a subschema makes to one part of the value. `Err`: unbounded (`true`: it is circular).
     fn weigh(&self, schema: &Json, seen: &mut SeenSchemas, depth: usize) -> Result<u64, bool> {
         let Json::Object(all) = schema else { return Ok(1) };
         let here = std::ptr::from_ref(schema) as usize;
@@ -357,10 +357,10 @@ impl Cost {
     }
 }
 
-/// Weights of subschemas by their address; none: being weighed.
+/// The cost of each subschema by its address; `None`: being computed.
 type SeenSchemas = HashMap<usize, Option<u64>>;
 
-/// The subschemas of a keyword that look at the same part of the value.
+/// The subschemas of a keyword that apply to the same part of the value.
 fn applied_here<'s>(key: &str, keyword: &'s Json) -> impl Iterator<Item = &'s Json> {
     let one = SAME_ONE.contains(&key).then_some(keyword);
     let list = keyword.as_array().filter(|_| SAME_MANY.contains(&key)).into_iter().flatten();
@@ -368,7 +368,7 @@ fn applied_here<'s>(key: &str, keyword: &'s Json) -> impl Iterator<Item = &'s Js
     one.into_iter().chain(list).chain(named.into_iter().flat_map(Map::values))
 }
 
-/// Whether a value has fewer parts than this.
+/// Whether a value has fewer parts than `most`.
 fn fewer_nodes(value: &Json, most: u64) -> bool {
     fn count(value: &Json, left: &mut u64) -> Option<()> {
         *left = left.checked_sub(1)?;

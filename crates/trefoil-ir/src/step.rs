@@ -1,4 +1,4 @@
-//! Steps: effects and control. One struct a kind; the machine has one file per kind.
+//! Steps: effects and control flow. One struct for each kind; the machine has one file for each kind.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::policy::{Retry, RetryOn, StepPolicy};
 pub struct Step {
     /// What it does.
     pub kind: StepKind,
-    /// What the manifest calls it (agntz: the agent's id, or the state key where an id repeats; AEGIS: the state; SirenSpec: the node). Steps without a label are structure:
-    /// they make no events and no key segment.
+    /// The name in the manifest (agntz: the agent's id, or the state key if an id repeats; AEGIS: the state; SirenSpec:
+    /// the node). Steps without a label are structure: they cause no events and have no key segment.
     pub label: Option<Arc<str>>,
     /// Where it is declared.
     pub origin: Location,
-    /// False: skipped, the result is null.
+    /// If false, the step is skipped and its result is null.
     pub when: Option<Cond>,
-    /// Where the result goes.
+    /// The slot for the result.
     pub out: Option<SlotId>,
-    /// What the result becomes first; reads [`Source::Result`].
+    /// Converts the result before it is stored; reads [`Source::Result`].
     pub shape: Option<Expr>,
-    /// Retry, timeout, failure.
+    /// Retries, timeout, failure.
     pub policy: StepPolicy,
 }
 
 impl Step {
-    /// Whether an answer that does not fit its schema is requested again, with what does not fit (decision C14): a call
-    /// like any other. Not where a retry of the manifest's own is for that failure.
+    /// Whether an answer that does not match its schema is requested again, with the mismatch (decision C14). Such a
+    /// request counts as a call. Not done if a retry in the manifest covers that failure.
     pub fn asks_again(&self) -> bool {
         let StepKind::Model(call) = &self.kind else { return false };
         let own = |retry: &Retry| retry.on.iter().any(|on| matches!(on, RetryOn::Code(c) if **c == *MISFIT));
@@ -42,53 +42,53 @@ impl Step {
     }
 }
 
-/// The code of the failure that an answer is which does not fit its schema.
+/// The error code of an answer that does not match its schema.
 const MISFIT: &str = "STRUCTURED_OUTPUT_INVALID";
 
-/// The kinds of step. What is large is boxed, since every step has room for the largest.
+/// The kinds of step. Large variants are boxed, because every step takes the space of the largest.
 #[derive(Debug, Clone)]
 pub enum StepKind {
-    /// Effect: one model call. Result: text, or JSON by its format.
+    /// Effect: one model call. Result: text, or JSON, depending on its format.
     Model(Box<ModelCall>),
     /// Effect: one tool call. Result: what the tool returned.
     Tool(Box<ToolCall>),
     /// Effect: one command. Result: `{status, exit_code, stdout, stderr}`; a non-zero exit code is not a failure.
     Command(Box<CommandCall>),
-    /// Effect: a person's answer. Result: its text.
+    /// Effect: a person's answer. Result: the text of the answer.
     Human(Box<HumanCall>),
-    /// Effect: time passes. Result: null.
+    /// Effect: a delay. Result: null.
     Wait {
         /// Milliseconds.
         ms: u64,
     },
-    /// No effect: a value.
+    /// No effect. Result: a computed value.
     Compute(Expr),
-    /// One after the other. Result: the last one's.
+    /// Steps in sequence. Result: the last one's.
     Sequence(Vec<StepId>),
-    /// At the same time, all reading the state as it was before.
+    /// Concurrent steps, which all read the state from before the step.
     Parallel(Parallel),
-    /// The first arm that holds. Result: the arm's, or null.
+    /// The first arm whose condition holds. Result: the arm's, or null.
     Branch {
-        /// Tried in order.
+        /// The arms, in order.
         arms: Vec<Arm>,
-        /// When none holds.
+        /// The step if no condition holds.
         otherwise: Option<StepId>,
     },
     /// A body repeated until a condition holds.
     Loop(Box<Loop>),
-    /// A flow for every item of a list.
+    /// A flow for each item of a list.
     ForEach(Box<ForEach>),
     /// Nodes and conditional edges.
     Graph(Graph),
     /// States and transitions.
     StateMachine(StateMachine),
-    /// A body, validated, repeated with feedback.
+    /// A body that is validated, and repeated with feedback.
     Attempts(Attempts),
     /// A model and the tools that it may call.
     Conversation(Box<Conversation>),
     /// Another flow.
     Call(Box<Call>),
-    /// Recognised, and not run by this version: a run that can reach it does not start.
+    /// Recognised but not supported yet. A run that can reach it does not start.
     Refused(Refused),
 }
 
@@ -97,80 +97,81 @@ pub enum StepKind {
 pub struct Parallel {
     /// The branches.
     pub branches: Vec<StepId>,
-    /// At most this many at a time.
+    /// The maximum number of concurrent branches.
     pub concurrency: Option<u32>,
     /// Abort: the first failure cancels the others and fails the step. Continue: a failed branch's slot stays unset.
     pub on_failure: OnItemFailure,
 }
 
-/// What one failing branch or item does to the whole.
+/// What the failure of one branch or item does to the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnItemFailure {
-    /// Fails it.
+    /// The step fails.
     Abort,
-    /// Nothing.
+    /// The other branches or items continue.
     Continue,
 }
 
 /// One arm of a branch.
 #[derive(Debug, Clone)]
 pub struct Arm {
-    /// When.
+    /// The condition.
     pub when: Cond,
-    /// What.
+    /// The step.
     pub step: StepId,
 }
 
-/// A loop: body, then `until`; slots carry over. Key segment of the body: `@PASS`, from 1.
+/// A loop: the body, then `until`; slots keep their values between passes. Key segment of the body: `@PASS`, from 1.
 #[derive(Debug, Clone)]
 pub struct Loop {
-    /// Repeated.
+    /// The repeated step.
     pub body: StepId,
     /// Checked after each pass.
     pub until: Cond,
-    /// Reached with `until` false: fails with `MAX_ITERATIONS_EXCEEDED`.
+    /// The maximum number of passes. If `until` is still false then, the step fails with `MAX_ITERATIONS_EXCEEDED`.
     pub max: u32,
 }
 
 /// A fan-out. Result: the list of the instances' results in item order. Key segment: `[INDEX]`, from 0.
 #[derive(Debug, Clone)]
 pub struct ForEach {
-    /// Over what.
+    /// The items.
     pub items: Items,
-    /// Called for each.
+    /// The flow called for each item.
     pub body: FlowId,
-    /// The body's slots for the loop variables.
+    /// The body's slot for the item.
     pub item: Option<SlotId>,
-    /// Position, from 0.
+    /// The body's slot for the index, from 0.
     pub index: SlotId,
-    /// Count.
+    /// The body's slot for the number of items.
     pub total: SlotId,
-    /// Slots of the body filled from the enclosing activation at the start of the fan-out; a missing source leaves its
-    /// slot unset.
+    /// Slots of the body that are filled from the enclosing activation when the fan-out starts. If the source is
+    /// missing, the slot stays unset.
     pub captures: Vec<(SlotId, Source)>,
-    /// At most this many at a time; none: all.
+    /// The maximum number of concurrent instances; `None`: all.
     pub concurrency: Option<u32>,
-    /// Per instance, milliseconds.
+    /// The timeout of one instance in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Abort: the first failure cancels the others and fails the step. Continue: its result is `failed`.
+    /// Abort: the first failure cancels the others and fails the step. Continue: the result of a failed instance is
+    /// `failed`.
     pub on_failure: OnItemFailure,
-    /// The result of a failed instance under Continue.
+    /// The result of a failed instance with Continue.
     pub failed: Value,
 }
 
-/// What a fan-out ranges over.
+/// The items of a fan-out.
 #[derive(Debug, Clone)]
 pub enum Items {
-    /// A list, or text that is a JSON list (one code fence around it is stripped).
+    /// A list, or text that is a JSON list (one surrounding code fence is stripped).
     List(Expr),
-    /// A number of instances, or text that reads as one; from 1 to the limit.
+    /// A number of instances, or text that is a number; from 1 to the limit.
     Count(Expr, u32),
 }
 
-/// A graph (decision S6). Nodes whose predecessors have ended run at the same time. Result: null.
+/// A graph (decision S6). Nodes whose predecessors have ended run concurrently. Result: null.
 #[derive(Debug, Clone)]
 pub struct Graph {
-    /// In declaration order.
+    /// The nodes, in declaration order.
     pub nodes: Vec<GraphNode>,
 }
 
@@ -179,13 +180,13 @@ pub struct Graph {
 pub struct GraphNode {
     /// What it does; the step's label is the node's id.
     pub step: StepId,
-    /// Edges into it; with any, at least one must be taken or it does not run.
+    /// Its incoming edges. If it has any, at least one must be taken, or the node does not run.
     pub incoming: Vec<Edge>,
-    /// Nodes that must have ended before (template references, file order), whether or not they ran.
+    /// Nodes that must end before it (because of template references or file order), whether or not they ran.
     pub after: Vec<NodeId>,
-    /// It runs only when this node failed.
+    /// The nodes whose fallback it is. If there are any, it runs only when one of them fails.
     pub fallback_of: Vec<NodeId>,
-    /// The node that runs when this one fails; this one's own edges are then not taken.
+    /// The node that runs when this one fails; this node's own edges are then not taken.
     pub fallback: Option<NodeId>,
 }
 
@@ -194,10 +195,10 @@ pub struct GraphNode {
 pub struct Edge {
     /// The source node.
     pub from: NodeId,
-    /// Evaluated when the source has ended well; none: always.
+    /// Evaluated when the source succeeds; `None`: always taken.
     pub when: Option<Cond>,
-    /// What flows along it: when the edge is taken, this slot is filled from this source (nothing when it is missing).
-    /// A join that reads such slots sees only the predecessors that led to it (decision S5).
+    /// The value that the edge passes on: when the edge is taken, this slot is filled from this source (stays unset if
+    /// the source is missing). A join that reads such slots sees only the predecessors that led to it (decision S5).
     pub carry: Option<(SlotId, Source)>,
     /// Where it is declared.
     pub origin: Location,
@@ -208,17 +209,17 @@ pub struct Edge {
 pub struct StateMachine {
     /// The states.
     pub states: Vec<State>,
-    /// Where it starts.
+    /// The initial state.
     pub initial: StateId,
-    /// State entries altogether; one more fails with `MAX_TRANSITIONS_EXCEEDED`.
+    /// The maximum number of state entries in total; one more fails with `MAX_TRANSITIONS_EXCEEDED`.
     pub max_entries: u32,
-    /// Where that is declared, if it is.
+    /// Where the maximum is declared, if it is.
     pub max_entries_at: Option<Location>,
-    /// Filled with the rendered feedback of the transition taken (unset when it has none).
+    /// The slot for the rendered feedback of the transition taken (unset if it has none).
     pub feedback: Option<SlotId>,
-    /// Filled with the reason when a state fails, until one ends well.
+    /// The slot for the reason when a state fails, until one succeeds.
     pub previous_error: Option<SlotId>,
-    /// Filled with the visit of the state that is entered, from 1.
+    /// The slot for the number of the visit to the entered state, from 1.
     pub visit: Option<SlotId>,
 }
 
@@ -227,22 +228,22 @@ pub struct StateMachine {
 pub struct State {
     /// Its name.
     pub name: Arc<str>,
-    /// What it does. Its `out` slot is the state's result; when it fails, that slot becomes `failed`.
+    /// The step of the state. Its `out` slot is the state's result; if the step fails, that slot becomes `failed`.
     pub step: StepId,
-    /// The state's result when its step failed; reads [`Source::Failure`].
+    /// The state's result if its step failed; reads [`Source::Failure`].
     pub failed: Option<Expr>,
-    /// Visits; one more fails with `MAX_STATE_VISITS_EXCEEDED`.
+    /// The maximum number of visits; one more fails with `MAX_STATE_VISITS_EXCEEDED`.
     pub max_visits: u32,
-    /// Where that is declared, if it is.
+    /// Where the maximum is declared, if it is.
     pub max_visits_at: Option<Location>,
-    /// Tried in order, first match wins; empty: the machine ends here. None matches: fails with `NO_TRANSITION`, and
-    /// the message names the values seen.
+    /// The transitions in order; the first match is taken. If the list is empty, the machine ends here. If none
+    /// matches, it fails with `NO_TRANSITION`, and the message names the tested values.
     pub transitions: Vec<Transition>,
-    /// None of the transitions can match success: where none matches and the state succeeded, the machine ends here
-    /// instead of failing (decision E8).
+    /// Whether the machine ends here, instead of failing, if the state succeeded and no transition matches. True if no
+    /// transition can match success (decision E8).
     pub ends_unmatched: bool,
-    /// What counts as a failure although the step ended well (decision E9, a command's non-zero exit code): at a terminal
-    /// state it ends the run as failed, and it is no success that `ends_unmatched` could end with.
+    /// When the state counts as failed although the step succeeded (decision E9: a command's non-zero exit code). In a
+    /// terminal state, it fails the run; and `ends_unmatched` does not apply.
     pub fails_when: Option<Cond>,
 }
 
@@ -253,12 +254,12 @@ impl State {
     }
 }
 
-/// Which outcome of the state a transition may match.
+/// Which outcomes of the state a transition can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Only when the state's step ended well.
+    /// Only success of the state's step.
     Success,
-    /// Only when it failed.
+    /// Only its failure.
     Failure,
     /// Either.
     Both,
@@ -267,45 +268,46 @@ pub enum Takes {
 /// A transition.
 #[derive(Debug, Clone)]
 pub struct Transition {
-    /// Which outcome.
+    /// The outcomes that it can match.
     pub takes: Takes,
-    /// None: always.
+    /// The condition; `None`: always.
     pub when: Option<Cond>,
-    /// Where to.
+    /// The target state.
     pub target: StateId,
-    /// Where that is named.
+    /// Where the target is named.
     pub target_at: Location,
-    /// Rendered into the machine's feedback slot.
+    /// Rendered into the state machine's feedback slot.
     pub feedback: Option<Text>,
     /// Where it is declared.
     pub origin: Location,
-    /// As a person reads it: `score_above 0.8`.
+    /// The condition as shown to people: `score_above 0.8`.
     pub text: Arc<str>,
 }
 
-/// A body repeated until it validates (AEGIS iterations and judges). Result: the body's last. Key segment: `#ITERATION`.
+/// A body repeated until its result is valid (AEGIS iterations and judges). Result: the body's last one. Key segment:
+/// `#ITERATION`.
 #[derive(Debug, Clone)]
 pub struct Attempts {
-    /// Repeated.
+    /// The repeated step.
     pub body: StepId,
-    /// At most this often; then it fails with `MAX_ITERATIONS_EXCEEDED` and the last reason.
+    /// The maximum number of iterations. Then it fails with `MAX_ITERATIONS_EXCEEDED` and the last reason.
     pub max: u32,
-    /// Tried in order on the body's result; the first that fails ends the iteration.
+    /// The validators of the body's result, in order; the first that fails ends the iteration.
     pub validators: Vec<Validator>,
-    /// Filled with the iteration, from 1.
+    /// The slot for the number of the iteration, from 1.
     pub iteration: SlotId,
-    /// Filled with why the last iteration failed; empty text before.
+    /// The slot for the reason why the last iteration failed; empty text before.
     pub previous_error: SlotId,
-    /// A failing body (model error, timeout) also counts as a failed iteration instead of failing the step.
+    /// Whether a failure of the body (model error, timeout) is a failed iteration instead of failing the step.
     pub retry_failures: bool,
 }
 
-/// A call of another flow in an activation of its own.
+/// A call of another flow in a separate activation.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Which.
+    /// The called flow.
     pub callee: Callee,
-    /// Its input; none: no explicit input.
+    /// Its input; `None`: no explicit input.
     pub input: Option<Expr>,
     /// The caller's slot for the callee's exports.
     pub exports: Option<SlotId>,
@@ -314,22 +316,23 @@ pub struct Call {
 /// Which flow is called.
 #[derive(Debug, Clone)]
 pub enum Callee {
-    /// This one.
+    /// A fixed flow.
     Flow(FlowId),
-    /// The one whose name the text renders to (AEGIS `agent: "{{...}}"`); an unknown name fails with `AGENT_NOT_FOUND`.
+    /// The flow whose name the text renders to (AEGIS `agent: "{{...}}"`); an unknown name fails with
+    /// `AGENT_NOT_FOUND`.
     Named {
         /// The name.
         name: Text,
-        /// The choice.
+        /// The possible flows.
         flows: Vec<(Arc<str>, FlowId)>,
     },
 }
 
-/// Something recognised and not run.
+/// A feature that is recognised but not supported yet.
 #[derive(Debug, Clone)]
 pub struct Refused {
-    /// The feature, as the warning names it.
+    /// The name of the feature in the warning.
     pub feature: Arc<str>,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub message: Arc<str>,
 }

@@ -1,5 +1,5 @@
-//! JSON Schemas as types: which kinds of value one allows, what its members are, what is known of a value that is written
-//! out. Sound, not complete: where a schema does not say, nothing is claimed. `true` is anything.
+//! JSON Schemas as types: the kinds of value that one allows, its members, and the types of literal values. Sound but
+//! not complete: where a schema says nothing, nothing is claimed. `true` allows any value.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use trefoil_template::{Object, Value};
 /// The kinds of JSON value, as schemas call them (`integer` counts as `number`).
 pub const KINDS: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
 
-/// Keywords that can declare more than `type`, `properties` and `items` say.
+/// Keywords that can declare more than `type`, `properties` and `items` do.
 const OPEN: [&str; 12] = [
     "$ref",
     "$dynamicRef",
@@ -26,13 +26,13 @@ const OPEN: [&str; 12] = [
     "patternProperties",
 ];
 
-/// Marks text that a model or a person wrote: it may turn out to be anything that is written in letters.
+/// Marks text that a model or a person wrote, which may contain anything.
 const FREE: &str = "what somebody answered";
 
-/// Marks objects laid over each other of which one may have any members.
+/// Marks merged objects of which one may have any members.
 const LAID_OVER: &str = "objects over others";
 
-/// Kinds of JSON value, each once. They are requested with every path, so they are kept in place.
+/// Kinds of JSON value without duplicates. They are needed for every path, so they are stored inline.
 #[derive(Clone, Copy, Default)]
 pub struct Kinds {
     all: [&'static str; KINDS.len()],
@@ -40,9 +40,9 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// One of them.
+    /// A single kind.
     pub fn of(kind: &'static str) -> Self {
-        [kind].into_iter().collect()
+        Self { all: [kind, "", "", "", "", ""], count: 1 }
     }
 }
 
@@ -90,30 +90,30 @@ impl<const N: usize> PartialEq<[&str; N]> for Kinds {
 /// A member of a type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Member {
-    /// It can be there, and this is its type.
+    /// It can exist, with this type.
     Is {
         /// The type.
         schema: Value,
-        /// The value may be without it.
+        /// Whether the value may lack it.
         optional: bool,
     },
     /// Nothing is known.
     Maybe,
-    /// It is never there.
+    /// It never exists.
     Never {
-        /// What the value is: `text`, `a list`, `an object`.
+        /// The kind of the value: `text`, `a list`, `an object`.
         what: &'static str,
-        /// The members that it has.
+        /// The members that the value has.
         members: Vec<Arc<str>>,
     },
-    /// An index of a list that has this many items at most.
+    /// An index beyond the maximum length of a list.
     Beyond {
-        /// How many.
+        /// The maximum length.
         length: u64,
     },
 }
 
-/// Anything.
+/// Any value.
 pub fn any() -> Value {
     Value::Bool(true)
 }
@@ -124,19 +124,19 @@ pub fn of_kind(kind: &str) -> Value {
     KINDS.iter().position(|k| *k == kind).and_then(|i| OF_KINDS.get(i).cloned()).unwrap_or_else(plain)
 }
 
-/// The types that every second step has, each made once.
+/// The most common types, each created once.
 static OF_KINDS: LazyLock<Vec<Value>> =
     LazyLock::new(|| KINDS.iter().map(|kind| keywords([("type", Value::from(*kind))])).collect());
-/// The same.
+/// The type of [`answer`], created once.
 static ANSWER: LazyLock<Value> =
     LazyLock::new(|| keywords([("type", Value::from("string")), ("$comment", Value::from(FREE))]));
 
-/// Text that a model or a person wrote.
+/// Text written by a model or a person.
 pub fn answer() -> Value {
     ANSWER.clone()
 }
 
-/// Text that is JSON which fits a schema.
+/// Text that contains JSON matching a schema.
 pub fn text_of(held: Value) -> Value {
     keywords([
         ("type", Value::from("string")),
@@ -145,7 +145,7 @@ pub fn text_of(held: Value) -> Value {
     ])
 }
 
-/// Whether text of this type may be anything that is written in letters.
+/// Whether text of this type may contain anything.
 pub fn is_answer(schema: &Value) -> bool {
     match alternatives(schema) {
         Some(all) => all.iter().any(is_answer),
@@ -153,25 +153,40 @@ pub fn is_answer(schema: &Value) -> bool {
     }
 }
 
-/// A schema of these keywords.
+/// A schema with these keywords.
 pub fn keywords<const N: usize>(all: [(&str, Value); N]) -> Value {
     Value::Object(Arc::new(all.into_iter().map(|(k, v)| (shared(k), v)).collect::<Object>()))
 }
 
-/// Text of a schema that most have, made once.
+/// The text of a common keyword, created once.
 pub fn keyword(text: &str) -> Value {
     Value::Str(shared(text))
 }
 
 fn shared(text: &str) -> Arc<str> {
-    static WORDS: LazyLock<[Arc<str>; 9]> = LazyLock::new(|| {
-        ["type", "properties", "required", "additionalProperties", "items", "anyOf", "object", "array", "string"]
-            .map(Arc::from)
+    static WORDS: LazyLock<[Arc<str>; 14]> = LazyLock::new(|| {
+        [
+            "type",
+            "properties",
+            "required",
+            "additionalProperties",
+            "const",
+            "items",
+            "anyOf",
+            "string",
+            "object",
+            "array",
+            "number",
+            "integer",
+            "boolean",
+            "null",
+        ]
+        .map(Arc::from)
     });
     WORDS.iter().find(|word| &***word == text).cloned().unwrap_or_else(|| Arc::from(text))
 }
 
-/// An object with these members, all there unless they are optional; `closed`: and no others.
+/// An object with these members, all required unless marked optional; `closed`: no other members are allowed.
 pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value, bool)>, closed: bool) -> Value {
     let mut properties = Object::default();
     let mut required = Vec::new();
@@ -209,7 +224,7 @@ pub fn list(items: Value) -> Value {
     keywords([("type", Value::from("array")), ("items", items)])
 }
 
-/// The type of a list with no more items than another list.
+/// The type of a list that is at most as long as another one.
 pub fn as_long_as(items: Value, other: &Value) -> Value {
     let most = other.get("maxItems").filter(|_| kinds(other).is_some_and(|k| k == ["array"]));
     match most {
@@ -218,12 +233,12 @@ pub fn as_long_as(items: Value, other: &Value) -> Value {
     }
 }
 
-/// The type of a list of no more than so many items.
+/// The type of a list with at most `most` items.
 pub fn list_of_at_most(items: Value, most: i64) -> Value {
     keywords([("type", Value::from("array")), ("items", items), ("maxItems", Value::from(most))])
 }
 
-/// The type of the items of a list; of anything else nothing is known.
+/// The type of a list's items; for any other type, nothing is known.
 pub fn item_of(of: &Value) -> Value {
     if kinds(of).is_none_or(|k| k != ["array"] && k != ["array", "null"]) {
         return any();
@@ -235,13 +250,13 @@ pub fn item_of(of: &Value) -> Value {
     }
 }
 
-/// The type of what a loop over a value goes through: the items of a list, or the values of an object, as far as it declares
-/// any. An open object may have others, which are not counted.
+/// The type of the values that a loop goes through: the items of a list, or the declared values of an object.
+/// Undeclared members of an open object are not considered.
 pub fn each_of(of: &Value) -> Value {
     if solid_kinds(of).is_none_or(|kinds| kinds != ["object"]) || alternatives(of).is_some() {
         return item_of(of);
     }
-    let Some(object) = of.as_object().filter(|object| !OPEN.iter().any(|k| object.contains_key(*k))) else {
+    let Some(object) = of.as_object().filter(|object| !is_open(object)) else {
         return any();
     };
     let declared =
@@ -251,7 +266,7 @@ pub fn each_of(of: &Value) -> Value {
     if all.is_empty() { any() } else { union(all) }
 }
 
-/// A list of just these items.
+/// A list with exactly these items.
 pub fn tuple(items: Vec<Value>) -> Value {
     let length = Value::from(items.len() as i64);
     keywords([
@@ -262,13 +277,13 @@ pub fn tuple(items: Vec<Value>) -> Value {
     ])
 }
 
-/// The type of a value that is written out.
+/// The type of a literal value.
 pub fn of_value(value: &Value) -> Value {
     match value {
         Value::Object(members) => object(members.iter().map(|(k, v)| (k.clone(), of_value(v), false)), true),
         Value::List(items) => tuple(items.iter().map(of_value).collect()),
         Value::Masked(_) => of_kind("string"),
-        scalar => keywords([("type", Value::from(kind(scalar))), ("const", scalar.clone())]),
+        scalar => keywords([("type", keyword(kind(scalar))), ("const", scalar.clone())]),
     }
 }
 
@@ -287,7 +302,7 @@ pub fn kind(value: &Value) -> &'static str {
 /// One of these types.
 pub fn union(types: impl IntoIterator<Item = Value>) -> Value {
     let mut types = types.into_iter().peekable();
-    // As nearly always.
+    // Fast path for a single type.
     let first = types.next_if(|one| *one != Value::Bool(true) && union_of(one).is_none());
     if let (Some(_), None) = (&first, types.peek()) {
         return first.unwrap_or_else(any);
@@ -314,68 +329,72 @@ pub fn union(types: impl IntoIterator<Item = Value>) -> Value {
     }
 }
 
-/// The alternatives of a type that says nothing else.
+/// The alternatives of a type that has no other keywords.
 fn union_of(schema: &Value) -> Option<&[Value]> {
     let object = schema.as_object().filter(|o| o.len() == 1)?;
     object.get("anyOf")?.as_list()
 }
 
-/// The alternatives of a type, where its other keywords say nothing about the kind of value.
+/// The alternatives of a type, if its other keywords do not restrict the kind of value.
 fn alternatives(schema: &Value) -> Option<&[Value]> {
     let object = schema.as_object()?;
-    let speaks = |k: &str| {
-        ["type", "const", "enum", "properties", "items", "prefixItems", "allOf", "not", "if", "$ref", "$dynamicRef"]
-            .contains(&k)
-    };
-    if object.keys().any(|k| speaks(k)) {
-        return None;
+    // One look at each keyword is cheaper than a search for each name: a type has few.
+    let mut found = None;
+    for (keyword, value) in object {
+        match &**keyword {
+            "type" | "const" | "enum" | "properties" | "items" | "prefixItems" | "allOf" | "not" | "if" | "$ref"
+            | "$dynamicRef" => return None,
+            "anyOf" | "oneOf" if found.is_some() => return None,
+            "anyOf" | "oneOf" => found = Some(value),
+            _ => {}
+        }
     }
-    match (object.get("anyOf"), object.get("oneOf")) {
-        (Some(one), None) | (None, Some(one)) => one.as_list().filter(|all| !all.is_empty()),
-        _ => None,
-    }
+    found?.as_list().filter(|all| !all.is_empty())
 }
 
-/// The kinds of value that a type allows, null among them; none: any.
+/// The kinds of value that a type allows, including null; `None`: any.
 pub fn kinds(schema: &Value) -> Option<Kinds> {
-    if let Some(one) = only_kind(schema) {
-        return Some(Kinds::of(one));
+    let (mut named, mut listed) = (None, false);
+    for (keyword, value) in schema.as_object()? {
+        match &**keyword {
+            "type" => named = Some(value),
+            "const" | "enum" => listed = true,
+            _ => {}
+        }
     }
-    if let Some(all) = alternatives(schema) {
-        let each = all.iter().map(kinds).collect::<Option<Vec<_>>>()?;
-        return Some(KINDS.into_iter().filter(|k| each.iter().any(|e| e.contains(k))).collect());
-    }
-    if let Some(values) = choices(schema) {
+    if listed && let Some(values) = choices(schema) {
         return Some(KINDS.into_iter().filter(|k| values.iter().any(|v| kind(v) == *k)).collect());
     }
-    let named = match schema.as_object()?.get("type")? {
-        Value::List(names) => names,
-        one => std::slice::from_ref(one),
+    let Some(named) = named else {
+        let each = alternatives(schema)?.iter().map(kinds).collect::<Option<Vec<_>>>()?;
+        return Some(KINDS.into_iter().filter(|k| each.iter().any(|e| e.contains(k))).collect());
     };
-    let known = |name: &Value| match name.as_str() {
-        Some("integer") => Some("number"),
-        Some(name) => KINDS.into_iter().find(|k| *k == name),
-        None => None,
-    };
-    named.iter().map(known).collect()
+    match named {
+        Value::List(names) => names.iter().map(kind_named).collect(),
+        one => kind_named(one).map(Kinds::of),
+    }
 }
 
-/// The kind of a type that names one and lists no values: what the rest would come to as well.
-fn only_kind(schema: &Value) -> Option<&'static str> {
-    let object = schema.as_object()?;
-    let name = object.get("type")?.as_str()?;
-    if object.contains_key("const") || object.contains_key("enum") {
-        return None;
-    }
-    KINDS.into_iter().find(|k| *k == if name == "integer" { "number" } else { name })
+/// The kind that a schema's `type` names.
+fn kind_named(name: &Value) -> Option<&'static str> {
+    Some(match name.as_str()? {
+        "string" => "string",
+        "number" | "integer" => "number",
+        "boolean" => "boolean",
+        "object" => "object",
+        "array" => "array",
+        "null" => "null",
+        _ => return None,
+    })
 }
 
 /// The kinds without null.
 pub fn solid_kinds(schema: &Value) -> Option<Kinds> {
-    kinds(schema).map(|all| all.iter().copied().filter(|k| *k != "null").collect())
+    let all = kinds(schema)?;
+    if all.contains(&"null") { Some(all.iter().copied().filter(|k| *k != "null").collect()) } else { Some(all) }
 }
 
-/// The only values that a type allows, where it lists them.
+/// The only values that a type allows, if it lists them.
 pub fn choices(schema: &Value) -> Option<Vec<Value>> {
     if let Some(all) = alternatives(schema) {
         let mut found: Vec<Value> = Vec::new();
@@ -401,7 +420,12 @@ pub fn nullable(schema: &Value) -> bool {
     kinds(schema).is_none_or(|all| all.contains(&"null"))
 }
 
-/// What is known about a member of a value of this type. Null has no members and is not counted.
+/// Whether keywords may declare more than `type`, `properties` and `items` say. A type has few keywords.
+fn is_open(object: &Object) -> bool {
+    object.keys().any(|k| OPEN.contains(&&**k))
+}
+
+/// What is known about a member of a value of this type. Null is ignored, because it has no members.
 pub fn member(schema: &Value, name: &str) -> Member {
     if let Some(all) = alternatives(schema) {
         let solid: Vec<&Value> = all.iter().filter(|s| kinds(s).is_none_or(|k| k != ["null"])).collect();
@@ -424,7 +448,7 @@ pub fn member(schema: &Value, name: &str) -> Member {
     }
 }
 
-/// Text where it is JSON of an object or a list: that; anything else as it is.
+/// The type of the JSON in a text, if that is an object or a list; any other type unchanged.
 pub fn structured(of: &Value) -> Value {
     if let Some(all) = alternatives(of) {
         return union(all.iter().map(structured));
@@ -440,7 +464,7 @@ pub fn structured(of: &Value) -> Value {
     }
 }
 
-/// Objects laid over each other, the later over the earlier; what is no object is left out.
+/// The type of merged objects; later ones take precedence, and values that are not objects are skipped.
 pub fn merged(layers: impl IntoIterator<Item = Value>) -> Value {
     let mut members: IndexMembers = Vec::new();
     let mut open = false;
@@ -454,7 +478,7 @@ pub fn merged(layers: impl IntoIterator<Item = Value>) -> Value {
             continue;
         }
         let sure = solid == ["object"] && !nullable(&layer);
-        let plain = layer.as_object().filter(|o| sure && !OPEN.iter().any(|k| o.contains_key(*k)));
+        let plain = layer.as_object().filter(|o| sure && !is_open(o));
         let beyond = plain.is_none_or(|o| o.get("additionalProperties") != Some(&Value::Bool(false)));
         let declared = plain.and_then(|o| o.get("properties")?.as_object());
         if beyond {
@@ -484,7 +508,8 @@ pub fn merged(layers: impl IntoIterator<Item = Value>) -> Value {
 
 type IndexMembers = Vec<(Arc<str>, Value, bool)>;
 
-/// The type that a member has wherever a type declares it, though the value may be another: for hints, not for claims.
+/// The type of a member if any alternative declares it, although the value may be of another one. For hints, not for
+/// claims.
 pub fn likely(schema: &Value, name: &str) -> Option<Value> {
     if let Some(all) = alternatives(schema) {
         let found: Vec<Value> = all.iter().filter_map(|one| likely(one, name)).collect();
@@ -494,12 +519,12 @@ pub fn likely(schema: &Value, name: &str) -> Option<Value> {
     (*found != any()).then(|| found.clone())
 }
 
-/// The properties that a type declares which, as far as it has any, is an object.
+/// The declared properties of a type, from all alternatives that can be objects.
 pub fn declares(schema: &Value) -> Vec<Arc<str>> {
     if let Some(all) = alternatives(schema) {
         let mut names = Vec::new();
         for one in all {
-            // What is never an object has no properties to be found.
+            // A type that is never an object has no properties.
             if kinds(one).is_some_and(|k| !k.contains(&"object")) {
                 continue;
             }
@@ -521,13 +546,12 @@ pub fn declares(schema: &Value) -> Vec<Arc<str>> {
     let Some(object) = schema.as_object().filter(|_| solid_kinds(schema).is_some_and(|k| k == ["object"])) else {
         return Vec::new();
     };
-    let open = OPEN.iter().any(|k| object.contains_key(*k))
-        || object.get("additionalProperties").is_some_and(|a| a.as_object().is_some());
+    let open = is_open(object) || object.get("additionalProperties").is_some_and(|a| a.as_object().is_some());
     let properties = object.get("properties").and_then(Value::as_object).filter(|_| !open);
     properties.into_iter().flat_map(|p| p.keys().cloned()).collect()
 }
 
-/// A property of what may be an object.
+/// A property of a value that may be an object.
 fn declared(object: &Object, name: &str) -> Member {
     match object.get("properties").and_then(|p| p.as_object()?.get(name)) {
         Some(schema) => Member::Is { schema: schema.clone(), optional: true },
@@ -543,11 +567,11 @@ fn property(object: &Object, name: &str) -> Member {
         return Member::Is { schema: schema.clone(), optional };
     }
     let others = object.get("additionalProperties");
-    if let Some(schema) = others.filter(|o| o.as_object().is_some() && !OPEN.iter().any(|k| object.contains_key(*k))) {
+    if let Some(schema) = others.filter(|o| o.as_object().is_some() && !is_open(object)) {
         return Member::Is { schema: schema.clone(), optional: true };
     }
     let closed = others == Some(&Value::Bool(false));
-    if !closed || OPEN.iter().any(|k| object.contains_key(*k)) {
+    if !closed || is_open(object) {
         return Member::Maybe;
     }
     Member::Never { what: "an object", members: properties.map(|p| p.keys().cloned().collect()).unwrap_or_default() }
@@ -573,7 +597,7 @@ fn item(object: &Object, name: &str) -> Member {
     }
 }
 
-/// What holds whichever of these it is.
+/// What is true of all of these.
 fn either(all: Vec<Member>) -> Member {
     if all.is_empty() || all.contains(&Member::Maybe) {
         return Member::Maybe;
@@ -587,7 +611,7 @@ fn either(all: Vec<Member>) -> Member {
                 partly |= optional;
                 is.push(schema);
             }
-            // Of two objects the members of both would have been right.
+            // For two objects, list the members of both.
             (Member::Never { what: "an object", members: more }, Member::Never { what: "an object", members }) => {
                 more.into_iter().for_each(|m| {
                     if !members.contains(&m) {
@@ -605,7 +629,7 @@ fn either(all: Vec<Member>) -> Member {
     }
 }
 
-/// How a message names a kind.
+/// The name of a kind in messages.
 pub fn spoken(kind: &str) -> &'static str {
     match kind {
         "string" => "text",
@@ -617,12 +641,12 @@ pub fn spoken(kind: &str) -> &'static str {
     }
 }
 
-/// How a message names kinds: `text or a number`.
+/// The names of kinds in messages: `text or a number`.
 pub fn spoken_kinds(kinds: &[&str]) -> String {
     kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ")
 }
 
-/// What a value of a type is, in a few words: for hovers.
+/// A short description of a type, for hovers.
 pub fn describe(schema: &Value) -> String {
     if let Some(values) = choices(schema).filter(|v| v.len() <= 8) {
         return values.iter().map(Value::canonical).collect::<Vec<_>>().join(" | ");
@@ -633,12 +657,12 @@ pub fn describe(schema: &Value) -> String {
     }
 }
 
-/// Whether a schema takes whole numbers alone.
+/// Whether a schema allows only integers.
 pub fn is_integer(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("integer")
 }
 
-/// Why a schema refuses a value; none: it takes it, or says so in ways that are not looked at here.
+/// Why a schema rejects a value; `None` if it accepts it, or for reasons that are not examined here.
 pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
     if let Some(kinds) = kinds(schema).filter(|k| !k.is_empty() && !k.contains(&kind(value))) {
         return Some(format!("it must be {}, not {}", spoken_kinds(&kinds), spoken(kind(value))));

@@ -1,7 +1,8 @@
-//! Structural invariants of a program: ids in range, no dangling slots. A front end's mistake, never a user's.
+//! Structural invariants of a program: ids in range, no dangling slots. A violation is a bug in a front end, never a
+//! user's mistake.
 //!
-//! The runtime relies on them for progress, not for safety: it does not panic on a program that breaks them. Front ends
-//! call this in their tests.
+//! The runtime relies on them for progress, not for safety: it does not panic on a program that violates them. Front
+//! ends call this in their tests.
 
 use trefoil_template::Reference;
 
@@ -14,7 +15,7 @@ use crate::judge::{Validator, ValidatorKind};
 use crate::step::{ForEach, Graph, StateMachine, Step, StepKind};
 use crate::walk::{self, Evaluated};
 
-/// Everything that is wrong with a program, in words for whoever works on a front end. Empty: nothing.
+/// Everything that is wrong with a program, worded for developers of front ends. Empty if it is valid.
 pub fn validate(program: &Program) -> Vec<String> {
     let mut check = Check { program, faults: Vec::new(), place: String::new() };
     if program.flow(program.entry).is_none() {
@@ -39,7 +40,8 @@ impl<'p> Check<'p> {
         self.faults.push(if place.is_empty() { what.to_string() } else { format!("{place}: {what}") });
     }
 
-    /// Every step has one place: it is the body of one flow, or beneath one step, and not beneath itself.
+    /// Every step has exactly one place: it is the body of one flow, or a child of one step, and not its own
+    /// descendant.
     fn tree(&mut self) {
         let mut places = vec![0u32; self.program.steps.len()];
         let bodies = self.program.flows.iter().map(|f| f.body);
@@ -70,7 +72,7 @@ impl<'p> Check<'p> {
             self.evaluated(slots, evaluated);
         }
         let mut stack = vec![flow.body];
-        // A step beneath itself is reported by `tree`; here it must not continue forever.
+        // `tree` reports a step that is its own descendant; here it must not cause an endless loop.
         let mut left = self.program.steps.len();
         while let (Some(step), Some(rest)) = (stack.pop(), left.checked_sub(1)) {
             left = rest;
@@ -156,7 +158,7 @@ impl<'p> Check<'p> {
             match self.program.step(offer.step).map(|s| &s.kind) {
                 Some(StepKind::Tool(_)) => {}
                 Some(StepKind::Call(_)) if !offer.all && offer.parameters.is_some() => {}
-                // Nothing is started that has one.
+                // A program with one never runs.
                 Some(StepKind::Refused(_)) => {}
                 _ => self.fault(format!("the tool `{}` is neither a tool nor a call that is described", offer.name)),
             }
@@ -197,7 +199,7 @@ impl<'p> Check<'p> {
             }
             before.push(from);
         }
-        // Nodes that wait for nothing are taken away until none is left, or only a cycle is.
+        // Repeatedly removes nodes without predecessors, until no node is left or only cycles are.
         let mut done = vec![false; count];
         loop {
             let free = |at: &usize| {

@@ -1,6 +1,6 @@
-//! Walking a program: every step reachable from a flow, every expression of a step, every source of an expression.
+//! Walks a program: every step reachable from a flow, every expression of a step, every source of an expression.
 //!
-//! Read-only, and in the order of the manifest, so that whatever is collected this way is the same every time.
+//! Read-only, and in the order of the manifest, so results are deterministic.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub fn children(step: &Step) -> Vec<StepId> {
     }
 }
 
-/// The flows that a step calls itself: callees, fan-out bodies, judges.
+/// The flows that a step calls directly: callees, fan-out bodies, judges.
 pub fn callees(step: &Step) -> Vec<FlowId> {
     match &step.kind {
         StepKind::ForEach(each) => vec![each.body],
@@ -61,7 +61,7 @@ pub fn callees(step: &Step) -> Vec<FlowId> {
     }
 }
 
-/// The flows that a flow calls itself, as often as it does, in the order of the manifest.
+/// The flows that a flow calls directly, once for each call, in the order of the manifest.
 pub fn called_by(program: &Program, flow: FlowId) -> Vec<FlowId> {
     let mut found = Vec::new();
     let mut stack: Vec<_> = program.flow(flow).map(|f| f.body).into_iter().collect();
@@ -72,13 +72,13 @@ pub fn called_by(program: &Program, flow: FlowId) -> Vec<FlowId> {
     found
 }
 
-/// Every step that a run of this flow can reach, through calls too, each once, with the flow it is in. Parents come
-/// before what is in them.
+/// Every step that a run of this flow can reach, including through calls, each once, with its flow. Parents come before
+/// their children.
 pub fn reachable(program: &Program, flow: FlowId) -> Vec<(FlowId, StepId)> {
     reachable_from(program, &[flow])
 }
 
-/// The same for runs that may start at several flows, those of the first root first.
+/// The same for runs that may start at several flows; the steps of the first root come first.
 pub fn reachable_from(program: &Program, roots: &[FlowId]) -> Vec<(FlowId, StepId)> {
     let mut seen = vec![false; program.steps.len()];
     let mut flows = vec![false; program.flows.len()];
@@ -111,8 +111,8 @@ fn enter(program: &Program, flow: FlowId, flows: &mut [bool], stack: &mut Vec<(F
     }
 }
 
-/// What a run of the program can reach and this version does not run, in the order of [`reachable`]. A run of such a
-/// program does not start; the host asks before, to say so with its place.
+/// The unsupported steps that a run of the program can reach, in the order of [`reachable`]. A run of such a program
+/// does not start; the host checks first, to report the place.
 pub fn refusals(program: &Program) -> Vec<(StepId, &Refused)> {
     let steps = reachable(program, program.entry).into_iter();
     steps
@@ -136,7 +136,7 @@ pub enum Evaluated<'p> {
     Source(&'p Source),
 }
 
-/// What a step itself evaluates, in order; not what the steps inside it do.
+/// What a step itself evaluates, in order, without the steps inside it.
 pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
     let mut all: Vec<Evaluated<'_>> = Vec::new();
     all.extend(step.when.as_ref().map(Evaluated::Cond));
@@ -204,14 +204,14 @@ pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
     all
 }
 
-/// What a flow evaluates outside of its steps, in order.
+/// What a flow evaluates outside its steps, in order.
 pub fn evaluated_by_flow(flow: &Flow) -> Vec<Evaluated<'_>> {
     let init = flow.init.iter().map(|(_, e)| Evaluated::Expr(e));
     init.chain(flow.output.iter().map(Evaluated::Expr)).collect()
 }
 
 impl<'p> Evaluated<'p> {
-    /// Every source that it can read. Sources inside a [`Source::Either`] come after it.
+    /// Every source that it can read. The sources inside a [`Source::Either`] come after it.
     pub fn sources(self, visit: &mut dyn FnMut(&'p Source)) {
         let mut each = |source: &'p Source| {
             let mut stack = vec![source];
@@ -231,7 +231,7 @@ impl<'p> Evaluated<'p> {
     }
 }
 
-/// The variables and entries that a program names, each once, by kind and name.
+/// The environment variables and secrets that a program names, each once, by kind and name.
 pub fn holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
     let of_flows = program.flows.iter().flat_map(evaluated_by_flow).flat_map(Evaluated::holes);
     let all = program.steps.iter().flat_map(holes_of).chain(of_flows);
@@ -239,7 +239,7 @@ pub fn holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
     found.into_iter().collect()
 }
 
-/// Those that a step names, and where.
+/// The holes of a step, with their places.
 pub fn holes_of(step: &Step) -> Vec<(HoleKind, Arc<str>, Location)> {
     let mut found: Vec<_> = evaluated(step).into_iter().flat_map(Evaluated::holes).collect();
     if let StepKind::Tool(call) = &step.kind
@@ -258,7 +258,7 @@ pub fn holes_of(step: &Step) -> Vec<(HoleKind, Arc<str>, Location)> {
 }
 
 impl Evaluated<'_> {
-    /// The variables and entries that it names, and where.
+    /// The environment variables and secrets that it names, with their places.
     pub fn holes(self) -> Vec<(HoleKind, Arc<str>, Location)> {
         let mut found = Vec::new();
         let mut look = |references: &[Reference], sources: &[Source], origin: Location, spans: &[Span]| {
@@ -286,7 +286,7 @@ impl Evaluated<'_> {
     }
 }
 
-/// An expression and everything in it, outermost first.
+/// An expression and all expressions in it, outermost first.
 pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
     visit(expr);
     match expr {
@@ -316,7 +316,7 @@ pub fn texts<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Text)) {
     });
 }
 
-/// Every source that an expression can read, those of its templates included.
+/// Every source that an expression can read, including those of its templates.
 pub fn sources<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Source)) {
     expressions(expr, &mut |e| match e {
         Expr::Template(text) | Expr::Typed(text) => text.sources.iter().for_each(&mut *visit),

@@ -1,7 +1,7 @@
-//! What people get wrong in manifests: finders of mistakes over what front ends have read and bound, one folder a dialect, one
-//! file a subject, one list each. A finder reads data and gives findings; none changes what a run does.
+//! Finders of mistakes in what front ends have read and bound: one folder for each dialect, one file for each subject,
+//! one list in each folder. A finder reads data and returns findings; none affects a run.
 //!
-//! Everything that follows from the program alone, for every dialect, is for `trefoil-check` to find.
+//! Mistakes that follow from the program alone, in any dialect, are found by `trefoil-check`.
 
 mod aegis;
 mod agntz;
@@ -13,21 +13,23 @@ mod text;
 use trefoil_front::{Compiled, CompiledUnits, Findings, FrontEnd, Linked, Lowered, Project};
 use trefoil_syntax::Diagnostic;
 
-/// Findings, in the order of finding.
+/// Findings, in the order in which they were found.
 pub(crate) type Found = Vec<Diagnostic>;
 
 /// The mistakes in everything that was compiled.
 pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
-    let mut found = match &compiled.units {
+    let mut found = Found::new();
+    compiled.units.texts().into_iter().for_each(|bound| text::find(bound, &mut found));
+    found.extend(match &compiled.units {
         CompiledUnits::Agntz(units) => agntz::check(units),
         CompiledUnits::Aegis(units) => aegis::check(units),
         CompiledUnits::Sirenspec(units) => sirenspec::check(units),
-    };
+    });
     found.extend(compiled.found.blocks.iter().flat_map(swallowed::keys));
     found
 }
 
-/// What the rules have to say that are off unless they are asked for.
+/// The findings of rules that are off by default.
 pub fn find_if_asked(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
     match &compiled.units {
         CompiledUnits::Sirenspec(units) => sirenspec::differences(units),
@@ -35,14 +37,14 @@ pub fn find_if_asked(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
     }
 }
 
-/// Documents as the entries of one program, with all that is found in them.
+/// The program of compiled documents, with all findings.
 pub fn linked(compiled: Compiled<'_>) -> Linked {
     let found = find(&compiled);
     compiled.link(found)
 }
 
-/// One document as the entry of a program. All findings go to `findings`; a program comes back only when none of them is an
-/// error.
+/// Compiles one document as the entry of a program. All findings go to `findings`; returns a program only if none of
+/// them is an error.
 pub fn lower(front: &dyn FrontEnd, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
     let linked = linked(front.compile(project, &[document], findings.facts.detail()));
     let lowered = linked.sound();

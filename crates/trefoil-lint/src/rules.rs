@@ -1,6 +1,6 @@
-//! The load rules that only the finders of mistakes report, with one line each.
+//! The load rules that only finders report, with one line for each.
 
-/// Rule name and what it says.
+/// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     ("loop-variable", "a loop variable outside its loop"),
     ("unsafe-placeholder", "a placeholder where a shell would read its value as code"),

@@ -1,11 +1,11 @@
-//! Keys that were indented too far: a line of a block of text that is written like a key of the mapping around it. Texts explain
-//! things with such words, and show examples of YAML, so what is found is a guess.
+//! Keys that are indented too far: lines of a block text that look like keys of the enclosing mapping. Texts explain
+//! things with such words and show YAML examples, so a finding is a guess.
 
 use trefoil_front::names::is_path;
 use trefoil_front::read::{KeyLine, TextBlock};
 use trefoil_syntax::{Diagnostic, Location};
 
-/// Lines of a block that were surely meant as keys.
+/// Lines of a block text that were almost certainly meant as keys.
 pub fn keys(block: &TextBlock) -> Vec<Diagnostic> {
     block.lines.iter().filter(|line| is_key(block, line)).map(|line| finding(block, line)).collect()
 }
@@ -32,7 +32,7 @@ fn finding(block: &TextBlock, KeyLine { at, key, outer, .. }: &KeyLine) -> Diagn
         .help(format!("align `{key}:` with {with} to make it a key"))
 }
 
-/// Whether a line of text with a key's word before its colon is more likely the key than a sentence.
+/// Whether a line that starts with a key and a colon is more likely a key than a sentence.
 fn like_yaml(key: &str, rest: &str, next: &str) -> bool {
     const EVERYDAY: &[&str] = &["name", "description", "id", "kind", "type", "input", "output", "title", "version"];
     if !(rest.is_empty() || rest.starts_with(' ')) {
@@ -49,9 +49,9 @@ fn like_yaml(key: &str, rest: &str, next: &str) -> bool {
     !EVERYDAY.contains(&key) && (begins || compound && data(value) || key == "examples" && list)
 }
 
-/// Whether a line at the end of a block is written like a key with its value: `prompt: News {{news}}`, `skills: [a]`,
-/// `stateKey: r`, `tools:` before a list of kinds. In a block with other lines that have a word before a colon it is one more
-/// of those.
+/// Whether a line at the end of a block looks like a key with its value: `prompt: News {{news}}`, `skills: [a]`,
+/// `stateKey: r`, `tools:` before a list of kinds. If the block has other lines with a word before a colon, it is
+/// probably one of those.
 fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
     let value = rest.trim();
     if value.is_empty() {
@@ -82,8 +82,8 @@ fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
         && block.lines().filter(label).count() == 1
 }
 
-/// Whether a line at the end of a text is a setting: `timeout: 30s`, `kind: llm`, `writes: output.answer`. Sentences do not have
-/// such values, and lists of words with values have more lines like it.
+/// Whether a line at the end of a text is a setting: `timeout: 30s`, `kind: llm`, `writes: output.answer`. Sentences do
+/// not have such values, and lists of words with values have other lines of the same form.
 fn is_last(key: &str, rest: &str, before: &str, next: &str) -> bool {
     const WORDS: &[&str] =
         &["kind", "type", "writes", "agent", "agent_id", "on_failure", "on_timeout", "stateKey", "model"];
@@ -97,12 +97,12 @@ fn is_last(key: &str, rest: &str, before: &str, next: &str) -> bool {
         let word = line.trim().split_once(':').map_or("", |(word, _)| word.trim_start_matches(['-', '*', ' ']));
         word.starts_with(char::is_lowercase) && word.split(' ').count() <= 2
     };
-    // Other keys that went with it come after it.
+    // Only other misindented keys may follow it.
     let yaml = |line: &str| line.trim().is_empty() || line.starts_with([' ', '-']) || label(line);
     setting && !before.trim().is_empty() && !before.lines().any(label) && next.lines().all(yaml)
 }
 
-/// Whether what follows `input:` is a step's input: `{ text: "{{draft}}" }`, on one line or on lines of its own.
+/// Whether the text after `input:` is a step's input: `{ text: "{{draft}}" }`, on one or several lines.
 fn of_input(value: &str, next: &str) -> bool {
     let pair = |text: &str| {
         let Some((name, value)) = text.trim().split_once(": ") else { return false };
@@ -116,8 +116,8 @@ fn of_input(value: &str, next: &str) -> bool {
     }
 }
 
-/// Whether a line is where a text shows something: in a code fence, indented more than the text around it, or after a
-/// line that ends with a colon.
+/// Whether a line is part of an example in the text: in a code fence, indented further than the text around it, or
+/// after a line that ends with a colon.
 fn is_example(before: &str) -> bool {
     let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));
     let fences = above.lines().filter(|line| line.trim_start().starts_with("```")).count();

@@ -1,6 +1,6 @@
-//! What is known about a folder at one moment: the report of a check, with the ways into it that features need.
+//! A snapshot of a folder: the report of a check, with lookups that features need.
 //!
-//! A snapshot. It is made again after every change and never altered.
+//! A snapshot is never changed; a new one is made after every change.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,26 +16,26 @@ use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 /// A checked folder.
 pub struct Analysis {
     report: Report,
-    /// Files on disk or in the editor, by canonical path.
+    /// The ids of files on disk or in the editor, by canonical path.
     by_path: HashMap<PathBuf, FileId>,
-    /// The trees of files that a feature has looked into.
+    /// The parsed trees of files, computed on first use.
     trees: Vec<OnceLock<Option<yaml::Node>>>,
-    /// Trees that are there already.
+    /// A cache of trees that are parsed already.
     cache: Cache,
     /// Indices of mentions, by file and place.
     mentions: Vec<u32>,
     /// Declarations by the place of their name.
     declarations: HashMap<Location, u32>,
-    /// What is shown in the place of what was found, while a file is being typed.
+    /// The findings that are shown instead while a file is being typed.
     held: Option<Vec<Diagnostic>>,
 }
 
 impl Analysis {
-    /// The snapshot of a report, which was made with this cache.
+    /// Creates the snapshot of a report. `cache` is the one with which the report was made.
     pub fn new(report: Report, cache: Cache) -> Self {
         let mut by_path = HashMap::new();
         for (id, file) in report.files.iter() {
-            // A folder has a name among the files as well, for what is said about it.
+            // Folders have file ids too, for findings about them.
             let path = Path::new(file.name());
             if !door::is_folder(path) {
                 by_path.entry(real(path)).or_insert(id);
@@ -68,27 +68,27 @@ impl Analysis {
     pub fn text(&self, file: FileId) -> &str {
         self.source(file).map_or("", |s| s.text())
     }
-    /// The text of a place.
+    /// The text at a location.
     pub fn text_at(&self, at: Location) -> &str {
         self.text(at.file).get(at.span.start as usize..at.span.end as usize).unwrap_or_default()
     }
-    /// What was found.
+    /// The findings.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.report.diagnostics
     }
-    /// What an editor shows of that: something else while a file is being typed.
+    /// The findings that an editor shows; they may differ while a file is being typed.
     pub fn shown(&self) -> &[Diagnostic] {
         self.held.as_deref().unwrap_or(&self.report.diagnostics)
     }
-    /// Shows this instead of what was found.
+    /// Shows these findings instead.
     pub fn hold(&mut self, shown: Vec<Diagnostic>) {
         self.held = Some(shown);
     }
-    /// What is known about names.
+    /// The facts about names.
     pub fn facts(&self) -> &Facts {
         &self.report.facts
     }
-    /// The tree of a file, as far as there is one.
+    /// The parsed tree of a file, if it can be parsed.
     pub fn tree(&self, file: FileId) -> Option<&yaml::Node> {
         let source = self.source(file)?;
         let known = || self.cache.tree(self.path(file)?, source);
@@ -102,11 +102,11 @@ impl Analysis {
             Detection::Several(_) | Detection::Unknown => None,
         }
     }
-    /// The declaration whose name is there.
+    /// The declaration whose name is at this location.
     pub fn declaration(&self, at: Location) -> Option<&Declaration> {
         self.report.facts.declarations.get(*self.declarations.get(&at)? as usize)
     }
-    /// The mentions that an offset is in or at the end of. More than one where a file is read from several others.
+    /// The mentions that contain an offset or end there. There may be several if a file is used by several others.
     pub fn mentions_at(&self, file: FileId, offset: u32) -> Vec<&Mention> {
         self.mentions_in(file).filter(|m| touches(m.at.span, offset)).collect()
     }
@@ -116,7 +116,7 @@ impl Analysis {
         let start = self.mentions.partition_point(|i| all.get(*i as usize).is_some_and(|m| m.at.file < file));
         self.mentions.iter().skip(start).filter_map(|i| all.get(*i as usize)).take_while(move |m| m.at.file == file)
     }
-    /// The declaration that an offset is on: its name, or a place that names it.
+    /// The declaration at an offset: its name, or a place that refers to it.
     pub fn declaration_at(&self, file: FileId, offset: u32) -> Option<(&Declaration, Location)> {
         let own = self.report.facts.declarations.iter().find(|d| d.at.file == file && touches(d.at.span, offset));
         if let Some(d) = own {
@@ -124,14 +124,14 @@ impl Analysis {
         }
         self.mentions_at(file, offset).into_iter().find_map(|m| Some((self.declaration(m.to?)?, m.at)))
     }
-    /// The text with templates that an offset is in.
+    /// The text with templates that contains an offset.
     pub fn scope_at(&self, file: FileId, offset: u32) -> Option<&Scope> {
         let scopes = self.report.facts.scopes.iter().filter(|s| s.at.file == file && touches(s.at.span, offset));
         scopes.min_by_key(|s| s.at.span.len())
     }
 }
 
-/// Whether an offset is in a span or right after it, where a cursor still belongs to it.
+/// Whether an offset is in a span or at its end, where a cursor still belongs to it.
 pub fn touches(span: Span, offset: u32) -> bool {
     span.start <= offset && offset <= span.end
 }

@@ -1,4 +1,4 @@
-//! The blocks of templates: which `{{#each}}` goes with which `{{/each}}`. A block that is not closed does not count.
+//! The blocks of templates: matches `{{#each}}` with `{{/each}}`. Unclosed blocks are ignored.
 
 use trefoil_syntax::{FileId, Span};
 
@@ -8,7 +8,7 @@ use crate::semantic_tokens::{TokenKind, tokens};
 /// A block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// The words of its tags, with `#` and `/`: the first, every `else`, the last.
+    /// The words of its tags, with `#` and `/`: the first tag, every `else`, the last tag.
     pub words: Vec<Span>,
     /// From the braces of the first tag to those of the last.
     pub span: Span,
@@ -25,7 +25,7 @@ pub fn blocks(analysis: &Analysis, file: FileId) -> Vec<Block> {
         if !word.starts_with(['#', '/', '^']) && word != "else" {
             continue;
         }
-        // Blocks end with the text that they are in.
+        // A block ends with its text at the latest.
         let here = analysis.scope_at(file, token.span.start).map(|s| s.at);
         if here != within {
             open.clear();

@@ -1,4 +1,4 @@
-//! Code actions: the fixes of findings, all safe ones at once, and a comment that allows a finding.
+//! Code actions: the fixes of findings, all safe fixes of a file, and a comment that suppresses a finding.
 
 use std::collections::HashSet;
 
@@ -11,34 +11,34 @@ use crate::analysis::Analysis;
 use crate::cursor::{On, indent, line, line_end, spot};
 use crate::diagnostics::{self, diagnostics};
 
-/// How many fixes are tried one by one where not all of them go together.
+/// Maximum number of fixes that are tried one by one if they cannot all be applied together.
 const TRIED: usize = 16;
 
-/// What sort of action.
+/// The kind of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionKind {
-    /// For one finding.
+    /// A fix for one finding.
     Quick,
-    /// For the file.
+    /// All safe fixes of the file.
     All,
 }
 
-/// A change that is offered.
+/// A proposed change.
 #[derive(Debug, Clone)]
 pub struct Action<'a> {
-    /// What it does.
+    /// Its description.
     pub title: String,
-    /// What sort of action.
+    /// Its kind.
     pub kind: ActionKind,
     /// The finding that it fixes.
     pub diagnostic: Option<&'a Diagnostic>,
-    /// Whether it is surely what was meant.
+    /// Whether it is certain to be right.
     pub preferred: bool,
     /// The change.
     pub edits: Vec<Edit>,
 }
 
-/// What can be done about the findings in a part of a file, and about all of the file.
+/// The actions for the findings in a part of a file, and for the whole file.
 pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>> {
     let mut out = Vec::new();
     let here = |d: &&Diagnostic| {
@@ -64,7 +64,7 @@ pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>>
     out
 }
 
-/// The safe fixes of a file that do not get into each other's way, as the command would pick them in its first round.
+/// The safe fixes of a file that do not overlap, as `check --fix` selects them in its first round.
 fn every(analysis: &Analysis, file: FileId) -> Vec<Edit> {
     chosen(analysis, file).into_iter().flat_map(|(_, fix)| fix.edits.iter().cloned()).collect()
 }
@@ -76,7 +76,7 @@ fn chosen(analysis: &Analysis, file: FileId) -> Vec<(&'static str, &Fix)> {
     all.into_iter().filter(|(_, fix)| chosen.iter().any(|c| std::ptr::eq(*c, *fix))).collect()
 }
 
-/// The changes of all safe fixes that together leave nothing new to say. `after` is what is known with some changes.
+/// The edits of all safe fixes that cause no new findings. `after` returns the analysis after some edits.
 pub fn proven(analysis: &Analysis, file: FileId, after: &mut dyn FnMut(&[Edit]) -> Option<Analysis>) -> Vec<Edit> {
     let chosen = chosen(analysis, file);
     let mut holds = |fixes: &[(&'static str, &Fix)]| {
@@ -98,8 +98,8 @@ pub fn proven(analysis: &Analysis, file: FileId, after: &mut dyn FnMut(&[Edit]) 
     edits
 }
 
-/// Whether changes that were to fix findings of these rules did so. What a mistake has hidden may show after it, but not
-/// as more errors than before, and not as the same mistake elsewhere.
+/// Whether edits fixed the findings of these rules. New findings that the mistakes had hidden are accepted, but not
+/// more errors than before, and not the same mistake elsewhere.
 fn is_better(before: &Analysis, after: &Analysis, rules: &[&str]) -> bool {
     let errors = |a: &Analysis| a.diagnostics().iter().filter(|d| d.severity == Severity::Error).count();
     let key = |a: &Analysis, d: &Diagnostic| {
@@ -111,14 +111,14 @@ fn is_better(before: &Analysis, after: &Analysis, rules: &[&str]) -> bool {
     errors(after) <= errors(before) && again.all(|d| known.contains(&key(after, d)))
 }
 
-/// The comment that allows a finding, on a line of its own above the key whose value has it. Errors of loading cannot be
-/// allowed.
+/// A comment that suppresses a finding, on a separate line above the key whose value has it. Load errors cannot be
+/// suppressed.
 fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<Action<'a>> {
     rule(d.rule).filter(|_| !keeps_from_loading(d) && !is_about_suppressions(d.rule))?;
     let span = d.span?;
     let text = analysis.text(file);
     let mut start = span.start;
-    // A comment inside of a text of several lines would be text.
+    // A comment inside a multi-line text would be part of the text.
     if let Some(root) = analysis.tree(file)
         && let On::Value(scalar) = spot(root, span.start).on
     {
@@ -130,7 +130,7 @@ fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<
     }
     let at = line(text, start);
     let own = text.get(at.start as usize..at.end as usize)?;
-    // A byte order mark stays the first thing in the file.
+    // A byte order mark must stay at the start of the file.
     let mark = own.len() - own.trim_start_matches('\u{feff}').len();
     let blanks = indent(own.get(mark..)?);
     let comment = format!("{blanks}# trefoil: allow {}{}", d.rule, line_end(text));
@@ -145,7 +145,7 @@ fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<
     })
 }
 
-/// Whether a block scalar's content begins on another line than its key.
+/// Whether the content of a block scalar starts on another line than its key.
 fn scalar_is_below_its_key(text: &str, start: u32) -> bool {
     let line = line(text, start);
     let before = text.get(line.start as usize..start as usize).unwrap_or_default();

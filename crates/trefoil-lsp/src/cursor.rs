@@ -1,11 +1,11 @@
-//! Where an offset is: in the tree of a file, and on its line.
+//! Locates an offset in the tree of a file and on its line.
 
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Kind, Node, Text};
 
 use crate::analysis::touches;
 
-/// One step from the root of a tree.
+/// A step of a path in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathStep {
     /// Into the value of a key.
@@ -14,7 +14,7 @@ pub enum PathStep {
     Item(usize),
 }
 
-/// What is at an offset.
+/// The element at an offset.
 #[derive(Debug, Clone)]
 pub enum On<'t> {
     /// A key of a mapping.
@@ -25,18 +25,18 @@ pub enum On<'t> {
     Between,
 }
 
-/// A place in a tree.
+/// A position in a tree.
 #[derive(Debug, Clone)]
 pub struct Spot<'t> {
-    /// The way there; of a key, to the mapping that it is in, and the key.
+    /// The path from the root. For a key, the path of its mapping and then the key.
     pub path: Vec<PathStep>,
     /// The innermost collection.
     pub within: &'t Node,
-    /// What is there.
+    /// The element there.
     pub on: On<'t>,
 }
 
-/// What is at an offset.
+/// Finds the position of an offset.
 pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
     let mut spot = Spot { path: Vec::new(), within: root, on: On::Between };
     let mut node = root;
@@ -70,7 +70,8 @@ pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
     }
 }
 
-/// The bytes of the line that an offset is on, without its break. A lone carriage return is one, as in the protocol.
+/// The bytes of the line that contains an offset, without its line break. As in the protocol, a lone carriage return is
+/// a line break.
 pub fn line(text: &str, offset: u32) -> Span {
     let at = offset as usize;
     let start = text.get(..at).unwrap_or(text).rfind(['\n', '\r']).map_or(0, |n| n + 1);
@@ -78,7 +79,7 @@ pub fn line(text: &str, offset: u32) -> Span {
     Span::new(start as u32, (end as u32).max(start as u32))
 }
 
-/// How the lines of a text end.
+/// The line break that a text uses.
 pub fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text.get(..at).is_some_and(|before| before.ends_with('\r')) => "\r\n",
@@ -86,7 +87,7 @@ pub fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// The blanks that a line begins with.
+/// The indentation of a line.
 pub fn indent(line: &str) -> &str {
     line.get(..line.len() - line.trim_start_matches([' ', '\t']).len()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Go to definition: from a place that names something to where it is declared, also in other files.
+//! Go to definition: from a name to its declaration, also in other files.
 
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::{FileId, Location, Span};
@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
 use crate::origins;
 
-/// Where what is at an offset is declared.
+/// The declarations of what is at an offset.
 pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
     let mut out: Vec<Location> = Vec::new();
     for mention in analysis.mentions_at(file, offset) {
@@ -28,7 +28,7 @@ pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Locatio
     out
 }
 
-/// The other places that write to a key of shared state: facts know the first one as its declaration.
+/// The other places that write to a key of shared state. The facts have only the first as its declaration.
 fn writers(analysis: &Analysis, key: Location) -> impl Iterator<Item = Location> {
     let facts = analysis.facts();
     let shared = facts.declarations.iter().any(|d| d.at == key && d.kind == DeclarationKind::Key);
@@ -36,14 +36,14 @@ fn writers(analysis: &Analysis, key: Location) -> impl Iterator<Item = Location>
     others.map(|m| m.at)
 }
 
-/// The beginning of a file whose path is at an offset.
+/// The start of the file whose path is at an offset.
 fn named_file(analysis: &Analysis, file: FileId, offset: u32) -> Option<Location> {
     let On::Value(text) = spot(analysis.tree(file)?, offset).on else { return None };
     if !text.value.contains('.') || text.value.contains('\n') {
         return None;
     }
     let own = std::path::Path::new(analysis.source(file)?.name());
-    // Only files that were read are known; nothing else is looked at.
+    // Only files that were read are known; nothing else is opened.
     let path =
         trefoil::internals::door::clean(&trefoil::internals::door::folder_real(own.parent()?)?.join(&*text.value));
     Some(Location::new(analysis.file(&path)?, Span::new(0, 0)))

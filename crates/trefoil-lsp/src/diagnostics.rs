@@ -1,15 +1,15 @@
-//! Diagnostics: the findings of a check, file by file, as an editor shows them.
+//! Diagnostics: the findings of a check for each file, as an editor shows them.
 
 use trefoil_syntax::{Diagnostic, FileId, Span};
 
 use crate::analysis::Analysis;
 
-/// A mark beside the severity.
+/// A mark in addition to the severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// Nobody uses it: shown faded.
+    /// Unused; shown faded.
     Unused,
-    /// A spelling of yesterday: shown struck out.
+    /// Deprecated; shown struck out.
     Deprecated,
 }
 
@@ -18,7 +18,7 @@ pub fn diagnostics(analysis: &Analysis, file: FileId) -> impl Iterator<Item = &D
     analysis.shown().iter().filter(move |d| d.file == Some(file) && shown(d))
 }
 
-/// The bytes under which a finding is drawn; one about the whole file has its first line.
+/// The bytes that a finding underlines. A finding about the whole file underlines its first line.
 pub fn span(analysis: &Analysis, diagnostic: &Diagnostic) -> Span {
     let Some(span) = diagnostic.span else {
         let first = diagnostic.file.and_then(|f| analysis.source(f)).map(|f| f.line_span(1));
@@ -27,7 +27,7 @@ pub fn span(analysis: &Analysis, diagnostic: &Diagnostic) -> Span {
     span
 }
 
-/// What an editor writes beside the mark.
+/// The text that an editor shows.
 pub fn message(diagnostic: &Diagnostic) -> String {
     match &diagnostic.help {
         Some(help) => format!("{}\nhelp: {help}", diagnostic.message),
@@ -35,7 +35,7 @@ pub fn message(diagnostic: &Diagnostic) -> String {
     }
 }
 
-/// The mark that a rule's findings get.
+/// The mark for the findings of a rule.
 pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
     let rule = diagnostic.rule;
     if ["unused", "redundant", "unreachable-", "dead-", "no-effect"].iter().any(|of| rule.starts_with(of)) {
@@ -47,8 +47,7 @@ pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
     }
 }
 
-/// Other YAML is not our business, though `check` counts it in a folder and refuses it where it is named, as a text without a
-/// file is.
+/// Hides findings about YAML files that are not manifests. `check` reports such a file only if it is named explicitly.
 fn shown(diagnostic: &Diagnostic) -> bool {
     !matches!(diagnostic.rule, "unknown-dialect" | "not-an-agent" | "yaml-empty")
 }

@@ -6,16 +6,16 @@ use trefoil_syntax::{FileId, Span};
 use crate::analysis::Analysis;
 use crate::blocks;
 
-/// What can be folded.
+/// A range that can be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fold {
-    /// From its first line to its last; what is on one line is among them too.
+    /// From its first line to its last; it may also be on one line.
     pub span: Span,
-    /// It is nothing but comments.
+    /// Whether it consists of comments.
     pub comment: bool,
 }
 
-/// What can be folded in a file, in its order.
+/// The ranges that can be folded in a file, in order.
 pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
     let Some(root) = analysis.tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
     let text = analysis.text(file);
@@ -37,7 +37,7 @@ pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
         }
     }
     spans.extend(blocks::blocks(analysis, file).into_iter().map(|b| b.span));
-    // What an alias stands for is met where the anchor is, and a merged key is not below its mapping.
+    // The target of an alias is folded at its anchor, and a merged key is not below its mapping.
     spans.retain(|s| s.start < s.end);
     let mut out: Vec<Fold> = spans.into_iter().map(|s| Fold { span: trimmed(text, s), comment: false }).collect();
     out.extend(remarks(text, root).into_iter().map(|span| Fold { span, comment: true }));
@@ -46,13 +46,13 @@ pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
     out
 }
 
-/// A span without the whitespace and comments at its end: block scalars end where the next key begins.
+/// A span without whitespace and comments at its end: a block scalar's span ends where the next key starts.
 fn trimmed(text: &str, span: Span) -> Span {
     let own = text.get(span.start as usize..span.end as usize).unwrap_or_default();
     Span::new(span.start, span.start + own.trim_end().len() as u32)
 }
 
-/// Comments on lines of their own that follow each other.
+/// Consecutive comments on separate lines.
 fn remarks(text: &str, root: &Node) -> Vec<Span> {
     let mut out: Vec<Span> = Vec::new();
     for comment in comments(text, root).all.into_iter().filter(|c| c.alone) {

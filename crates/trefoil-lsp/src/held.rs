@@ -1,9 +1,9 @@
-//! Findings while a file is no YAML for a moment, because somebody is typing.
+//! Findings while a file is temporarily invalid YAML, because the user is typing.
 //!
-//! What is found then about names and flow is mostly about what the parser lost, in every file of the folder; and if it all
-//! went away, the editor would flicker. So of a file that has just been broken there are the mistakes of its YAML as they are,
-//! and everything else as it was before, moved along with the text; what stood in the part that has changed is skipped.
-//! The other files keep what they had, unless they have another text now.
+//! In this state, most findings about names and flow only concern what the parser lost, in every file of the folder;
+//! and if all findings were removed, the editor would flicker. So for a file that has just become invalid, the current
+//! YAML errors are shown, and all other findings stay as they were and move with the text, except those in the changed
+//! part. Other files keep their findings, unless their text has changed.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub fn is_broken(analysis: &Analysis, file: FileId) -> bool {
     analysis.diagnostics().iter().any(|d| d.file == Some(file) && breaks(d))
 }
 
-/// Whether files are broken that were not before.
+/// Whether any file has become invalid YAML.
 pub fn is_newly_broken(now: &Analysis, before: &Analysis) -> bool {
     let broken = |a: &Analysis| -> Vec<PathBuf> {
         let files = a.diagnostics().iter().filter(|d| breaks(d)).filter_map(|d| a.path(d.file?));
@@ -37,7 +37,7 @@ pub fn is_newly_broken(now: &Analysis, before: &Analysis) -> bool {
     broken(now).iter().any(|path| !known.contains(path))
 }
 
-/// What to show, given what was shown of before.
+/// The findings to show, based on those that were shown before.
 pub fn findings(now: &Analysis, before: &Analysis) -> Vec<Diagnostic> {
     let moves: HashMap<FileId, Move> = before
         .files()
@@ -50,7 +50,7 @@ pub fn findings(now: &Analysis, before: &Analysis) -> Vec<Diagnostic> {
     let edited = |file| moves.values().any(|m| m.to == file && !m.is_none());
     let fresh = now.diagnostics().iter().filter(|d| match d.file {
         Some(file) if broken(file) => of_yaml(d),
-        // Of a file that came later nothing is kept.
+        // A new file has no earlier findings to keep.
         Some(file) => edited(file) || !moves.values().any(|m| m.to == file),
         None => true,
     });
@@ -67,7 +67,7 @@ pub fn findings(now: &Analysis, before: &Analysis) -> Vec<Diagnostic> {
     out
 }
 
-/// A finding where it is now. Its fix is skipped: it was made for another text.
+/// A finding at its new place. Its fix is dropped, because it was made for another text.
 fn moved(d: &Diagnostic, by: &Move, moves: &HashMap<FileId, Move>) -> Option<Diagnostic> {
     let span = match d.span {
         Some(span) => Some(by.span(span)?),
@@ -83,13 +83,13 @@ fn moved(d: &Diagnostic, by: &Move, moves: &HashMap<FileId, Move>) -> Option<Dia
     Some(Diagnostic { file: Some(by.to), span, labels, fix, ..d.clone() })
 }
 
-/// What became of a text: between a beginning and an end that are still the same, there is something else now.
+/// The change of a text: the part between an unchanged start and an unchanged end.
 #[derive(Debug, PartialEq, Eq)]
 struct Move {
     to: FileId,
-    /// The end of the part at the beginning.
+    /// The end of the unchanged start.
     head: u32,
-    /// The beginning of the part at the end, in the old text and in the new one.
+    /// The beginning of the unchanged end, in the old text and in the new one.
     tail: (u32, u32),
 }
 

@@ -1,4 +1,4 @@
-//! Highlights: every place of the file that names what is at an offset; of a block in a template its tags.
+//! Highlights: every place of the file that refers to what is at an offset; for a block in a template, its tags.
 
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::{FileId, Location, Span};
@@ -6,18 +6,18 @@ use trefoil_syntax::{FileId, Location, Span};
 use crate::analysis::{Analysis, touches};
 use crate::{blocks, references};
 
-/// What a place does with what it names.
+/// How a place uses the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HighlightSort {
     /// A tag of a block.
     Text,
-    /// It reads it, or refers to it.
+    /// Reads it, or refers to it.
     Read,
-    /// It declares it, or writes to it.
+    /// Declares it, or writes to it.
     Write,
 }
 
-/// The places, in the order of the file.
+/// The places to highlight, in the order of the file.
 pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, HighlightSort)> {
     let block = blocks::blocks(analysis, file).into_iter().find(|b| b.words.iter().any(|w| touches(*w, offset)));
     if let Some(block) = block {
@@ -27,7 +27,7 @@ pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, 
     let mut out: Vec<(Span, HighlightSort)> =
         named.into_iter().filter(|at| at.file == file).map(|at| (at.span, sort(analysis, at))).collect();
     if out.is_empty() {
-        // What no manifest declares (`env.KEY`, `item.title`) goes by its path.
+        // Names without a declaration (`env.KEY`, `item.title`) are compared by path.
         let path = |span: Span| path_to(analysis.text(file), span);
         let here = analysis.mentions_at(file, offset).into_iter().find(|m| m.template).map(|m| path(m.at.span));
         let same = analysis.mentions_in(file).filter(|m| m.template && m.to.is_none());
@@ -47,12 +47,12 @@ fn sort(analysis: &Analysis, at: Location) -> HighlightSort {
     if analysis.declaration(at).is_some() || writes() { HighlightSort::Write } else { HighlightSort::Read }
 }
 
-/// What is named elsewhere than in templates is written there.
+/// Whether it is a key of shared state. Its mentions outside of templates are writes.
 fn is_key(declaration: &trefoil_ir::facts::Declaration) -> bool {
     declaration.kind == DeclarationKind::Key
 }
 
-/// The path of which a segment is the last, up to and with it.
+/// The path up to and including a segment.
 pub fn path_to(text: &str, segment: Span) -> &str {
     let before = text.get(..segment.end as usize).unwrap_or_default();
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '$');

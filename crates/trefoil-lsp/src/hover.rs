@@ -1,4 +1,4 @@
-//! Hover: what a name is, the page of a rule, what a key means.
+//! Hover: describes names, rules and keys.
 
 use trefoil::internals::schema::{Segment, keys_at, values_at};
 use trefoil_check::{Rule, rule};
@@ -13,16 +13,16 @@ use crate::highlight::path_to;
 use crate::semantic_tokens::TokenKind;
 use crate::{completion, diagnostics, semantic_tokens, types, words};
 
-/// What is shown, and for which bytes.
+/// A hover text and its range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hover {
-    /// The bytes that it is about.
+    /// The bytes that it describes.
     pub span: Span,
     /// Markdown.
     pub text: String,
 }
 
-/// What there is to say about an offset.
+/// The hover at an offset.
 pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
     if let Some((span, rule)) = rule_in_comment(analysis, file, offset) {
         return Some(Hover { span, text: page(rule) });
@@ -45,13 +45,13 @@ pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
     Some(Hover { span: about?, text: parts.join("\n\n---\n\n") })
 }
 
-/// A rule's page, its heading as small as an editor's pop-up wants it.
+/// A rule's page with a small heading for the editor's pop-up.
 fn page(rule: &Rule) -> String {
     let rest = rule.page.split_once('\n').map_or("", |(_, rest)| rest).trim();
     format!("**{}**\n\n{}", rule.name, rest.replace("\n## ", "\n#### "))
 }
 
-/// A name: in a template, in a key that takes one, or where it is declared.
+/// A name: in a template, as the value of a key, or in its declaration.
 fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let mentions = analysis.mentions_at(file, offset);
     let Some(first) = mentions.first() else {
@@ -63,7 +63,7 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
         Some(d) => lines.push(declared(analysis, d, file)),
         None => {
             lines.push(format!("`{}`", analysis.text_at(first.at)));
-            // What no manifest declares has a line about it among the names of the place.
+            // A name without a declaration is described in the list of visible names.
             let path = path_to(analysis.text(file), first.at.span);
             let scope = analysis.scope_at(file, offset).filter(|_| first.template);
             let known = scope.and_then(|s| s.names.iter().find(|n| *n.name == *path));
@@ -71,7 +71,7 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
         }
     }
     if first.template {
-        // The path's own type says more than the declaration's where it goes into a value.
+        // For a path to a member, the type of the path is more specific than that of the declaration.
         let kind = types::describe(&first.schema);
         let known = lines.first().is_some_and(|l| l.contains(&format!("type: `{kind}`")));
         if !known && kind != "anything" {
@@ -87,7 +87,7 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
     Some((first.at.span, lines.join("\n\n")))
 }
 
-/// What a schema tells of its values beside their type.
+/// The properties of a schema other than its type.
 fn told(schema: &Value) -> Vec<String> {
     let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
     let default = schema.get("default").map(|v| format!("default: `{}`", written(v)));
@@ -99,7 +99,7 @@ fn told(schema: &Value) -> Vec<String> {
     default.into_iter().chain(example).chain((!limits.is_empty()).then(|| limits.join(", "))).collect()
 }
 
-/// A value that the format gives a meaning: a word out of a choice, the model of an agent.
+/// A value with a meaning in the format: one of several allowed words, or the model of an agent.
 fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let root = analysis.tree(file)?;
     let spot = spot(root, offset);
@@ -154,7 +154,7 @@ fn word(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
     Some((token.span, text))
 }
 
-/// Whether there is a value, in words.
+/// Describes whether there is a value.
 pub fn defined(defined: Defined) -> &'static str {
     match defined {
         Defined::Always => "always defined here",
@@ -163,7 +163,7 @@ pub fn defined(defined: Defined) -> &'static str {
     }
 }
 
-/// A declaration: what it is, its type, where it is from.
+/// Describes a declaration: its kind, its type, its origin.
 fn declared(analysis: &Analysis, d: &Declaration, from: FileId) -> String {
     let mut out = format!("**{}** · {}", d.name, sort(d.kind));
     let kind = types::describe(&d.schema);
@@ -186,7 +186,7 @@ fn declared(analysis: &Analysis, d: &Declaration, from: FileId) -> String {
     out
 }
 
-/// A sort of declaration in words.
+/// The name of a kind of declaration.
 pub fn sort(kind: DeclarationKind) -> &'static str {
     match kind {
         DeclarationKind::Agent => "agent",
@@ -201,7 +201,7 @@ pub fn sort(kind: DeclarationKind) -> &'static str {
     }
 }
 
-/// What the format says about a key.
+/// Describes a key of the format.
 fn key(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let root = analysis.tree(file)?;
     let spot = spot(root, offset);
@@ -212,7 +212,7 @@ fn key(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)>
     Some((text.span, format!("**{}**\n\n{}", key.name, key.description)))
 }
 
-/// A way into a tree as schemas take it.
+/// Converts a path in a tree to the form that schemas use.
 pub fn segments(path: &[PathStep]) -> Vec<Segment> {
     let one = |step: &PathStep| match step {
         PathStep::Key(key) => Segment::Key(key.clone()),
@@ -221,7 +221,7 @@ pub fn segments(path: &[PathStep]) -> Vec<Segment> {
     path.iter().map(one).collect()
 }
 
-/// The rule that a comment names at an offset.
+/// The rule in a comment at an offset.
 fn rule_in_comment(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, &'static Rule)> {
     let text = analysis.text(file);
     let at = line(text, offset);

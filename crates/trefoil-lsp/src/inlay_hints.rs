@@ -1,4 +1,4 @@
-//! Inlay hints: the model after the name of an agent, where a step, state or node names one.
+//! Inlay hints: show the model after the name of an agent in a step, state or node.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 
-/// A text that is shown after another.
+/// A text that is shown at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// Where.
+    /// Its position.
     pub at: u32,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
@@ -26,7 +26,7 @@ pub fn hints(analysis: &Analysis, file: FileId, within: Span) -> Vec<Hint> {
         let at = mention.at.span.end;
         let mut model = || {
             let to = mention.to?;
-            // Where a step declares itself here, the agent is what else is here.
+            // A step that is named by its agent is declared here, too; look for the agent.
             let declaration = analysis.declaration(to).filter(|d| d.kind == DeclarationKind::Agent)?;
             trees.model(analysis, declaration.at)
         };
@@ -42,7 +42,7 @@ pub fn hints(analysis: &Analysis, file: FileId, within: Span) -> Vec<Hint> {
     out
 }
 
-/// The entries of files by the place of their key or value, each file walked once.
+/// The entries of files by the place of their key or value. Each file is indexed once.
 #[derive(Default)]
 struct Trees<'a>(HashMap<FileId, HashMap<Span, (&'a Mapping, &'a Entry)>>);
 
@@ -51,7 +51,7 @@ impl<'a> Trees<'a> {
     fn model(&mut self, analysis: &'a Analysis, at: Location) -> Option<String> {
         let root = analysis.tree(at.file)?;
         let (within, entry) = self.0.entry(at.file).or_insert_with(|| entries(root)).get(&at.span)?;
-        // An id beside the model, a name above it, or a name in the manifest's head.
+        // The model is next to the agent's id, below its name, or in the manifest's `spec`.
         let own = within.get("model").or_else(|| entry.value.mapping()?.get("model")).or_else(|| {
             let spec = root.mapping()?.get("spec")?.value.mapping()?;
             spec.get("runtime")?.value.mapping()?.get("model")
@@ -65,7 +65,7 @@ impl<'a> Trees<'a> {
     }
 }
 
-/// Every entry of a tree by the places of its key and of its value, with the mapping it is in.
+/// All entries of a tree by the places of their keys and values, with the mapping that contains each.
 fn entries(root: &Node) -> HashMap<Span, (&Mapping, &Entry)> {
     let mut all = HashMap::new();
     let mut stack = vec![root];

@@ -1,5 +1,5 @@
-//! The last run of what is open: what its placeholders stood for, and what an edit would do to it. Nothing is run, and nothing of
-//! the store is changed.
+//! The last run of an open file: the values of its placeholders, and the effect of an edit. Nothing is run, and the
+//! store is not changed.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -9,38 +9,38 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use trefoil::internals::LoadOptions;
 use trefoil::internals::door::real;
-use trefoil::runs::{Edit, Fate, Filled, LastRun, Line, Preview, last_with, preview};
+use trefoil::runs::{Edit, Fate, Filled, LastRun, Line, Preview, last_with, preview_with_its_models};
 use trefoil::store::{Filter, Location, Options, Store};
-use trefoil::{Flow, internals};
+use trefoil::{Engine, Flow, internals};
 
-/// Entries of a journal beyond which a run is not read while somebody types.
+/// Longer journals are not read while the user is typing.
 const LONGEST: u64 = 20_000;
-/// Characters of a value that are shown.
+/// Maximum length of a shown value in characters.
 const SHOWN: usize = 600;
 
-/// What is known of the last runs of files.
+/// The last runs of files.
 #[derive(Default)]
 pub struct LastRuns {
-    /// Nothing of them is wanted.
+    /// Whether the feature is disabled.
     off: bool,
-    /// Where runs are; none: where the user's are.
+    /// The location of the store; `None`: the user's default.
     place: Option<OsString>,
-    /// That store, once it was there: a hover is no time to open one.
+    /// The store, once it has been opened: opening it for each hover would be slow.
     open: Option<(Arc<dyn Store>, Runtime)>,
-    /// The newest run of the store when a file was looked up, and what was found for it.
+    /// For each file, the newest run of the store at the last lookup, and its result.
     known: HashMap<PathBuf, (Option<String>, Option<Arc<Known>>)>,
 }
 
-/// What is known of a run.
+/// The data of a run.
 pub struct Known {
     /// The run.
     pub run: LastRun,
-    /// What stood in the places of its placeholders.
+    /// The values of its placeholders.
     filled: Vec<Filled>,
 }
 
 impl LastRuns {
-    /// With the settings of a client: `lastRun`: false for none; `store`: where runs are.
+    /// Applies the client's settings. `lastRun: false` disables the feature; `store` is the location of the store.
     pub fn configure(&mut self, settings: &serde_json::Value) {
         self.off = settings.get("lastRun").and_then(serde_json::Value::as_bool) == Some(false);
         self.place = settings.get("store").and_then(serde_json::Value::as_str).map(OsString::from);
@@ -48,7 +48,7 @@ impl LastRuns {
         self.known.clear();
     }
 
-    /// The last run that a file was part of.
+    /// The last run that used a file.
     pub fn of(&mut self, file: &Path) -> Option<Arc<Known>> {
         if self.off {
             return None;
@@ -65,7 +65,7 @@ impl LastRuns {
         found
     }
 
-    /// Opens the store, unless it is open.
+    /// Opens the store, unless it is already open.
     fn opened(&mut self) -> Option<()> {
         if self.open.is_none() {
             let env = |name: &str| std::env::var_os(name);
@@ -80,14 +80,16 @@ impl LastRuns {
         Some(())
     }
 
-    /// What the edit of a file would do to its last run, for a person. The error says why nobody knows.
+    /// Describes what the edit of a file would change in its last run, or why this cannot be determined.
     pub fn why(&mut self, file: &Path, options: &LoadOptions) -> Result<String, String> {
         let known = self.of(file).ok_or("there is no stored run of this file")?;
         let (store, runtime) = self.open.as_ref().ok_or("the store cannot be read")?;
         let LastRun { run, target, .. } = &known.run;
         let loaded = internals::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
         let flow = Flow::from(loaded);
-        let preview = runtime.block_on(preview(store.clone(), run, &flow, &Edit::default()));
+        let engine = Engine::new().settings(internals::settings::find(&target.path, false).settings);
+        let edit = Edit::default();
+        let preview = runtime.block_on(preview_with_its_models(&engine, store.clone(), run, &flow, &edit));
         Ok(told(run, &preview.map_err(|error| error.to_string())?))
     }
 }
@@ -102,8 +104,8 @@ async fn read(store: Arc<dyn Store>, file: &Path) -> Option<Known> {
 }
 
 impl Known {
-    /// What stood in the place of a placeholder of a file: the one of this path that is nearest to these bytes, since the file may
-    /// have been edited.
+    /// The value of a placeholder in a file. The file may have been edited since, so this is the placeholder with the
+    /// same path that is nearest to this offset.
     pub fn value(&self, file: &Path, path: &str, start: u32) -> Option<String> {
         let file = real(file);
         let same = self.filled.iter().filter(|one| one.path == path && one.file == file);
@@ -116,7 +118,7 @@ impl Known {
     }
 }
 
-/// The preview as lines.
+/// Formats the preview as lines.
 fn told(run: &str, preview: &Preview) -> String {
     let mut lines = Vec::new();
     let reasons = |line: &Line| line.reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -129,12 +131,14 @@ fn told(run: &str, preview: &Preview) -> String {
     if let Some(error) = &preview.error {
         lines.push(error.to_string());
     }
-    if lines.is_empty() {
+    if preview.is_up_to_date() {
         return format!("no step would run again: all {kept} results of run {run} are kept");
     }
     if !preview.later.is_empty() {
         let later: Vec<&str> = preview.later.iter().map(|line| line.key.as_str()).collect();
-        lines.push(format!("after that, it depends on the new results: {}", later.join(", ")));
+        let what =
+            if lines.is_empty() { "it depends on new results" } else { "after that, it depends on the new results" };
+        lines.push(format!("{what}: {}", later.join(", ")));
     }
     lines.push(format!("kept: {kept} of run {run}"));
     lines.join("\n")

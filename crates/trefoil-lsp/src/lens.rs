@@ -1,11 +1,11 @@
-//! Code lenses: above what can be run, to run it, to plan a run, and to bring the last run up to date.
+//! Code lenses above programs: run it, plan a run, or update the last run.
 
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 
-/// What a lens does.
+/// The action of a lens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Does {
     /// `trefoil run`.
@@ -14,22 +14,22 @@ pub enum Does {
     Plan,
     /// `trefoil dev`.
     Dev,
-    /// `trefoil resume RUN --with FILE`: the last run, with what was edited.
+    /// `trefoil resume RUN --with FILE`: resumes the last run with the edited files.
     Resume,
-    /// What that would do, and why: nothing is run.
+    /// Shows what resuming would repeat, and why, without running anything.
     Why,
 }
 
 impl Does {
-    /// All of them, in the order in which they are shown.
+    /// All actions, in the order in which they are shown.
     pub const ALL: [Self; 5] = [Self::Run, Self::Plan, Self::Dev, Self::Resume, Self::Why];
 
-    /// Whether it is about a run that has been made.
+    /// Whether it needs an earlier run.
     pub fn needs_run(self) -> bool {
         matches!(self, Self::Resume | Self::Why)
     }
 
-    /// The editor's command.
+    /// The name of the command in the editor.
     pub fn command(self) -> &'static str {
         match self {
             Self::Run => "trefoil.run",
@@ -39,7 +39,7 @@ impl Does {
             Self::Why => "trefoil.why",
         }
     }
-    /// What is shown.
+    /// The shown text.
     pub fn title(self) -> &'static str {
         match self {
             Self::Run => "Run",
@@ -51,7 +51,7 @@ impl Does {
     }
 }
 
-/// The name under which a file is run, if it is a program: the workflow or agent that is part of nothing else.
+/// The name of the program in a file: the workflow or agent that is not part of another one.
 pub fn entry(analysis: &Analysis, file: FileId) -> Option<Span> {
     let own = analysis.facts().declarations.iter().filter(|d| d.at.file == file && d.parent.is_none());
     let mut programs = own.filter(|d| matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow));
@@ -59,7 +59,7 @@ pub fn entry(analysis: &Analysis, file: FileId) -> Option<Span> {
     if first.is_some() && programs.next().is_none() {
         return first;
     }
-    // A workflow without a name of its own: its first key.
+    // A workflow without a name: use its first key.
     let root = analysis.tree(file)?.mapping().filter(|_| analysis.dialect(file).is_some())?;
     root.entries.first().map(|e| e.key.content())
 }

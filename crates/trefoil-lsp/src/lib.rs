@@ -4,8 +4,8 @@
 //! buffers --(workspace)--> trefoil::internals::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol
 //! ```
 //!
-//! A feature is a function over an [`Analysis`] that takes and gives byte offsets. The protocol's types are in [`server`]
-//! alone.
+//! A feature is a function over an [`Analysis`] with byte offsets as input and output. Only [`server`] uses the
+//! protocol's types.
 
 pub mod analysis;
 pub mod workspace;

@@ -1,4 +1,4 @@
-//! Document links: paths in a manifest that lead to a file of the project.
+//! Document links: paths in a manifest to files of the project.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 
-/// Keys whose values are paths, in any dialect. Elsewhere only files that were read are linked: a word with a dot in it may
-/// be anything.
+/// Keys whose values are paths, in any dialect. For other keys, only files that were read are linked, because a word
+/// with a dot need not be a path.
 const PATHS: &[&str] = &["env_file", "path", "ref", "file", "schema_file"];
 
-/// A path, and where it leads.
+/// A path and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// The path as it is written.
@@ -41,7 +41,7 @@ pub fn links(analysis: &Analysis, file: FileId) -> Vec<Link> {
     out
 }
 
-/// Where the path of a scalar leads: to a file that was read, or to one that is in the folder of this file or below it.
+/// The target of a path: a file that was read, or one in the folder of this file or below it.
 pub fn target(analysis: &Analysis, file: FileId, text: &Text, is_path: bool) -> Option<PathBuf> {
     let written = &*text.value;
     if !written.contains(['.', '/']) || written.contains(['\n', '{', ':']) || written.starts_with('/') {
@@ -53,7 +53,7 @@ pub fn target(analysis: &Analysis, file: FileId, text: &Text, is_path: bool) -> 
     if analysis.file(&path).is_some() {
         return Some(path);
     }
-    // Nothing outside is looked at, not even whether it is there: also not by a link in the folder.
+    // Nothing outside the folder is accessed, not even to test whether it exists or through a symbolic link.
     let inside = is_path && path.starts_with(&folder) && door::is_file(&path);
     inside.then(|| door::real(&path)).filter(|real| real.starts_with(&folder))
 }

@@ -1,7 +1,7 @@
-//! Where a value comes from that has no declaration of its own: `{{input}}`, `{{instruction}}`, `STATE.output`,
-//! `state.feedback`, `item`, `env.NAME`.
+//! The origins of values without a declaration: `{{input}}`, `{{instruction}}`, `STATE.output`, `state.feedback`,
+//! `item`, `env.NAME`.
 //!
-//! Each format has such names. What they mean is data here: the key of the manifest that gives them.
+//! Each format has such names. This module's tables say which key of the manifest defines them.
 
 use trefoil_ir::facts::{DeclarationKind, Mention};
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
@@ -11,8 +11,8 @@ use crate::analysis::Analysis;
 use crate::cursor::{PathStep, spot};
 use crate::highlight::path_to;
 
-/// Names and the keys that give them: dialect, kind of manifest where that matters, the beginning of the path, and ways from
-/// the root, of which the first that is there counts.
+/// Names and the keys that define them: dialect, kind of manifest if it matters, start of the path, and paths from the
+/// root, of which the first existing one is used.
 const GIVEN: &[(&str, &str, &str, &[&[&str]])] = &[
     ("aegis", "Agent", "instruction", &[&["spec", "task", "instruction"]]),
     ("aegis", "Agent", "context", &[&["spec", "context"]]),
@@ -31,14 +31,14 @@ const GIVEN: &[(&str, &str, &str, &[&[&str]])] = &[
     ("agntz", "", "userQuery", &[&["inputSchema"]]),
 ];
 
-/// What makes the answer of a state or node: the first of these keys that it has.
+/// The keys that produce the result of a state or node; the first existing one is used.
 const MADE_BY: &[&str] =
     &["agent", "agent_id", "agents", "workflow_id", "ref", "judges", "worker", "command", "prompt"];
 
 /// The keys with the list of a loop.
 const LISTS: &[&str] = &["for_each", "over", "items"];
 
-/// Where what is at an offset comes from.
+/// The origins of the value at an offset.
 pub fn origins(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
     let mentions = analysis.mentions_at(file, offset);
     let Some(mention) = mentions.iter().find(|m| m.template && m.to.is_none()) else { return Vec::new() };
@@ -82,12 +82,12 @@ impl<'a> OriginAround<'a> {
         let found = given.next().and_then(|(.., ways)| ways.iter().find_map(|way| self.entry(way)));
         match found {
             Some(entry) => vec![self.at(entry)],
-            // What nothing describes comes from whoever calls.
+            // An input that nothing describes comes from the callers.
             None if matches!(path.first(), Some(&"input" | &"userQuery")) => self.callers(),
             None => Vec::new(),
         }
     }
-    /// The `input` of everything that calls what this file declares.
+    /// The `input` of every call of what this file declares.
     fn callers(&self) -> Vec<Location> {
         let facts = self.analysis.facts();
         let own = facts.declarations.iter().filter(|d| d.at.file == self.file && d.parent.is_none());
@@ -103,14 +103,14 @@ impl<'a> OriginAround<'a> {
         out.dedup();
         out
     }
-    /// The state that a text is in.
+    /// The state that contains the text.
     fn own(&self) -> Option<Location> {
         let states = self.analysis.facts().declarations.iter().filter(|d| d.at.file == self.file);
         let states = states.filter(|d| d.kind == DeclarationKind::State);
         let at = spot_offset(&self.above, self.root)?;
         states.filter(|d| d.extent.start <= at && at <= d.extent.end).map(|d| d.at).next()
     }
-    /// What is said on the ways into the state that a text is in.
+    /// The feedback on the transitions into the state that contains the text.
     fn feedback(&self) -> Vec<Location> {
         let Some(own) = self.own() else { return Vec::new() };
         let named = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to == Some(own));
@@ -127,10 +127,10 @@ impl<'a> OriginAround<'a> {
         };
         states.map(|d| d.at).filter(|at| asks(at).is_some()).collect()
     }
-    /// The lists of the loops that this text is in, or that its agent works in.
+    /// The lists of the loops around this text, or around the calls of its agent.
     fn lists(&self) -> Vec<Location> {
         let list = |body: &Mapping| LISTS.iter().find_map(|key| body.get(key)).map(|e| self.at(e));
-        // Around the text itself.
+        // Loops around the text itself.
         let mut node = Some(self.root);
         let mut out = Vec::new();
         for step in &self.above {
@@ -148,7 +148,7 @@ impl<'a> OriginAround<'a> {
         let calls = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to.is_some() && m.to == own);
         calls.filter_map(|m| list(spot(self.root, m.at.span.start).within.mapping()?)).collect()
     }
-    /// The state or node whose member a segment is: what the segment right before it names.
+    /// The state or node that precedes this segment in its path.
     fn declared(&self, member: &Mention) -> Option<Location> {
         let before = self.analysis.mentions_in(self.file).filter(|m| m.at.span.end + 1 == member.at.span.start);
         let text = self.analysis.text(self.file);
@@ -157,15 +157,15 @@ impl<'a> OriginAround<'a> {
         let of = |m: &Mention| self.analysis.declaration(m.to?).filter(|d| kinds.contains(&d.kind)).map(|d| d.at);
         before.filter(|_| joined).find_map(of)
     }
-    /// The mapping that belongs to a state or node.
+    /// The mapping of a state or node.
     fn body(&self, at: Location) -> Option<&'a Mapping> {
         let root = self.analysis.tree(at.file)?;
         let within = spot(root, at.span.start).within.mapping()?;
         let keyed = within.entries.iter().find(|e| e.key.content() == at.span);
-        // In a list a state says its name itself.
+        // A state in a list contains its own name.
         keyed.map_or(Some(within), |e| e.value.mapping())
     }
-    /// Who or what makes the answer of a state or node: the agent that it names, or the key that says it.
+    /// What produces the result of a state or node: the agent that it names, or the key that defines it.
     fn made_by(&self, of: Location) -> Vec<Location> {
         let made = self.body(of).and_then(|body| MADE_BY.iter().find_map(|key| body.get(key)));
         let Some(entry) = made else { return Vec::new() };
@@ -177,7 +177,7 @@ impl<'a> OriginAround<'a> {
     }
 }
 
-/// The beginning of what a path leads to.
+/// The start of the node at the end of a path.
 fn spot_offset(path: &[PathStep], root: &Node) -> Option<u32> {
     let mut node = root;
     for step in path {

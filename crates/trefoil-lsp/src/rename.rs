@@ -1,7 +1,7 @@
-//! Rename: a step, state, node, agent, input or key, with everything that names it, in all files of the folder.
+//! Rename: a step, state, node, agent, input or key and all references to it, in all files of the folder.
 //!
-//! Things that go by one text are renamed together: a step that has no key of its own goes by its agent's id. An id with
-//! hyphens has a second form in templates (`web-researcher` is `webResearcher`); each place keeps the form that it has.
+//! Things that share a name are renamed together: a step without a key is named by its agent's id. An id with hyphens
+//! has a second form in templates (`web-researcher` is `webResearcher`); each place keeps its form.
 
 use trefoil_ir::facts::{Declaration, DeclarationKind};
 use trefoil_syntax::yaml::{Scalar, Style};
@@ -11,14 +11,14 @@ use trefoil_template::policy::ConditionGrammar;
 use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
 
-/// What would be renamed at an offset: the bytes there, and the name as it is written there.
+/// What can be renamed at an offset: its bytes, and its name as written there.
 pub fn prepare(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let (declaration, at) = analysis.declaration_at(file, offset)?;
     let name = analysis.text_at(at);
     is_written(analysis, &group(analysis, declaration), name).then(|| (at.span, name.to_owned()))
 }
 
-/// Whether things are declared by writing their names, and this is one of these. A file that is named by its path is not.
+/// Whether the name is written in declarations. A file that is referred to by its path cannot be renamed.
 fn is_written(analysis: &Analysis, group: &[&Declaration], name: &str) -> bool {
     let own = |d: &&&Declaration| {
         let written = analysis.text_at(d.at);
@@ -28,16 +28,16 @@ fn is_written(analysis: &Analysis, group: &[&Declaration], name: &str) -> bool {
     !name.is_empty() && group.iter().filter(own).count() == group.len() && written.of(name).is_some()
 }
 
-/// A rename: what changes, and what has to be the same afterwards.
+/// A rename: the edits, and what must stay the same.
 #[derive(Debug)]
 pub struct Rename {
     /// The changes, by file and place.
     pub edits: Vec<Edit>,
-    /// Each thing that is renamed, and how many places name it.
+    /// Each renamed thing and its number of references.
     counts: Vec<(Location, usize)>,
 }
 
-/// The changes that give what is at an offset a new name; or why that cannot be.
+/// The edits that rename what is at an offset, or why this is impossible.
 pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Result<Rename, String> {
     let Some((declaration, here)) = analysis.declaration_at(file, offset) else {
         return Err("nothing here can be renamed".to_owned());
@@ -75,14 +75,14 @@ pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Resu
     Ok(Rename { edits, counts: group.iter().map(count).collect() })
 }
 
-/// The declarations that go by one text with this one.
+/// All declarations that share their name's text with this one.
 fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declaration> {
     let facts = analysis.facts();
     let mut group = vec![first];
     let mut next = 0;
     while let Some(one) = group.get(next).copied() {
         next += 1;
-        // What this one is written as, and what is written as this one.
+        // Declarations that this text refers to, and declarations that refer to it by the same text.
         let named = facts.mentions.iter().filter(|m| m.at == one.at && !m.template).filter_map(|m| m.to);
         let naming = facts.mentions.iter().filter(|m| m.to == Some(one.at) && !m.template).map(|m| m.at);
         for at in named.chain(naming) {
@@ -94,7 +94,7 @@ fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declarat
     group
 }
 
-/// Whether a name can be used in a path of every dialect and in YAML.
+/// Checks that a name can be used in a path of every dialect and in YAML.
 fn valid(new: &str) -> Result<(), String> {
     let refused = r#"{}.|=!<>&()"'#/+*,[]:@%`\"#;
     if new.is_empty() {
@@ -112,7 +112,7 @@ fn valid(new: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the place is a scalar without quotes.
+/// Whether the place is an unquoted scalar.
 fn plain(analysis: &Analysis, at: Location) -> bool {
     let Some(root) = analysis.tree(at.file) else { return false };
     match spot(root, at.span.start).on {
@@ -121,14 +121,14 @@ fn plain(analysis: &Analysis, at: Location) -> bool {
     }
 }
 
-/// Whether a text without quotes is text in YAML.
+/// Whether a text without quotes is a string in YAML.
 fn keeps_its_type(text: &str) -> bool {
     let source = trefoil_syntax::SourceFile::new("", text);
     let parsed = trefoil_syntax::yaml::parse(FileId(0), &source, &Default::default());
     parsed.diagnostics.is_empty() && parsed.root.is_some_and(|r| r.scalar().is_some_and(|(s, _)| s == Scalar::Str))
 }
 
-/// Whether the new name is another thing's of the same sort.
+/// Whether another thing of the same kind already has the new name.
 fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), String> {
     for d in group {
         let global = matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && d.parent.is_none();
@@ -150,15 +150,15 @@ fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), S
     Ok(())
 }
 
-/// Whether things of these sorts may have one name: nothing that names an agent could mean a step, and state that nodes
-/// write is named by where it is written. That all names still mean what they meant is proven in the end.
+/// Whether things of these kinds may share a name, because no reference could mean the wrong one. [`Rename::verify`]
+/// checks this again after the edits.
 fn are_apart(one: DeclarationKind, other: DeclarationKind) -> bool {
     use DeclarationKind::{Agent, Key, Node, State, Step};
     let apart = |a, b| matches!((a, b), (Agent, Node | State | Step | Key) | (Key, Node));
     apart(one, other) || apart(other, one)
 }
 
-/// What the places may have written, and what they get.
+/// The possible spellings of the name, and their replacements.
 struct Spellings {
     pairs: Vec<(String, String)>,
 }
@@ -175,7 +175,7 @@ impl Spellings {
         }
         Self { pairs }
     }
-    /// The new text of a place; none where it has another name altogether (an alias in YAML).
+    /// The new text of a place; `None` if it has an unrelated text (an alias in YAML).
     fn of(&self, text: &str) -> Option<String> {
         // `id@latest`
         let (name, rest) = text.find('@').map_or((text, ""), |at| text.split_at(at));
@@ -183,7 +183,7 @@ impl Spellings {
     }
 }
 
-/// `web-researcher` as templates may name it: `webResearcher`.
+/// The form of `web-researcher` in templates: `webResearcher`.
 pub(crate) fn camel(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut chars = name.chars().peekable();
@@ -200,16 +200,16 @@ pub(crate) fn camel(name: &str) -> String {
 }
 
 impl Rename {
-    /// Compares what is known after the changes with what was known before: nothing new may be wrong, and everything that
-    /// named the thing must still name it.
+    /// Compares the analyses before and after the edits: there must be no new findings, and the number of references
+    /// must be the same.
     pub fn verify(
         &self,
         before: &Analysis,
         after: &Analysis,
         path: impl Fn(FileId) -> Option<FileId>,
     ) -> Result<(), String> {
-        // A new warning tells of a change of meaning as well: an input that is passed on by its name, an example that
-        // names a property again.
+        // A new warning may also indicate a change of meaning: an input that is passed by its name, or an example that
+        // repeats a property.
         let said = |a: &Analysis| -> Vec<(&'static str, Severity)> {
             a.diagnostics().iter().filter(|d| d.severity > Severity::Info).map(|d| (d.rule, d.severity)).collect()
         };
@@ -235,7 +235,7 @@ impl Rename {
         }
         Ok(())
     }
-    /// Where a place is after the changes.
+    /// The place of a declaration after the edits.
     fn moved(&self, at: Location) -> Span {
         let (mut start, mut end) = (i64::from(at.span.start), i64::from(at.span.end));
         for edit in self.edits.iter().filter(|e| e.location.file == at.file) {
@@ -251,7 +251,7 @@ impl Rename {
     }
 }
 
-/// A text after changes.
+/// Applies edits to a text.
 pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e Edit>) -> String {
     let mut edits: Vec<&Edit> = edits.into_iter().collect();
     edits.sort_by_key(|e| std::cmp::Reverse(e.location.span.start));

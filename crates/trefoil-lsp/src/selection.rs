@@ -1,4 +1,5 @@
-//! Selection that grows: from a segment of a path to the path, its tag, the block, the text, the key, and what is around it.
+//! Expanding selection: from a segment of a path to the path, its tag, the block, the text, the key, and the
+//! collections around it.
 
 use trefoil_syntax::yaml::Kind;
 use trefoil_syntax::{FileId, Span};
@@ -8,7 +9,7 @@ use crate::blocks;
 use crate::cursor::line;
 use crate::semantic_tokens::{TokenKind as Token, tokens};
 
-/// The spans around an offset, the smallest first, each within the next. The last one is the whole file.
+/// The nested spans around an offset, smallest first. The last one is the whole file.
 pub fn selections(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Span> {
     let text = analysis.text(file);
     let mut all = vec![Span::new(0, text.len() as u32)];
@@ -26,7 +27,7 @@ pub fn selections(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Span> {
             Kind::Scalar(_, content) => {
                 all.push(content.content());
                 let own = line(text, offset);
-                // Of a text of several lines, the one that the cursor is on.
+                // For a multi-line text, add the line of the cursor.
                 if touches(node.span, offset) && node.span.start < own.start {
                     all.push(own);
                 }
@@ -79,7 +80,7 @@ fn in_tags(analysis: &Analysis, file: FileId, offset: u32, all: &mut Vec<Span>) 
     }
 }
 
-/// A span without whitespace at its ends; none where nothing else is in it.
+/// A span without whitespace at its ends; `None` if nothing is left.
 fn trimmed(text: &str, span: Span) -> Option<Span> {
     let own = text.get(span.start as usize..span.end as usize)?;
     if span.start == 0 && span.end as usize == text.len() {

@@ -1,6 +1,6 @@
-//! Semantic tokens: the languages inside of YAML scalars, which a YAML editor shows as text.
+//! Semantic tokens for the template languages inside YAML scalars, which a YAML editor shows as text.
 //!
-//! A lexer that never fails: a text that is being written has tokens too. What is right, the templates' own parser says.
+//! This lexer never fails, so that an incomplete text has tokens, too. The template parser reports mistakes.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use trefoil_template::policy::{Blocks, ConditionGrammar};
 use crate::analysis::Analysis;
 use crate::words;
 
-/// What a token is. The numbers are the places in the legend.
+/// The kind of a token. Its number is its index in the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// Braces and operators.
@@ -35,7 +35,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Operator,
         Self::Keyword,
@@ -46,7 +46,7 @@ impl TokenKind {
         Self::Number,
         Self::Comment,
     ];
-    /// As the protocol names it.
+    /// Its name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             Self::Operator => "operator",
@@ -64,9 +64,9 @@ impl TokenKind {
 /// A token and its bytes in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// Where.
+    /// Its bytes.
     pub span: Span,
-    /// What.
+    /// Its kind.
     pub kind: TokenKind,
 }
 
@@ -84,7 +84,7 @@ pub fn tokens(analysis: &Analysis, file: FileId) -> Vec<Token> {
             Yaml::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| &e.value)),
         }
     }
-    // An anchor's content is met once for every alias of it.
+    // The content of an anchor is found again for every alias.
     found.sort_by_key(|t: &Token| (t.span.start, t.span.end));
     let mut end = 0;
     found.retain(|t| {
@@ -97,7 +97,7 @@ pub fn tokens(analysis: &Analysis, file: FileId) -> Vec<Token> {
     found
 }
 
-/// Whether a node's scalar is a template.
+/// The tokens of a scalar, if it is a template.
 fn scalar(text: &Text, scopes: &[&Scope], policy: &Policy) -> Vec<Token> {
     let content = text.content();
     let overlapping = |s: &&&Scope| s.at.span.start <= content.end && content.start <= s.at.span.end;
@@ -106,7 +106,7 @@ fn scalar(text: &Text, scopes: &[&Scope], policy: &Policy) -> Vec<Token> {
     let tokens = match scope {
         Some(scope) if scope.condition => condition(&text.value, scope.policy),
         Some(scope) => template(&text.value, scope.policy),
-        // Without facts (a file that cannot be lowered) every placeholder counts.
+        // Without facts (a file that cannot be lowered), every placeholder is highlighted.
         None if scopes.is_empty() => template(&text.value, policy),
         None => Vec::new(),
     };
@@ -129,14 +129,14 @@ fn template(text: &str, policy: &Policy) -> Tokens {
     out
 }
 
-/// The tokens of a condition, which may have its paths bare.
+/// The tokens of a condition, which may contain paths without braces.
 fn condition(text: &str, policy: &Policy) -> Tokens {
     if policy.conditions == ConditionGrammar::Braced {
         let mut out = Vec::new();
         let mut at = 0;
         while at < text.len() {
             let open = text.get(at..).and_then(|rest| rest.find("{{")).map_or(text.len(), |n| at + n);
-            // Bare words are text here, so only operators and literals are marked.
+            // In this grammar, bare words are text, so only operators and literals are marked.
             lex(text, at..open, policy, true, &mut out);
             at = if open < text.len() { tag(text, open, policy, &mut out) } else { open };
         }
@@ -152,7 +152,7 @@ fn condition(text: &str, policy: &Policy) -> Tokens {
     out
 }
 
-/// The tokens of the tag that opens there; where it ends.
+/// Adds the tokens of the tag at `open`; returns its end.
 fn tag(text: &str, open: usize, policy: &Policy, out: &mut Tokens) -> usize {
     let handlebars = policy.blocks == Blocks::Handlebars;
     let rest = text.get(open..).unwrap_or_default();
@@ -182,7 +182,7 @@ fn tag(text: &str, open: usize, policy: &Policy, out: &mut Tokens) -> usize {
     after
 }
 
-/// Where a tag's inside ends: at its braces, past quoted ones; or where the next tag begins.
+/// The end of a tag's content: its closing braces outside of quotes, or the start of the next tag.
 fn close(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -205,7 +205,7 @@ fn close(text: &str, from: usize) -> usize {
 const WORDS: &[&str] = &["true", "false", "null", "else", "if", "unless", "each", "with", "as", "this"];
 const PYTHON: &[&str] = &["and", "or", "not", "in", "is", "True", "False", "None"];
 
-/// The tokens between braces, or of a bare condition. `literal`: words are text.
+/// Adds the tokens between braces, or of a condition. `literal`: words are text.
 fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mut Tokens) {
     let python = policy.conditions == ConditionGrammar::Python;
     let mut at = range.start;
@@ -254,7 +254,7 @@ fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mu
     }
 }
 
-/// A path, word or helper that begins at `at` with a word of `length`; the bytes of it.
+/// Adds a path, word or helper that starts at `at` with a word of `length`; returns its length.
 fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, python: bool, out: &mut Tokens) -> usize {
     let first = text.get(at..at + length).unwrap_or_default();
     let after = text.get(at + length..end).unwrap_or_default();
@@ -287,7 +287,7 @@ fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, pytho
     total
 }
 
-/// Whether there are only spaces between the tag's braces and here.
+/// Whether there are only spaces between the start of the tag and this place.
 fn at_head(text: &str, start: usize, at: usize) -> bool {
     text.get(start..at).is_some_and(|t| t.trim().is_empty())
 }
@@ -296,7 +296,7 @@ fn starts_word(text: &str) -> bool {
     text.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '@' | '$'))
 }
 
-/// The bytes of a segment that begins here.
+/// The length of the segment at the start of a text.
 fn word(text: &str) -> usize {
     let part = |c: char| !c.is_whitespace() && !r#"{}.|=!<>&()"'#/+*,[]~%"#.contains(c);
     text.find(|c| !part(c)).unwrap_or(text.len())

@@ -1,4 +1,4 @@
-//! Signature help: how the helper, filter, function or block at the cursor is used, and which of its arguments comes next.
+//! Signature help: the usage of the helper, filter, function or block at the cursor, and its current argument.
 
 use trefoil_ir::facts::Scope;
 use trefoil_syntax::FileId;
@@ -9,20 +9,20 @@ use crate::analysis::Analysis;
 use crate::completion::in_tag;
 use crate::words;
 
-/// How something is used.
+/// The usage of a helper, filter, function or block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// As it is written.
+    /// The shown text.
     pub label: String,
     /// The bytes of its arguments in the label.
     pub arguments: Vec<std::ops::Range<u32>>,
-    /// The one that is being written, counted from 0.
+    /// The index of the current argument.
     pub active: usize,
-    /// What it gives.
+    /// Its description.
     pub about: &'static str,
 }
 
-/// What is being called at an offset.
+/// The signature of the call at an offset.
 pub fn help(analysis: &Analysis, file: FileId, offset: u32) -> Option<Signature> {
     let text = analysis.text(file);
     let scope = analysis.scope_at(file, offset);
@@ -36,26 +36,26 @@ pub fn help(analysis: &Analysis, file: FileId, offset: u32) -> Option<Signature>
     (!arguments.is_empty()).then_some(Signature { label, arguments, active, about: word.about })
 }
 
-/// What is written up to the cursor of the tag or condition that it is in.
+/// The text before the cursor in its tag or condition.
 fn begun<'t>(text: &'t str, offset: u32, scope: Option<&Scope>) -> Option<&'t str> {
     let before = text.get(..offset as usize)?;
     if in_tag(text, offset) {
         return before.get(before.rfind("{{")? + 2..);
     }
     let scope = scope.filter(|s| s.condition)?;
-    // Without the quote that the scalar begins with.
+    // Skip the opening quote of the scalar.
     before.get(scope.at.span.start as usize..).map(|t| t.strip_prefix(['"', '\'']).unwrap_or(t))
 }
 
-/// A call that is not finished.
+/// An incomplete call.
 #[derive(Debug, PartialEq, Eq)]
 struct OpenCall<'t> {
     name: &'t str,
-    /// How many arguments are done.
+    /// Number of complete arguments.
     done: usize,
 }
 
-/// The innermost call that is open at the end of a text.
+/// The innermost incomplete call at the end of a text.
 fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<OpenCall<'t>> {
     let mut open: Vec<usize> = Vec::new();
     let mut quote = None;
@@ -81,7 +81,7 @@ fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<OpenCall<
     Some(OpenCall { name, done: commas(text.get(paren + 1..)?) })
 }
 
-/// A word and arguments with blanks between them. The word is done where a blank follows it.
+/// A call whose arguments are separated by spaces. The name is complete if a space follows it.
 fn spaced(text: &str) -> Option<OpenCall<'_>> {
     let text = text.trim_start_matches(['~', '{', '&', ' ', '\t', '\n']);
     let end = text.find(char::is_whitespace)?;

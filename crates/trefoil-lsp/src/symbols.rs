@@ -1,4 +1,4 @@
-//! Document symbols: what a file declares, each within what it is part of.
+//! Document symbols: the declarations of a file, nested by their containers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,24 +7,24 @@ use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 
-/// A symbol and what is in it.
+/// A symbol and its children.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Symbol {
     /// Its name.
     pub name: String,
-    /// What sort of thing.
+    /// Its kind.
     pub kind: DeclarationKind,
-    /// One line about it.
+    /// A one-line description.
     pub detail: Option<String>,
-    /// All of it.
+    /// The range of the whole symbol.
     pub extent: Span,
-    /// Its name.
+    /// The range of its name.
     pub selection: Span,
-    /// What is in it.
+    /// The symbols inside it.
     pub children: Vec<Symbol>,
 }
 
-/// How deep symbols are shown.
+/// Maximum nesting of symbols.
 const DEPTH: usize = 32;
 
 /// The symbols of a file, in its order.
@@ -32,7 +32,7 @@ pub fn symbols(analysis: &Analysis, file: FileId) -> Vec<Symbol> {
     let mut own: Vec<&Declaration> = analysis.facts().declarations.iter().filter(|d| d.at.file == file).collect();
     own.sort_by_key(|d| (d.at.span.start, d.at.span.end));
     let here: HashSet<Location> = own.iter().map(|d| d.at).collect();
-    // By what they are part of; what is part of nothing in this file comes first.
+    // Group by container; a declaration whose container is not in this file is at the top.
     let mut parts: HashMap<Option<Location>, Vec<&Declaration>> = HashMap::new();
     for d in own {
         parts.entry(d.parent.filter(|p| here.contains(p) && *p != d.at)).or_default().push(d);
@@ -46,7 +46,7 @@ fn within(parent: Option<Location>, parts: &HashMap<Option<Location>, Vec<&Decla
         name: d.name.to_string(),
         kind: d.kind,
         detail: d.note.as_deref().map(str::to_owned),
-        // The protocol wants the name within the whole.
+        // The protocol requires that the extent contains the name.
         extent: d.extent.cover(d.at.span),
         selection: d.at.span,
         children: within(Some(d.at), parts, depth - 1),

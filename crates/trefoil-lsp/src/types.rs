@@ -1,10 +1,10 @@
-//! JSON Schemas as a person reads them, and the way into their properties.
+//! Describes JSON Schemas in a short form, and finds their properties.
 
 use trefoil_template::Value;
 
-/// How many properties are named before the rest is only counted.
+/// Maximum number of properties that are listed; the rest is only counted.
 const SHOWN: usize = 6;
-/// How deep types are written out.
+/// Maximum depth at which types are described.
 const DEPTH: usize = 3;
 
 /// A schema in a few words: `{ draft: text, notes?: list of text }`.
@@ -87,11 +87,11 @@ pub struct Property<'s> {
     pub name: &'s str,
     /// Its schema.
     pub schema: &'s Value,
-    /// Whether it is always there.
+    /// Whether it always exists.
     pub required: bool,
 }
 
-/// The properties that a value of this schema may have, whichever of several forms it takes.
+/// The properties that a value of this schema may have, in any of its alternatives.
 pub fn properties(schema: &Value) -> Vec<Property<'_>> {
     let mut out: Vec<Property<'_>> = Vec::new();
     collect(schema, DEPTH, &mut out);

@@ -1,16 +1,16 @@
-//! The words of the template languages: what each does, for hovering and completing.
+//! The words of the template languages with descriptions, for hover and completion.
 
 use std::ops::Range;
 
 use trefoil_template::Policy;
 use trefoil_template::policy::{Blocks, ConditionGrammar};
 
-/// A word and what it does, in Markdown.
+/// A word and its description in Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownWord {
     /// As it is written.
     pub name: &'static str,
-    /// How it is used, and what that gives.
+    /// Its usage and its result.
     pub about: &'static str,
 }
 
@@ -18,7 +18,7 @@ const fn word(name: &'static str, about: &'static str) -> KnownWord {
     KnownWord { name, about }
 }
 
-/// The helpers of templates with blocks for everything.
+/// The helpers of Handlebars templates.
 const HELPERS: &[KnownWord] = &[
     word("default", "`{{default path 'text'}}`: the value, or the text if there is no value"),
     word("json", "`{{json path}}`: the value as JSON"),
@@ -41,7 +41,7 @@ const HELPERS: &[KnownWord] = &[
     word("not", "`(not a)`: whether it is false"),
 ];
 
-/// Blocks and what belongs to them.
+/// Blocks and related words.
 const BLOCKS: &[KnownWord] = &[
     word("if", "`{{#if path}} ... {{/if}}`: its content, if the value exists and is not empty, zero or false"),
     word("unless", "`{{#unless path}} ... {{/unless}}`: its content, if `if` would skip it"),
@@ -61,7 +61,7 @@ const FILTERS: &[KnownWord] = &[
     word("json_or_default", "`{{ path | json_or_default('[]') }}`: the value, or the text if it is not JSON"),
 ];
 
-/// What conditions that look like Python can call and say.
+/// Functions and words of Python-like conditions.
 const PYTHON: &[KnownWord] = &[
     word("len", "`len(x)`: the number of items, properties or characters"),
     word("str", "`str(x)`: the value as text"),
@@ -82,7 +82,7 @@ pub fn helpers(policy: &Policy) -> &'static [KnownWord] {
     if policy.blocks == Blocks::Handlebars { HELPERS } else { &[] }
 }
 
-/// The word of a name where a language has it. Braces, `#` and `/` before it are no part of it.
+/// The word with this name, if the language has it. Ignores braces, `#` and `/` before the name.
 pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<KnownWord> {
     let name = name.trim_start_matches(['#', '/', '^']);
     let blocks = match policy.blocks {
@@ -96,7 +96,8 @@ pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<KnownWord> {
     all.into_iter().flatten().find(|w| w.name == name).copied()
 }
 
-/// How a word is used, and the bytes of its arguments there: `default path 'text'`, `len(x)`. Words that take none have none.
+/// The usage of a word and the bytes of its arguments: `default path 'text'`, `len(x)`. Empty for words without
+/// arguments.
 pub fn usage(word: &KnownWord) -> (String, Vec<Range<u32>>) {
     let code = word.about.split('`').nth(1).unwrap_or_default();
     let tag = code.strip_prefix("{{").and_then(|rest| rest.split("}}").next()).unwrap_or(code);

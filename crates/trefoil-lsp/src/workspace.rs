@@ -1,9 +1,10 @@
-//! Open buffers, the folders they belong to, and the analyses of these.
+//! Open buffers, their folders, and the analyses of these folders.
 //!
-//! Which folder is checked for a file: the highest folder above it, inside of the workspace folder, that holds a manifest
-//! directly, with at most one folder between such folders that holds none. So the root of a large repository is not
-//! searched because one manifest is open, and a workflow beside its `agents/` is seen when an agent is open. A file outside
-//! of every workspace folder is checked with its own folder, and a text whose folder is not there alone.
+//! The folder that is checked for a file is the highest one above it, inside the workspace folder, that directly
+//! contains a manifest; between such folders there may be one that does not. So one open manifest does not cause the
+//! root of a large repository to be searched, and a workflow next to `agents/` is found when an agent is open. A file
+//! outside of every workspace folder is checked with its own folder, and a text whose folder does not exist is checked
+//! alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -18,43 +19,44 @@ use trefoil_syntax::{FileId, SourceFile};
 use crate::analysis::Analysis;
 use crate::held;
 
-/// A file larger than this is not looked into to find out whether it is a manifest.
+/// Larger files are not read to find out whether they are manifests.
 const PEEK: u64 = 1 << 20;
-/// Files of a folder that are looked into for that.
+/// Maximum number of files of a folder that are read for that.
 const PEEKS: usize = 200;
-/// Manifests that are read around a file outside of every workspace folder: it may be in a folder of anything at all.
+/// Maximum number of manifests that are read around a file outside of every workspace folder, because its folder may
+/// contain anything.
 const STRANGE_FILES: usize = 500;
 
-/// A text in an editor.
+/// A text in the editor.
 #[derive(Debug, Clone)]
 pub struct Buffer {
-    /// What the editor shows.
+    /// Its current text.
     pub text: Arc<str>,
-    /// The editor's count of changes.
+    /// The editor's version number.
     pub version: i32,
     /// The folder that is checked for it.
     root: PathBuf,
 }
 
-/// Everything that is open.
+/// All open buffers.
 #[derive(Default)]
 pub struct Workspace {
     folders: Vec<PathBuf>,
     buffers: HashMap<PathBuf, Buffer>,
     analyses: BTreeMap<PathBuf, Arc<Analysis>>,
-    /// The last analyses in which nothing was broken that is not still broken.
+    /// The last analysis of each folder that had no newly invalid file.
     whole: BTreeMap<PathBuf, Arc<Analysis>>,
-    /// A keystroke changes one file; the others of its folder are not parsed again.
+    /// A keystroke changes one file, so the others of its folder need not be parsed again.
     cache: Cache,
 }
 
 impl Workspace {
-    /// The folders that the editor has open.
+    /// Sets the folders that are open in the editor.
     pub fn set_folders(&mut self, folders: impl IntoIterator<Item = PathBuf>) {
         self.folders = folders.into_iter().map(|f| real(&f)).collect();
         self.refresh();
     }
-    /// The folders that the editor has open.
+    /// The folders that are open in the editor.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
@@ -62,7 +64,7 @@ impl Workspace {
     pub fn buffer(&self, path: &Path) -> Option<&Buffer> {
         self.buffers.get(path)
     }
-    /// A buffer is opened, or its text is another one now.
+    /// Opens a buffer, or changes its text.
     pub fn set_buffer(&mut self, path: PathBuf, text: impl Into<Arc<str>>, version: i32) {
         let text = text.into();
         if let Some(buffer) = self.buffers.get_mut(&path) {
@@ -74,7 +76,7 @@ impl Workspace {
         }
         self.forget(&path);
     }
-    /// A buffer is closed: the file counts again.
+    /// Closes a buffer, so that the file on disk is used again.
     pub fn close(&mut self, path: &Path) {
         self.buffers.remove(path);
         self.forget(path);
@@ -82,7 +84,7 @@ impl Workspace {
         self.analyses.retain(|root, _| roots.contains(root));
         self.whole.retain(|root, _| roots.contains(root));
     }
-    /// Files on disk have changed.
+    /// Files on disk have changed, so all analyses are outdated.
     pub fn refresh(&mut self) {
         self.analyses.clear();
         let paths: Vec<PathBuf> = self.buffers.keys().cloned().collect();
@@ -93,12 +95,12 @@ impl Workspace {
             }
         }
     }
-    /// Drops what a change of this file makes untrue.
+    /// Drops the analyses that a change of this file makes outdated.
     fn forget(&mut self, path: &Path) {
         let root = self.buffers.get(path).map(|b| b.root.clone());
         self.analyses.retain(|at, analysis| Some(at) != root.as_ref() && analysis.file(path).is_none());
     }
-    /// Makes every analysis that is missing; whether there was one.
+    /// Creates missing analyses. Returns whether there were any.
     pub fn analyse(&mut self) -> bool {
         let mut missing: Vec<PathBuf> = self.buffers.values().map(|b| b.root.clone()).collect();
         missing.sort();
@@ -118,35 +120,35 @@ impl Workspace {
         }
         !missing.is_empty()
     }
-    /// The analysis for an open file, and its file there.
+    /// The analysis for an open file, and the file's id in it.
     pub fn analysis(&mut self, path: &Path) -> Option<(Arc<Analysis>, FileId)> {
         self.analyse();
         let buffer = self.buffers.get(path)?;
         let analysis = self.analyses.get(&buffer.root)?;
         Some((analysis.clone(), analysis.file(path)?))
     }
-    /// The analysis there would be if a buffer had another text.
+    /// The analysis with another text of a buffer.
     pub fn analysis_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
         let analysis = self.analysis_after(path, [(path.to_owned(), text.to_owned())])?;
         let file = analysis.file(path)?;
         Some((analysis, file))
     }
-    /// What there would be to know about names if a buffer had another text. Nothing is judged, which takes half of the time.
+    /// The facts about names with another text of a buffer. Rules are not run, which saves half of the time.
     pub fn names_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
         let root = &self.buffers.get(path)?.root;
         let analysis = self.look(root, [(path.to_owned(), text.to_owned())], None);
         let file = analysis.file(path)?;
         Some((analysis, file))
     }
-    /// The analysis for an open file that there would be if some files had other texts.
+    /// The analysis for an open file with other texts of some files.
     pub fn analysis_after(&self, path: &Path, texts: impl IntoIterator<Item = (PathBuf, String)>) -> Option<Analysis> {
         Some(self.check(&self.buffers.get(path)?.root, texts))
     }
-    /// Every analysis, with its folder.
+    /// All analyses, with their folders.
     pub fn analyses(&self) -> impl Iterator<Item = (&Path, &Arc<Analysis>)> {
         self.analyses.iter().map(|(root, a)| (&**root, a))
     }
-    /// The folder whose analysis speaks for a file: of an open one its own.
+    /// The folder whose analysis is used for a file: for an open file, its own folder.
     pub fn speaks_for(&self, path: &Path) -> Option<&Path> {
         let own = self.buffers.get(path).map(|b| &*b.root);
         own.or_else(|| {
@@ -154,11 +156,11 @@ impl Workspace {
             with.map(|(root, _)| &**root).min_by_key(|root| root.as_os_str().len())
         })
     }
-    /// What is open, as the editor shows it.
+    /// The texts of open buffers.
     fn texts(&self) -> HashMap<PathBuf, Arc<str>> {
         self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect()
     }
-    /// The same, for loading.
+    /// The texts of open buffers, for loading.
     pub fn overlay(&self) -> Arc<HashMap<PathBuf, Arc<str>>> {
         Arc::new(self.texts())
     }
@@ -189,7 +191,7 @@ impl Workspace {
     fn root_of(&self, path: &Path) -> PathBuf {
         let own = path.parent().map(Path::to_owned).unwrap_or_default();
         if !door::is_folder(&own) {
-            // It was never saved, and nothing is beside it.
+            // It was never saved, so it has no neighbours.
             return path.to_owned();
         }
         let within = self.folders.iter().filter(|f| own.starts_with(f)).min_by_key(|f| f.as_os_str().len());
@@ -211,7 +213,7 @@ impl Workspace {
     }
 }
 
-/// Whether a file of the folder itself is a manifest.
+/// Whether a folder directly contains a manifest.
 fn holds_manifest(folder: &Path) -> bool {
     door::yaml_files(folder, PEEKS).into_iter().any(|path| {
         let Ok(bytes) = door::Rooms::new([folder.to_owned()]).read(&path, PEEK) else { return false };
@@ -221,7 +223,7 @@ fn holds_manifest(folder: &Path) -> bool {
     })
 }
 
-/// Every rule at its own level, and hints, which editors show faintly.
+/// Every rule at its default level, and hints, which editors show faintly.
 fn with_hints() -> Checks {
     let mut checks = Checks::default();
     checks.levels.hints();

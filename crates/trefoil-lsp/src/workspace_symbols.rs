@@ -1,27 +1,27 @@
-//! Workspace symbols: what any file of a folder declares, by a part of its name.
+//! Workspace symbols: finds declarations in all files of a folder by a part of their name.
 
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::Location;
 
 use crate::analysis::Analysis;
 
-/// Something that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundSymbol {
     /// Its name.
     pub name: String,
-    /// What sort of thing.
+    /// Its kind.
     pub kind: DeclarationKind,
-    /// Its name in its file.
+    /// The location of its name.
     pub at: Location,
-    /// The name of what it is part of.
+    /// The name of its container.
     pub container: Option<String>,
-    /// How well it fits: less is better.
+    /// The quality of the match; lower is better.
     rank: u8,
 }
 
-/// What has the letters of a query in its name, in their order, whatever their case; the best first. An empty query finds
-/// everything.
+/// The declarations whose names contain the letters of a query in order, ignoring case, best first. An empty query
+/// matches everything.
 pub fn find(analysis: &Analysis, query: &str) -> Vec<FoundSymbol> {
     let query: String = query.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
     let all = analysis.facts().declarations.iter();

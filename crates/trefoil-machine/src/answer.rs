@@ -1,4 +1,4 @@
-//! What a model's answer is read as.
+//! How a model's answer is interpreted.
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
@@ -9,9 +9,9 @@ use crate::error::RunError;
 use crate::schemas::Schemas;
 use crate::text::{fenced, strip_fence};
 
-/// Places in a prose answer where JSON is looked for. Each look may read the whole text.
+/// The maximum number of places in a prose answer where JSON is searched. Each attempt may read the whole text.
 const MAX_LOOKS: usize = 32;
-/// A prose answer that is longer, in bytes, is not searched.
+/// The maximum length in bytes of a prose answer that is searched.
 const MAX_PROSE: usize = 1 << 20;
 
 /// Reads an answer. The failure is `STRUCTURED_OUTPUT_INVALID`.
@@ -51,17 +51,17 @@ pub fn read(format: &AnswerFormat, answer: &Value, schemas: &Schemas) -> Result<
     }
 }
 
-/// Why an answer is of no use that does not fit its schema.
+/// The error message for an answer that does not match its schema.
 pub fn misfit(why: &str) -> String {
     format!("the answer does not match the schema: {why}")
 }
 
-/// Why a text is not JSON, for people.
+/// The error message for an answer that is not JSON.
 pub fn not_json(text: &str, error: &serde_json::Error) -> String {
     let begins = strip_fence(text).starts_with(['{', '[', '"']);
     match error.classify() {
         _ if text.trim().is_empty() => "the answer is empty".to_owned(),
-        // What is wrong is not its form.
+        // The syntax is valid, but the data is not.
         Category::Data => format!("the answer is not readable JSON: {error}"),
         Category::Eof if begins => "the JSON in the answer is incomplete".to_owned(),
         Category::Syntax if begins => {
@@ -71,7 +71,7 @@ pub fn not_json(text: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// The JSON object or list that a text is, a code fence around it taken off.
+/// The JSON object or list in a text, without a surrounding code fence.
 pub fn structure(text: &str) -> Option<Value> {
     let inner = strip_fence(text);
     if !inner.starts_with(['{', '[']) {
@@ -80,7 +80,7 @@ pub fn structure(text: &str) -> Option<Value> {
     Value::parse(inner).ok()
 }
 
-/// The JSON objects and lists in a prose text, none inside another.
+/// The JSON objects and lists in a prose text, except nested ones.
 fn within(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = if text.len() <= MAX_PROSE { text } else { "" };

@@ -1,6 +1,7 @@
-//! Messages with more than text: a list of content blocks, as agntz passes them on to a model.
+//! Messages with more than text: a list of content blocks, as agntz passes them to a model.
 //!
-//! `{type: text, text}`, and `{type: image | audio}` with `url`, or with `base64` and `mediaType`. A `data:` URL is the latter.
+//! `{type: text, text}`, and `{type: image | audio}` with `url`, or with `base64` and `mediaType`. A `data:` URL counts
+//! as base64.
 
 use trefoil_template::Value;
 
@@ -9,24 +10,24 @@ use trefoil_template::Value;
 pub enum Block<'v> {
     /// Text.
     Text(&'v str),
-    /// Something else.
+    /// Media.
     Media(Media<'v>),
 }
 
-/// An image, or a sound.
+/// An image or audio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Media<'v> {
-    /// Which of them.
+    /// The kind.
     pub kind: MediaKind,
-    /// What it is, where that is said: `image/png`.
+    /// The media type, if given: `image/png`.
     pub media_type: Option<&'v str>,
-    /// Where its bytes are.
+    /// The source of its bytes.
     pub source: MediaSource<'v>,
-    /// How closely the model looks: `low`, `high`, `auto`.
+    /// The level of detail for the model: `low`, `high`, `auto`.
     pub detail: Option<&'v str>,
 }
 
-/// Sorts of media.
+/// The kinds of media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is what its name says")]
 pub enum MediaKind {
@@ -35,7 +36,7 @@ pub enum MediaKind {
 }
 
 impl MediaKind {
-    /// In a sentence.
+    /// The plural for use in a sentence.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Image => "images",
@@ -44,20 +45,20 @@ impl MediaKind {
     }
 }
 
-/// Where the bytes are.
+/// The source of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaSource<'v> {
-    /// Here, in base64.
+    /// Inline, in base64.
     Base64(&'v str),
     /// At an address that the provider reads.
     Url(&'v str),
-    /// At an address that wants headers, which no provider sends.
+    /// At an address that requires headers, which no provider sends.
     Guarded,
-    /// In the hosted product.
+    /// Stored in the hosted product.
     Artifact,
 }
 
-/// The blocks of a value. None: it is a value like any other.
+/// The blocks of a value. `None`: it is an ordinary value.
 pub fn of(value: &Value) -> Option<Vec<Block<'_>>> {
     let Value::List(items) = value else { return None };
     let blocks: Option<Vec<_>> = items.iter().map(block).collect();
@@ -95,10 +96,10 @@ fn data(url: &str) -> Option<(Option<&str>, &str)> {
     Some((media_type, bytes))
 }
 
-/// Bytes of text that cost about what an image does: 1,600 tokens.
+/// The number of bytes of text that cost about as much as an image: 1,600 tokens.
 const MEDIUM: usize = 6_000;
 
-/// What a message counts as, in bytes of text.
+/// The size of a message for limits, in bytes of text.
 pub fn bytes(content: &Value) -> Option<usize> {
     let bytes = |block: &Block<'_>| match block {
         Block::Text(text) => text.len(),
@@ -107,7 +108,7 @@ pub fn bytes(content: &Value) -> Option<usize> {
     Some(of(content)?.iter().map(bytes).sum())
 }
 
-/// What is shown of a message: everything but the bytes of media.
+/// The displayed form of a message: everything except the bytes of media.
 pub fn shown(content: &Value) -> Option<String> {
     let blocks = of(content)?;
     let shown = blocks.iter().map(|block| match block {

@@ -9,10 +9,10 @@ use trefoil_template::limits;
 use crate::key::Key;
 use crate::text::shorten;
 
-/// Characters of an answer that a failure keeps.
+/// The maximum number of characters of an answer that a failure keeps.
 const ANSWER: usize = 400;
 
-/// Why a step or a run failed. Serializable: failures of activities are journal entries.
+/// Why a step or a run failed. Serializable, because failures of activities are journal entries.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct RunError {
     /// Stable code: `MODEL_ERROR`, `TOOL_ERROR`, `TOOL_TIMEOUT`, `TIMEOUT`, `STRUCTURED_OUTPUT_INVALID`,
@@ -21,35 +21,35 @@ pub struct RunError {
     /// `AGENT_NOT_FOUND`, `COMMAND_FAILED`, `VALIDATION_FAILED`, `NONDETERMINISM`, `LIMIT_EXCEEDED`, `REFUSED`,
     /// `JOURNAL_ERROR`, `CANCELLED`.
     pub code: String,
-    /// One line: lower case, no full stop.
+    /// The message: one line, lower case, no full stop.
     pub message: String,
     /// The step that failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<Key>,
-    /// Its place in the manifest. Never stored: the number of a file means something only to the load that gave it.
+    /// Its place in the manifest. Never stored, because file ids are only valid in one load.
     #[serde(skip)]
     pub location: Option<Location>,
-    /// What a retry policy goes by.
+    /// The cause, for retry policies.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<Cause>,
-    /// What to do about it.
+    /// Advice.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub help: Option<Box<Excerpt>>,
-    /// What was sent, in a line: where it went and how much it was, never what it says.
+    /// What was sent, in one line: the destination and the size, never the content.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sent: Option<Box<Excerpt>>,
-    /// The beginning of the answer that failed it, as it may be shown.
+    /// The start of the answer that caused the failure, in displayable form.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer: Option<Box<Excerpt>>,
-    /// The provider asked to wait this long before the next try.
+    /// How long to wait before the next attempt, as requested by the provider.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<NonZeroU32>,
-    /// Of an `INTERPOLATION_ERROR`: the placeholder that did not resolve.
+    /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interpolation: Option<Box<Interpolation>>,
 }
 
-/// A text of a failure, such as the beginning of an answer. Behind one pointer, so that the failure stays small.
+/// A text of a failure, such as the start of an answer. Behind a single pointer, so that the failure stays small.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Excerpt(pub String);
@@ -67,14 +67,14 @@ impl<T: Into<String>> From<T> for Box<Excerpt> {
     }
 }
 
-/// A placeholder that did not resolve: the three attributes of SirenSpec's `InterpolationError`.
+/// An unresolved placeholder: the three attributes of SirenSpec's `InterpolationError`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Interpolation {
     /// The path, without braces and filter.
     pub expression: String,
     /// The first segment of the path.
     pub namespace: String,
-    /// What went wrong, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
@@ -85,31 +85,31 @@ impl fmt::Display for Interpolation {
     }
 }
 
-/// What a retry policy goes by.
+/// The cause of a failure, for retry policies.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The provider answered with this HTTP status.
     Status(u16),
-    /// There was no answer, as nothing was sent.
+    /// There was no response, and nothing was sent.
     Network,
-    /// There was no whole answer to what was sent: nobody knows whether it was done.
+    /// The request was sent, but there was no complete response, so the outcome is unknown.
     Broken,
-    /// The answer cannot be used. What was sent was done, or may have been.
+    /// The response cannot be used. The request was executed, or may have been.
     Unusable,
-    /// A guardrail refused.
+    /// A guardrail rejected it.
     Guardrail,
-    /// A time limit.
+    /// A timeout.
     Timeout,
 }
 
 impl Cause {
-    /// Whether the same may get an answer the next time.
+    /// Whether a retry may succeed because the network failed.
     pub fn is_network(&self) -> bool {
         matches!(self, Self::Network | Self::Broken)
     }
 
-    /// Whether what was sent may have been done although it failed.
+    /// Whether the request may have been executed despite the failure.
     pub fn may_be_done(&self) -> bool {
         matches!(self, Self::Broken | Self::Unusable | Self::Timeout)
     }
@@ -131,13 +131,13 @@ impl RunError {
             interpolation: None,
         }
     }
-    /// A placeholder did not resolve.
+    /// An unresolved placeholder.
     pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
         let failed =
             Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
         Self { interpolation: Some(Box::new(failed.clone())), ..Self::new("INTERPOLATION_ERROR", failed.to_string()) }
     }
-    /// A value over the limits; `what` names it.
+    /// A value that exceeds the limits; `what` names it.
     pub fn too_large(what: &str) -> Self {
         let message = format!(
             "{what} is nested more than {} levels deep or has more than {} values",
@@ -146,30 +146,30 @@ impl RunError {
         );
         Self::new("LIMIT_EXCEEDED", message)
     }
-    /// The same with a cause.
+    /// Sets the cause.
     #[must_use]
     pub fn cause(mut self, cause: Cause) -> Self {
         self.cause = Some(cause);
         self
     }
-    /// The same with advice.
+    /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(Box::new(Excerpt(help.into())));
         self
     }
-    /// The same with the answer that made it fail, of which the beginning is kept.
+    /// Sets the answer that caused the failure; only its start is kept.
     #[must_use]
     pub fn answered(mut self, answer: &str) -> Self {
         self.answer = (!answer.is_empty()).then(|| Box::new(Excerpt(shorten(answer, ANSWER))));
         self
     }
-    /// As journals have it: without its place in the files of this load.
+    /// The failure as stored in journals: without its place in the files of this load.
     #[must_use]
     pub fn stored(self) -> Self {
         Self { location: None, ..self }
     }
-    /// The beginning of the answer that made it fail.
+    /// The start of the answer that caused the failure.
     pub fn answer(&self) -> Option<&str> {
         self.answer.as_deref().map(|excerpt| &*excerpt.0)
     }

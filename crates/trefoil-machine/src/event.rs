@@ -25,12 +25,12 @@ pub struct Event {
     /// From 0, without gaps within a run, and the same live, after a resume and when read later. Events that are not in
     /// the journal (streamed text, a note for this process) have the number of the event before them.
     pub seq: u64,
-    /// Milliseconds since the run began.
+    /// Milliseconds since the run started.
     pub at_ms: u64,
     /// The structural key of the step or activity, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
-    /// The step's place in its manifest.
+    /// The step's location in its manifest.
     #[serde(skip)]
     pub location: Option<Location>,
     /// What happened.
@@ -54,8 +54,8 @@ pub struct ShownMessage {
     pub role: Role,
     /// The text.
     pub content: String,
-    /// The origin of each part, if the watcher wants it. Places become file names at the edge, so this is not part of
-    /// the serialized event.
+    /// The origin of each part, if the watcher wants it. Locations become file names only where events are written, so this is not
+    /// part of the serialized event.
     #[serde(skip)]
     pub spans: Vec<Span>,
     /// The tools that the model called in this turn.
@@ -80,6 +80,9 @@ pub struct Told {
     /// The model that was called, as `PROVIDER:NAME`, if it is not the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
+    /// The models that were called before it and did not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<AskedBefore>,
     /// The finish reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Finish>,
@@ -88,27 +91,39 @@ pub struct Told {
     pub request_id: Option<String>,
 }
 
+/// A model that did not answer, so that another one was called.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct AskedBefore {
+    /// The model, as `PROVIDER:NAME`.
+    pub model: String,
+    /// Why it did not answer, in one line.
+    pub why: String,
+    /// Its usage, which is a part of that of the call. `None`: nothing was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
 impl Told {
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Where a result is from that no call was made for.
+/// The origin of a result that was reused instead of making a call.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ReusedFrom {
     /// The earlier run.
     pub run: String,
-    /// The activity's key there, if it is another one.
+    /// The activity's key there, if it is different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
-    /// Of a model call: what it used when it was made.
+    /// For a model call: its usage when it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
 impl ReusedFrom {
-    /// As a journal cites it.
+    /// The origin that a journal cites.
     pub fn of(cited: &Cited) -> Self {
         Self { run: cited.run.clone(), key: cited.key.clone(), usage: cited.used }
     }
@@ -121,15 +136,20 @@ pub struct Waiting {
     pub key: Key,
     /// Its step's label.
     pub step: String,
-    /// `human`: a person's answer. `tool` or `command`: a decision, because its outcome is unknown.
+    /// `human`: a person's answer. `tool` or `command`: a decision, because its outcome is unknown. `run`: a run that the
+    /// activity, a tool call, has started.
     pub sort: &'static str,
+    /// The run that waits, if it is not this run but one that its tools have started. The key and the step belong to that run,
+    /// unless the sort is `run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The call of a tool or command: `name` and `arguments`, or `script` and `arguments`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Value>,
-    /// The accepted answers, if only some are.
+    /// The accepted answers, if not every answer is accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
 }
@@ -182,11 +202,11 @@ pub enum EventKind {
         index: u32,
         /// How many there are.
         total: u32,
-        /// The item, masked; none: the fan-out is over a number.
+        /// The item, masked. `None`: the fan-out is over a number.
         #[serde(skip_serializing_if = "Option::is_none")]
         item: Option<Value>,
     },
-    /// It ended.
+    /// An item ended.
     ItemFinished {
         /// Why it failed, if it did.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,7 +225,7 @@ pub enum EventKind {
         agent: String,
         /// `provider:model` as resolved, `embedded` or `scripted`.
         model: String,
-        /// As sent, masked.
+        /// The messages as sent, masked.
         messages: Vec<ShownMessage>,
         /// The parameters sent with them: temperature, limits, the name of a schema.
         #[serde(skip_serializing_if = "nothing")]
@@ -230,10 +250,10 @@ pub enum EventKind {
         usage: Usage,
         /// Milliseconds.
         duration_ms: u64,
-        /// What the provider said beside the answer.
+        /// The provider's metadata.
         #[serde(flatten)]
         told: Told,
-        /// The answer is one of an earlier run, and nothing was called.
+        /// The earlier run that the answer was reused from. No call was made.
         #[serde(skip_serializing_if = "Option::is_none")]
         reused_from: Option<Box<ReusedFrom>>,
     },
@@ -244,21 +264,24 @@ pub enum EventKind {
         /// The text received so far.
         #[serde(skip_serializing_if = "Option::is_none")]
         partial: Option<String>,
+        /// The model that was called, if it is not the requested one.
+        #[serde(flatten)]
+        told: Told,
     },
     /// A tool call, command or decision started.
     EffectStarted {
         /// `tool`, `command`, `decide`, `timer`.
         effect: &'static str,
-        /// As shown: arguments or script, masked.
+        /// Arguments or script, masked.
         detail: Value,
     },
-    /// It ended.
+    /// An effect succeeded.
     EffectFinished {
         /// Its result.
         value: Value,
         /// Milliseconds.
         duration_ms: u64,
-        /// The result is one of an earlier run, and nothing was done.
+        /// The earlier run that the result was reused from. Nothing was performed.
         #[serde(skip_serializing_if = "Option::is_none")]
         reused_from: Option<Box<ReusedFrom>>,
     },
@@ -268,7 +291,7 @@ pub enum EventKind {
         error: RunError,
         /// Milliseconds.
         duration_ms: u64,
-        /// The usage of a model call; none if nothing was used.
+        /// The usage of a model call. `None` if nothing was used.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         /// The text of a model call received so far.
@@ -278,18 +301,18 @@ pub enum EventKind {
         #[serde(flatten)]
         told: Told,
     },
-    /// It will be retried.
+    /// A failed step will be retried.
     RetryScheduled {
         /// The number of the next try, from 2.
         attempt: u32,
         /// Milliseconds until then.
         delay_ms: u64,
-        /// Why the last one failed.
+        /// Why the last try failed.
         error: RunError,
     },
-    /// An iteration did not validate.
+    /// The result of an iteration is not valid.
     ValidationFailed {
-        /// Which, from 1.
+        /// The number of the iteration, from 1.
         iteration: u32,
         /// Why.
         reason: String,
@@ -302,7 +325,7 @@ pub enum EventKind {
         label: String,
         /// The question.
         prompt: String,
-        /// The answers that lead on, where only some do.
+        /// The accepted answers, if not every answer is accepted.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         accepts: Vec<String>,
         /// The previous answer, which was not accepted.
@@ -404,7 +427,7 @@ impl EventKind {
     }
 }
 
-/// One line for people: the event, its place, and the beginning of its details.
+/// One line for people: the event, its key, and the start of its details.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
@@ -470,7 +493,7 @@ mod tests {
                 told: Told::default(),
                 reused_from: None,
             },
-            EventKind::ModelStopped { usage: Usage::default(), partial: None },
+            EventKind::ModelStopped { usage: Usage::default(), partial: None, told: Told::default() },
             EventKind::EffectStarted { effect: "tool", detail: Value::Null },
             EventKind::EffectFinished { value: Value::Null, duration_ms: 0, reused_from: None },
             EventKind::EffectFailed {

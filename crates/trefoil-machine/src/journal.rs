@@ -1,9 +1,9 @@
 //! Journal entries: the only internal types that are stored.
 //!
-//! They are a contract, as [stored requests](crate::wire) are: what one version writes, all later ones read. A new field is
-//! optional; a changed meaning is a new [`VERSION`]. An entry is a JSON object; numbers that may be beyond 2^53 are texts,
-//! values are in [their wire form](trefoil_template::wire), and nothing in it means something only to the load that wrote it:
-//! no file numbers, no steps by position. Golden journals are in `tests/machine/journals`.
+//! They are a contract, like [stored requests](crate::wire): all later versions read what one version writes. A new field is
+//! optional, and a changed meaning needs a new [`VERSION`]. An entry is a JSON object. Numbers that may exceed 2^53 are strings,
+//! and values are in [their wire form](trefoil_template::wire). Nothing in an entry depends on the process that wrote it: no file
+//! numbers, no step positions. Golden journals are in `tests/machine/journals`.
 
 use serde::{Deserialize, Serialize};
 use trefoil_prices::Price;
@@ -23,74 +23,83 @@ pub const VERSION: u16 = 1;
 pub struct Entry {
     /// [`VERSION`] of the writer.
     pub v: u16,
-    /// From 0, without gaps.
+    /// The number of the entry: from 0, without gaps.
     pub seq: u64,
-    /// Milliseconds on the run's clock: the time since it began, whether anything was running or not. It never goes back.
-    /// Limits of time go by it.
+    /// Milliseconds on the run's clock: the time since the run started, even if no process was working on it. It never goes back.
+    /// Time limits use this clock.
     pub at_ms: u64,
     /// What happened.
     #[serde(rename = "entry")]
     pub kind: EntryKind,
 }
 
+/// A run that a tool call started, and that is suspended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalledRun {
+    /// The tool call.
+    pub key: Key,
+    /// The id of the run.
+    pub run: String,
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// The run began. The first entry, and no other.
+    /// The run started. Always the first entry, and only that.
     Started(Box<Started>),
-    /// The machine asked for an activity. Nothing of it has been done before this is stored.
+    /// The machine requested an activity. It is not started before this entry is stored.
     Scheduled {
-        /// Which.
+        /// The activity.
         key: Key,
         /// `model`, `tool`, `command`, `human`, `timer`, `decide`.
         sort: String,
-        /// What it depends on.
+        /// The content key of its request.
         content: ContentKey,
-        /// Of a timer: when it is due, on the run's clock.
+        /// For a timer: when it is due, on the run's clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due_ms: Option<u64>,
-        /// Of a model call: as [`Activity::again`](crate::Activity::again), so it is not a call of its own.
+        /// For a model call: as [`Activity::again`](crate::Activity::again), so the call is already counted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// It ended well.
+    /// An activity succeeded.
     Completed {
-        /// Which.
+        /// The activity.
         key: Key,
         /// Its result.
         #[serde(with = "wire")]
         value: Value,
-        /// What else is known about it.
+        /// Metadata.
         #[serde(default, skip_serializing_if = "About::is_nothing")]
         about: About,
     },
-    /// It failed.
+    /// An activity failed.
     Failed {
-        /// Which.
+        /// The activity.
         key: Key,
         /// Why.
         error: RunError,
-        /// What else is known about it.
+        /// Metadata.
         #[serde(default, skip_serializing_if = "About::is_nothing")]
         about: About,
     },
-    /// Another process continues with the run, or the same one again.
+    /// The run was resumed, by another process or the same one.
     Resumed {
         /// Version of its engine.
         engine: String,
         /// How often the run has been resumed, including this time.
         execution: u32,
-        /// The model calls that were in progress when the process before ended: nobody knows what they used. Each is requested
-        /// again, as a call like any other: it has a new `scheduled`, unless a limit ends the run before it.
+        /// The model calls that were in progress when the previous process ended. Their usage is unknown. Each is requested again
+        /// like any other call: it has a new `scheduled`, unless a limit ends the run before it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lost: Vec<Lost>,
-        /// What is different from now on.
+        /// The changes requested at this resume.
         #[serde(default, skip_serializing_if = "Changes::is_nothing")]
         changes: Box<Changes>,
     },
-    /// A run that had failed continues from the step that failed. Its end is void, and so are the ends of some activities; everything
-    /// else is kept.
+    /// A failed run continues from the step that failed. The end of the run is void, and so are the ends of some activities.
+    /// Everything else is kept.
     Reopened {
         /// Version of the engine.
         engine: String,
@@ -98,30 +107,37 @@ pub enum EntryKind {
         execution: u32,
         /// When, in milliseconds since 1970-01-01 UTC. The time since its end does not count.
         at: u64,
-        /// The activities that are done again: what came of them before this entry is void.
+        /// The activities to repeat. Their earlier ends are void.
         again: Vec<Key>,
-        /// What is different from now on.
+        /// The changes requested at this resume.
         #[serde(default, skip_serializing_if = "Changes::is_nothing")]
         changes: Box<Changes>,
     },
-    /// A tool or command that was in progress when its process ended is done again: nobody knows whether it was done.
+    /// A tool or command that was in progress when its process ended is repeated. Its earlier outcome is unknown.
     Restarted {
-        /// Which.
+        /// The activity.
         key: Key,
-        /// Of a model call, in journals of earlier builds: what it is taken to have used the first time.
+        /// For a model call, in journals of earlier builds: the usage that the first call counts for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Whether the time limit of its step begins with this entry. In journals of earlier builds it went on.
+        /// Whether the time limit of its step starts again with this entry. In journals of earlier builds it did not.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         anew: bool,
     },
-    /// All that is left to do is to wait, for people or for time, and the process ended.
+    /// The run can only wait, for people or for a time, and the process ended.
     Suspended {
-        /// When time alone continues with the run, in milliseconds since 1970-01-01 UTC.
+        /// When the run can continue without an answer, in milliseconds since 1970-01-01 UTC.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wake_at: Option<u64>,
+        /// Tool calls that started runs which are suspended too. They are made again when the run is resumed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        called: Vec<CalledRun>,
+        /// Why the run waits for permission to continue: a limit, or a step that must not be repeated unasked. Journals of earlier
+        /// builds do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Box<RunError>>,
     },
-    /// Somebody asked the run to stop.
+    /// A request to cancel the run.
     CancelRequested {},
     /// The run ended.
     Finished {
@@ -134,46 +150,46 @@ pub enum EntryKind {
     },
 }
 
-/// A model call of which nobody knows how it ended.
+/// A model call whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Which.
+    /// The call.
     pub key: Key,
-    /// What it counts as.
+    /// The usage that it counts for.
     pub usage: Usage,
-    /// The text that had come, as it may be shown, as far as it was kept.
+    /// The text received so far, as it may be shown, if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
 }
 
-/// What whoever continues with a run wants otherwise than it was so far. What is not set stays as it is.
+/// The changes requested when a run is resumed. Unset fields change nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Model calls that the run may make, those before included.
+    /// Maximum number of model calls, including earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
-    /// Micro-dollars that the run may spend, those spent before included.
+    /// Maximum cost in micro-dollars, including earlier costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_micro: Option<u64>,
-    /// What cost limits set aside for a call.
+    /// What cost limits reserve for a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve: Option<Reserve>,
     /// With [`Reserve::Bound`]: as [`Flags::windows`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
-    /// Other models answer.
+    /// A different source of answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Answering>,
 }
 
 impl Changes {
-    /// Whether everything stays as it is.
+    /// Whether nothing changes.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What answers model calls, and what that costs.
+/// What answers model calls, and the prices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answering {
     /// As [`Started::answers`].
@@ -203,33 +219,33 @@ fn is_free(prices: &[(String, Price)]) -> bool {
     !prices.is_empty() && prices.iter().all(|(_, price)| price.is_free())
 }
 
-/// How a run began: everything that it depends on and that is not in later entries.
+/// The start of a run: everything that it depends on and that is not in later entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Started {
     /// The run's id.
     pub run: String,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// What runs.
+    /// The program.
     pub program: Identity,
     /// Its input.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::wire::optional")]
     pub input: Option<Value>,
-    /// What else the machine depends on.
+    /// Other data that the machine depends on.
     pub flags: Flags,
     /// What answers model calls: `embedded`, `scripted=FILE`, `PROVIDER:NAME` for every call, `manifest` for the models
     /// that [the program](Self::program) names, `host` for the embedder's own.
     #[serde(default)]
     pub answers: String,
-    /// Which model each agent is answered by: its name and `PROVIDER:NAME`.
+    /// The model of each agent: the agent's name and `PROVIDER:NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<(String, String)>,
-    /// The earlier run whose results it uses.
+    /// The earlier run whose results are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Box<Basis>>,
 }
 
-/// What runs, by content.
+/// The identity of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// [`trefoil_ir::Fingerprint`] of the program, as text.
@@ -240,113 +256,113 @@ pub struct Identity {
     pub engine: String,
     /// The entry flow.
     pub flow: String,
-    /// The files that it was made of.
+    /// The program's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceFile>,
-    /// How they make it: SHA-256, as text, of a description that whoever stores journals has under it.
+    /// SHA-256, as text, of a description of how the program is built from these files. The store that holds the journal has the
+    /// description under this hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<String>,
 }
 
-/// A file that a program was made of.
+/// A file of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
     /// Its path in the project.
     pub path: String,
-    /// SHA-256 of its bytes, as text. Whoever stores journals has the bytes under it.
+    /// SHA-256 of its bytes, as text. The store that holds the journal has the bytes under this hash.
     pub sha256: String,
 }
 
-/// What is known about how an activity ended, beside its result. None of it decides what the machine does but what it used, and whether
-/// it may be called again.
+/// Metadata of the end of an activity. Only its usage and whether it may be called again affect what the machine does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Of a model call: the model, as `PROVIDER:NAME`, `embedded` or `scripted`.
+    /// For a model call: the model, as `PROVIDER:NAME`, `embedded` or `scripted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it used.
+    /// Its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Of a tool that failed: calling it again does no harm (decision C15).
+    /// For a tool that failed: it is safe to call it again (decision C15).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeatable: bool,
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Of a model call: what its provider said beside the answer.
+    /// For a model call: the provider's metadata.
     #[serde(default, skip_serializing_if = "Told::is_nothing")]
     pub told: Told,
-    /// The result was there before: the entry that has it. Nothing was done and nothing used.
+    /// The result is from before the run was reopened: the number of its entry. Nothing was performed and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
-    /// The result is that of an earlier run. Nothing was done and nothing used.
+    /// The result is reused from an earlier run. Nothing was performed and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<Cited>>,
-    /// What else there is to say before its end.
+    /// Warnings, reported before the end of the activity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Of an answer that guardrails looked at: what each came to; empty: every one let it pass as it was.
+    /// For an answer checked by guardrails: their verdicts. Empty if all of them passed it unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<Vec<Verdict>>,
-    /// Of a model call that failed: the text that had come, as it may be shown.
+    /// For a failed model call: the text received so far, as it may be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
 }
 
-/// An activity of an earlier run whose result is used.
+/// An activity of an earlier run whose result is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cited {
     /// The run.
     pub run: String,
-    /// What the activity is called there, where that is another name.
+    /// The activity's key there, if it is different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
-    /// What was requested, there as here.
+    /// The content key of the request here, and also there unless [`there`](Self::there) is set.
     pub content: ContentKey,
-    /// What was requested there, if it differs: the request names its step, which has another name now.
+    /// The content key of the request there, if it is different because the request names its step and the step was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub there: Option<ContentKey>,
-    /// Of a model call: what it used when it was made.
+    /// For a model call: its usage when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Usage>,
 }
 
 impl Cited {
-    /// What was requested there.
+    /// The content key of the request in the earlier run.
     pub fn content_there(&self) -> ContentKey {
         self.there.unwrap_or(self.content)
     }
 }
 
-/// The run whose results a run uses, and how.
+/// The run whose results are reused, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
-    /// That run. Empty, with [`answers`](Self::answers): any earlier one.
+    /// The run's id. Empty, with [`answers`](Self::answers): any earlier run.
     pub run: String,
-    /// Only the answers of models are used.
+    /// Whether only model answers are reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answers: bool,
-    /// The step from which on nothing of it is used.
+    /// No results of this step and of anything after it are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The steps whose tools and commands may be done again although they are not idempotent.
+    /// The steps whose tools and commands may be repeated although they are not idempotent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
-    /// Model calls that the run may make. Results that it takes cost nothing and do not count, which the machine cannot know before:
-    /// it has no such limit, and whoever makes the calls holds it.
+    /// Maximum number of model calls. Reused results do not count. The machine cannot know in advance which results will be reused,
+    /// so the driver enforces this limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
-    /// Micro-dollars that the run may spend.
+    /// Maximum cost in micro-dollars, enforced by the driver as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_micro: Option<u64>,
 }
 
 impl About {
-    /// Whether the result was there before: nothing was done.
+    /// Whether the result is reused, so nothing was performed.
     pub fn is_reused(&self) -> bool {
         self.kept.is_some() || self.from.is_some()
     }
-    /// Only what it used.
+    /// Metadata with only the usage.
     pub fn usage(usage: Option<Usage>) -> Self {
         Self { usage, ..Self::default() }
     }
@@ -355,41 +371,45 @@ impl About {
     }
 }
 
-/// What the machine depends on beside program, input and entries.
+/// What the machine depends on in addition to program, input and entries.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flags {
     /// Seed of retry jitter.
     #[serde(default, with = "number_as_text")]
     pub seed: u64,
-    /// Model calls that the run may make; none: as many as it wants.
+    /// Maximum number of model calls. `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
-    /// Micro-dollars that the run may spend; none: as much as it wants.
+    /// Maximum cost in micro-dollars. `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_micro: Option<u64>,
-    /// The prices of the models that the run may call, by `PROVIDER:NAME`, as they were when it began: those of a later build do not
-    /// change what it has spent. A model without one has no known price.
+    /// The prices of the models that the run may call, by `PROVIDER:NAME`, as of its start, so the prices of a later build do not
+    /// change its cost. A model that is not listed has no known price.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<(String, Price)>,
     /// What a cost limit reserves for a call.
     #[serde(default, skip_serializing_if = "Reserve::is_estimate")]
     pub reserve: Reserve,
-    /// The context windows of these models in tokens, as far as they are known: for [`Reserve::Bound`] only.
+    /// The known context windows of these models in tokens, for [`Reserve::Bound`] only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
-    /// The models that may answer instead of one, by `PROVIDER:NAME`. A cost limit goes by the most expensive.
+    /// The fallbacks of models, by `PROVIDER:NAME`. Cost limits use the most expensive one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<(String, Vec<String>)>,
+    /// Whether results of earlier runs are reused. A model call then counts towards the limits of the manifest only if no result is
+    /// found for it. Journals of earlier builds do not have this flag, and count a call when it is requested.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reuses: bool,
 }
 
 /// What a cost limit reserves for a call before it starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reserve {
-    /// What it is expected to cost: calls that are in progress may pass the limit by what they cost more.
+    /// The expected cost. Calls in progress may exceed the limit by the difference to their actual cost.
     #[default]
     Estimate,
-    /// The most that it can cost: nothing passes the limit.
+    /// The maximum cost, so the limit is never exceeded.
     Bound,
 }
 
@@ -400,7 +420,7 @@ impl Reserve {
 }
 
 impl Flags {
-    /// With what is different from now on.
+    /// Applies changes.
     pub fn change(&mut self, changes: &Changes) {
         self.max_calls = changes.max_calls.or(self.max_calls);
         self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
@@ -420,12 +440,12 @@ impl Flags {
         is_free(&self.prices)
     }
 
-    /// The price of a model; none: it is not known.
+    /// The price of a model. `None`: it is not known.
     pub fn price(&self, provider: Option<&str>, model: &str) -> Option<&Price> {
         of_model(&self.prices, provider, model)
     }
 
-    /// The models that may answer a call, the one that is asked first, each with its price and context window as far as they are known.
+    /// The models that may answer a call, the requested one first, each with its price and context window if they are known.
     pub fn candidates<'f>(
         &'f self,
         provider: Option<&str>,
@@ -441,7 +461,7 @@ impl Flags {
         std::iter::once(own).chain(others.map(by_name))
     }
 
-    /// The price of the model that answered a call, where `by` says which; none: it is not known.
+    /// The price of the model that answered a call. `by`: its name, if it is not the requested one. `None`: it is not known.
     pub fn price_by(&self, provider: Option<&str>, model: &str, by: Option<&str>) -> Option<&Price> {
         let mut others = self.candidates(provider, model).skip(1);
         match by.and_then(|by| others.find(|(name, ..)| *name == by)) {
@@ -450,13 +470,13 @@ impl Flags {
         }
     }
 
-    /// The context window of a model; none: it is not known.
+    /// The context window of a model. `None`: it is not known.
     pub fn window(&self, provider: Option<&str>, model: &str) -> Option<u64> {
         of_model(&self.windows, provider, model).copied()
     }
 }
 
-/// What is listed for a model under `PROVIDER:NAME`.
+/// The list's element for a model, by `PROVIDER:NAME`.
 fn of_model<'l, T>(list: &'l [(String, T)], provider: Option<&str>, model: &str) -> Option<&'l T> {
     let is = |name: &str| match provider {
         Some(provider) => name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) == Some(model),
@@ -465,7 +485,7 @@ fn of_model<'l, T>(list: &'l [(String, T)], provider: Option<&str>, model: &str)
     list.iter().find(|(name, _)| is(name)).map(|(_, listed)| listed)
 }
 
-/// Sixty-four bits: not every reader of JSON keeps them.
+/// Writes a 64-bit number as a string, because not every JSON parser preserves it.
 mod number_as_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 

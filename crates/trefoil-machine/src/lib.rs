@@ -1,13 +1,14 @@
-//! The machine: what a run does next, as a pure function of its program, its input and what came back so far.
+//! The machine: decides what a run does next, as a pure function of its program, its input and the completions so far.
 //!
 //! ```text
-//! program, input --> machine --commands--> whoever drives it
-//!                      ^                     |
-//!                      +----- completions ---+--> journal entries      events --> whoever watches
+//! program, input --> machine --commands--> driver
+//!                      ^                    |
+//!                      +---- completions ---+--> journal entries      events --> watchers
 //! ```
 //!
-//! Synchronous and deterministic: no clock, randomness, environment, IO, threads, async or hash-order iteration. Everything
-//! from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
+//! Synchronous and deterministic: no clock, randomness, environment, IO, threads, async or hash-order iteration.
+//! Everything from outside is a journal entry before the machine gets it. Knows nothing about HTTP, SQL, vendors or
+//! dialects.
 
 pub mod blocks;
 pub mod error;
@@ -29,7 +30,7 @@ pub mod machine;
 mod answer;
 
 pub use error::{Cause, Excerpt, Interpolation, RunError};
-pub use event::{Event, EventKind, Told};
+pub use event::{AskedBefore, Event, EventKind, Told};
 pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
 pub use key::{ContentKey, Key};
 pub use machine::{

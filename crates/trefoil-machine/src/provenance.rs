@@ -1,7 +1,7 @@
-//! Where a text came from: each part of it with the step, the input or the line of a manifest that put it there.
+//! The origins of a text: each part with the step, input or line of a manifest that it came from.
 //!
-//! Plain data for events and traces. The machine works it out (`machine/trail`), and only for whoever wants it: see
-//! [`crate::Machine::with_provenance`]. Nothing that a run does depends on it.
+//! Plain data for events and traces. The machine computes it (`machine/trail`) only on request: see
+//! [`crate::Machine::with_provenance`]. It has no effect on what a run does.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use trefoil_syntax::Location;
 
 use crate::key::Key;
 
-/// What put a part of a text there.
+/// The origin of a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum From {
-    /// Text of a manifest.
+    /// Literal text of a manifest.
     Literal,
-    /// Text that no manifest has at a place: a separator, a default, an instruction that the format adds.
+    /// Text that is not written in a manifest: a separator, a default, an instruction that the format adds.
     Const,
     /// The run's input.
     Input,
     /// A step's result.
     Step(Key),
-    /// The environment variable of this name.
+    /// The environment variable with this name.
     Env(Arc<str>),
-    /// The secret of this name.
+    /// The secret with this name.
     Secret(Arc<str>),
     /// The item of a fan-out, and the step that made the list.
     Item(Option<Key>),
@@ -30,40 +30,40 @@ pub enum From {
     Index,
     /// The text of a failure, and the step that failed.
     Failure(Option<Key>),
-    /// The run itself: its id, what it has spent.
+    /// The run itself: its id or its usage.
     Run,
-    /// A value put together from the results of several steps.
+    /// A value composed of the results of several steps.
     Several(Vec<Key>),
-    /// Changed on the way, or not known.
+    /// Changed in between, or unknown.
     Other,
 }
 
-/// A placeholder that a text was handed on through.
+/// A placeholder through which a text was passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Via {
     /// Its path, as written.
     pub path: Arc<str>,
-    /// Where it is.
+    /// Its place.
     pub place: Location,
 }
 
-/// Where a part of a text came from.
+/// The origin of a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// What put it there.
     pub from: From,
-    /// The path inside what it came from: a step's result, the run's input.
+    /// The path inside its source: a step's result, the run's input.
     pub member: Vec<Arc<str>>,
     /// The path of the placeholder, as written.
     pub path: Option<Arc<str>>,
-    /// The literal text, or the placeholder nearest to the source.
+    /// The place of the literal text, or of the placeholder nearest to the source.
     pub place: Option<Location>,
-    /// The placeholders that it was handed on through after that, the outermost first.
+    /// The further placeholders through which it was passed, outermost first.
     pub via: Vec<Via>,
 }
 
 impl Origin {
-    /// Something of this kind, with nothing else known.
+    /// An origin without further data.
     pub fn of(from: From) -> Self {
         Self { from, member: Vec::new(), path: None, place: None, via: Vec::new() }
     }
@@ -72,34 +72,34 @@ impl Origin {
 /// A part of a text as the machine knows it: holes are `***`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPart {
-    /// Bytes.
+    /// The length in bytes.
     pub len: u32,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// A part of a text as it is shown. The spans of a text are in order and cover it.
+/// A part of a displayed text. The spans of a text are in order and cover it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// Its first character (a Unicode scalar value, from 0).
     pub start: u32,
-    /// Behind its last.
+    /// The end, exclusive.
     pub end: u32,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// The parts of a text that no manifest has at a place.
+/// The parts of a text that is not written in a manifest.
 pub(crate) fn constant(text: &str) -> Vec<TextPart> {
     one(text.len(), Origin::of(From::Const))
 }
 
-/// How many bytes parts cover.
+/// The number of bytes that parts cover.
 pub(crate) fn covered(parts: &[TextPart]) -> usize {
     parts.iter().map(|p| p.len as usize).sum()
 }
 
-/// The parts of a text that something changed on the way: what is the same at both ends keeps its origin.
+/// The parts of a text that was changed: the common start and end keep their origins.
 pub fn realign(parts: Vec<TextPart>, before: &str, after: &str) -> Vec<TextPart> {
     if before == after || covered(&parts) != before.len() {
         return if covered(&parts) == after.len() { parts } else { one(after.len(), Origin::of(From::Other)) };
@@ -120,7 +120,7 @@ pub fn realign(parts: Vec<TextPart>, before: &str, after: &str) -> Vec<TextPart>
     kept
 }
 
-/// The parts of a text in which ranges, in order and apart, were replaced by `len` bytes each.
+/// The parts of a text in which ranges, in order and not overlapping, were replaced by `len` bytes each.
 pub(crate) fn replaced(parts: &[TextPart], ranges: &[std::ops::Range<usize>], len: usize) -> Vec<TextPart> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -137,7 +137,7 @@ fn one(len: usize, origin: Origin) -> Vec<TextPart> {
     if len == 0 { Vec::new() } else { vec![TextPart { len: len as u32, origin }] }
 }
 
-/// The parts between two places.
+/// The parts between two offsets.
 fn cut(parts: &[TextPart], from: usize, to: usize) -> Vec<TextPart> {
     let mut at = 0;
     let mut kept = Vec::new();
@@ -150,7 +150,7 @@ fn cut(parts: &[TextPart], from: usize, to: usize) -> Vec<TextPart> {
     kept
 }
 
-/// Parts of a text as spans in characters. What the parts do not cover is one span of unknown origin.
+/// The parts of a text as spans in characters. Bytes that no part covers become one span of unknown origin.
 pub fn spans(parts: &[TextPart], text: &str) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::with_capacity(parts.len());
     let (mut byte, mut character) = (0usize, 0u32);

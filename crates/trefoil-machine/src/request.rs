@@ -1,4 +1,4 @@
-//! What the machine asks for: plain data, masked texts still masked.
+//! The requests of the machine: plain data, in which masked texts are still masked.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::provenance::TextPart;
 /// One attempt at an effect.
 #[derive(Debug, Clone)]
 pub struct Activity {
-    /// Where.
+    /// The key.
     pub key: Key,
-    /// Which step of the program.
+    /// The step of the program.
     pub step: StepId,
-    /// What it depends on.
+    /// The hash of what it depends on.
     pub content: ContentKey,
     /// The labels of the enclosing steps and its own, outermost first.
     pub labels: Arc<[Arc<str>]>,
-    /// Another try of a model call that has been counted: the manifest did not request it.
+    /// Whether this is another try of a model call that was already counted, because the manifest did not request it.
     pub again: bool,
-    /// What to do.
+    /// The request.
     pub request: Request,
 }
 
@@ -34,17 +34,17 @@ pub enum Request {
     Model(Box<ModelRequest>),
     /// A tool call.
     Tool(ToolRequest),
-    /// What tools say about themselves: a list of lists, of [`ToolSpec`]s as objects, in the order of what is requested.
+    /// The descriptions of tools: a list of lists of [`ToolSpec`]s as objects, in the order of the request.
     Describe(Vec<ToolsRequest>),
     /// A command.
     Command(CommandRequest),
-    /// A person's answer.
+    /// A question to a person.
     Human(HumanRequest),
-    /// Time passes: retry delays, timeouts, waits.
+    /// A delay: for retries, timeouts, waits.
     Timer {
-        /// Milliseconds.
+        /// The duration in milliseconds.
         ms: u64,
-        /// When that is over, on the run's clock: a process that continues with the run waits for what is left.
+        /// When it ends on the run's clock. A process that resumes the run waits for the remaining time.
         due_ms: u64,
     },
     /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
@@ -52,7 +52,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Its sort, as entries and messages name it.
+    /// The name of its kind in entries and messages.
     pub fn sort(&self) -> &'static str {
         match self {
             Self::Model(_) => "model",
@@ -65,7 +65,21 @@ impl Request {
         }
     }
 
-    /// Bytes that it holds and nothing else does: its prompts and arguments, right after they were put together.
+    /// Calls `see` with the texts and values that it consists of.
+    pub fn texts(&self, see: &mut dyn FnMut(&Value)) {
+        match self {
+            Self::Model(request) => request.messages.iter().for_each(|message| see(&message.content)),
+            Self::Tool(request) => see(&request.arguments),
+            Self::Command(request) => {
+                let env = request.env.iter().map(|(_, value)| value);
+                request.arguments.iter().chain(env).chain(&request.workdir).for_each(see);
+            }
+            Self::Human(request) => see(&request.prompt),
+            Self::Describe(_) | Self::Timer { .. } | Self::Decide(_) => {}
+        }
+    }
+
+    /// The bytes that only it holds: its prompts and arguments, directly after they were composed.
     pub fn weight(&self) -> u64 {
         match self {
             Self::Model(request) => request.messages.iter().map(|m| m.content.fresh_weight()).sum(),
@@ -80,7 +94,7 @@ impl Request {
     }
 }
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "each is the role of its name")]
@@ -88,43 +102,43 @@ pub enum Role {
     System,
     User,
     Assistant,
-    /// What came of a tool call.
+    /// The result of a tool call.
     Tool,
 }
 
 /// One message.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
-    /// Text, or masked text until the driver has filled it; or a list of content blocks ([`blocks`]).
+    /// Text, or masked text until the driver has filled it, or a list of content blocks ([`blocks`]).
     pub content: Value,
-    /// Where each part of it came from, in a run that is watched for it; else empty. No part of what the call depends on.
+    /// The origin of each part, if the run records provenance; otherwise empty. Does not affect the content key.
     pub parts: Vec<TextPart>,
-    /// Of the model: the tools that it called in this turn, in its order.
+    /// For a model's message: the tool calls that it requested, in order.
     pub calls: Vec<ToolUse>,
-    /// Of a tool: which call this came of, by [`ToolUse::id`].
+    /// For a tool's message: the call that it answers, by [`ToolUse::id`].
     pub answers: Option<Arc<str>>,
 }
 
 impl Message {
-    /// A message that calls no tool and came of none.
+    /// A message that neither requests nor answers tool calls.
     pub fn new(role: Role, content: Value) -> Self {
         Self { role, content, parts: Vec::new(), calls: Vec::new(), answers: None }
     }
 }
 
-/// A tool call as a model wants it.
+/// A tool call requested by a model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolUse {
     /// The provider's name for the call; unique in its turn.
     pub id: Arc<str>,
-    /// The tool, by the name that the model was told.
+    /// The tool, by its name for the model.
     pub name: Arc<str>,
-    /// An object. Text, as it came, where the model sent something that is not one.
+    /// The arguments: an object, or the original text if the model sent something else.
     #[serde(with = "trefoil_template::wire")]
     pub arguments: Value,
-    /// What its provider wants to see again beside the call, as it came: thoughts, signed. Means nothing to anybody else.
+    /// Opaque data that its provider needs back with the call, such as signed thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Arc<str>>,
 }
@@ -134,30 +148,32 @@ pub struct ToolUse {
 pub struct ModelRequest {
     /// The agent that speaks.
     pub speaker: Arc<str>,
-    /// The provider; none: an alias that the run's `--model` resolves.
+    /// The provider; `None`: an alias that the run's `--model` resolves.
     pub provider: Option<Arc<str>>,
     /// The provider's model name, or the alias.
     pub model: Arc<str>,
-    /// In order.
+    /// The messages in order.
     pub messages: Vec<Message>,
     /// Sampling and limits.
     pub parameters: ModelParameters,
-    /// What the answer is read as.
+    /// How the answer is interpreted.
     pub format: AnswerFormat,
-    /// The schema of the format (or of a schema guardrail), for the provider: name and JSON Schema.
+    /// The schema of the format (or of a schema guardrail) for the provider: its name and JSON Schema.
     pub schema: Option<(Arc<str>, Value)>,
-    /// Output side applied by the driver before the answer is journaled; the input side is already applied.
+    /// The guardrails. The driver applies them to the answer before it is journaled; they were already applied to the
+    /// messages.
     pub guards: Vec<Guard>,
     /// Whether text is shown while it arrives.
     pub stream: bool,
-    /// A guardrail looks at the whole answer before the workflow sees any of it: text shown before is provisional.
+    /// Whether a guardrail checks the whole answer before the workflow gets it, so that text shown before is
+    /// provisional.
     pub provisional: bool,
     /// The tools that the model may call.
     pub tools: Vec<ToolSpec>,
 }
 
 impl ModelRequest {
-    /// Bytes of the prompt and of the schema.
+    /// The number of bytes of the prompt and of the schema.
     pub fn bytes(&self) -> u64 {
         let schema = self.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
         let json = |value: &Value| value.to_json().to_string().len();
@@ -173,32 +189,32 @@ impl ModelRequest {
 /// A tool call.
 #[derive(Debug, Clone)]
 pub struct ToolRequest {
-    /// Name.
+    /// The name.
     pub name: Arc<str>,
-    /// Which sort.
+    /// The kind of tool.
     pub kind: ToolKind,
-    /// An object.
+    /// The arguments, an object.
     pub arguments: Value,
 }
 
 impl ToolUse {
-    /// A call.
+    /// A tool call without opaque data.
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments, sealed: None }
     }
 }
 
-/// Tools of one place.
+/// Tools of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolsRequest {
-    /// Where they are.
+    /// The source.
     pub kind: ToolKind,
-    /// Their names there; none: all.
+    /// Their names there; `None`: all.
     pub names: Option<Vec<Arc<str>>>,
 }
 
 impl ToolsRequest {
-    /// Where they are, in a word: the server, or the sort.
+    /// The source in one word: the server, or the kind.
     pub fn place(&self) -> &str {
         match &self.kind {
             ToolKind::Mcp { server, .. } => server,
@@ -209,22 +225,22 @@ impl ToolsRequest {
     }
 }
 
-/// A tool as whoever has it describes it.
+/// A tool as described by its provider.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolSpec {
-    /// The name that it is called by.
+    /// The name by which it is called.
     pub name: Arc<str>,
-    /// What it does, for a model to read; may be empty.
+    /// What it does, for a model; may be empty.
     pub description: Arc<str>,
     /// A JSON Schema of its arguments: an object.
     #[serde(with = "trefoil_template::wire")]
     pub parameters: Value,
-    /// What a call of it changes.
+    /// The effects of a call.
     pub effects: Effects,
 }
 
 impl ToolSpec {
-    /// A tool that says nothing about itself: it takes any object, and what it changes is not known.
+    /// A tool without a description: it accepts any object, and its effects are unknown.
     pub fn bare(name: impl Into<Arc<str>>) -> Self {
         let parameters = [("type", Value::from("object"))].into_iter().collect();
         Self { name: name.into(), description: "".into(), parameters, effects: Effects::Writes }
@@ -241,7 +257,7 @@ impl ToolSpec {
         members.into_iter().collect()
     }
 
-    /// Back from such an object.
+    /// Reads such an object.
     pub fn read(value: &Value) -> Option<Self> {
         let text = |name: &str| match value.get(name) {
             Some(Value::Str(text)) => Some(text.clone()),
@@ -257,22 +273,22 @@ impl ToolSpec {
     }
 }
 
-/// What a call of a tool changes, as far as is known.
+/// The effects of a tool call, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effects {
-    /// Nothing.
+    /// It changes nothing.
     ReadOnly,
-    /// Something, and the same if it is called twice.
+    /// It changes something; calling it twice has the same effect as calling it once.
     Idempotent,
-    /// Something, each time that it is called. So does a tool of which nothing is known.
+    /// It changes something at each call. Also for tools whose effects are unknown.
     Writes,
 }
 
 impl Effects {
     const ALL: [Self; 3] = [Self::ReadOnly, Self::Idempotent, Self::Writes];
 
-    /// As it is written.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",
@@ -281,7 +297,7 @@ impl Effects {
         }
     }
 
-    /// Whether calling twice is the same as calling once (decision C15).
+    /// Whether calling it twice has the same effect as calling it once (decision C15).
     pub fn is_idempotent(self) -> bool {
         self != Self::Writes
     }
@@ -294,7 +310,7 @@ pub struct CommandRequest {
     pub script: Arc<str>,
     /// Positional parameters from 1.
     pub arguments: Vec<Value>,
-    /// Environment entries.
+    /// Environment variables.
     pub env: Vec<(Arc<str>, Value)>,
     /// Working directory.
     pub workdir: Option<Value>,
@@ -303,60 +319,61 @@ pub struct CommandRequest {
 /// A question to a person.
 #[derive(Debug, Clone)]
 pub struct HumanRequest {
-    /// The step's label: what `--answer STEP=VALUE` names.
+    /// The step's label, as in `--answer STEP=VALUE`.
     pub step: Arc<str>,
     /// The question.
     pub prompt: Value,
-    /// The answers that lead on, where only some do.
+    /// The accepted answers, if only some are.
     pub accepts: Vec<Arc<str>>,
-    /// The answer before this question, which led nowhere: only a person is asked again, and no default answers then.
+    /// The rejected answer to the previous question. Only a person is asked again; a default is not used then.
     pub refused: Option<Arc<str>>,
-    /// Milliseconds until `on_timeout`.
+    /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// What then.
+    /// What happens on timeout.
     pub on_timeout: OnTimeout,
 }
 
-/// Why a model stopped, as its provider says.
+/// Why a model stopped, according to its provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It had said all.
+    /// The answer is complete.
     Stop,
-    /// It wants what comes of the tools that it called.
+    /// It waits for the results of its tool calls.
     Tools,
-    /// It reached its limit of tokens: the answer is cut off.
+    /// It reached the limit of tokens, so the answer is truncated.
     Length,
-    /// It would not answer.
+    /// It refused to answer.
     Refused,
-    /// The provider's content filter held the answer back, or a part of it.
+    /// The provider's content filter blocked the answer or a part of it.
     Filtered,
 }
 
-/// What a call used.
+/// The usage of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
-    /// Tokens in.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Of the tokens in: read from the provider's cache.
+    /// The input tokens that were read from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
-    /// Of the tokens in: written to the provider's cache.
+    /// The input tokens that were written to the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub written_tokens: u64,
-    /// Calls whose provider did not say what they used: the figures above do not hold theirs.
+    /// Calls whose provider did not report their usage, which is missing in the numbers above.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_calls: u64,
-    /// Micro-dollars of the calls whose cost is known.
+    /// The cost, in micro-dollars, of the calls whose cost is known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micro: u64,
-    /// Calls whose cost is not known, or not all of it: their model has no known price, or their provider did not say what they
-    /// used. They are not free.
+    /// Calls whose cost is not fully known, because their model has no known price or their provider did not report
+    /// their usage. They are not free.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u64,
-    /// Model calls of runs that a tool started. What those used is in the figures above; the calls are counted nowhere else.
+    /// Model calls of runs that a tool started. Their usage is included in the numbers above, but the calls are only
+    /// counted here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls_beneath: u64,
 }
@@ -366,11 +383,11 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
-    /// One call that used an unknown amount.
+    /// One call with unknown usage.
     pub fn unknown() -> Self {
         Self { unknown_calls: 1, ..Self::default() }
     }
-    /// One call in words for tokens, where no provider counts them.
+    /// One call with its words as tokens, if no provider counts them.
     pub fn in_words(request: &ModelRequest, answer: &str) -> Self {
         let words = |text: &str| text.split_whitespace().count() as u64;
         Self {
@@ -379,7 +396,7 @@ impl Usage {
             ..Self::default()
         }
     }
-    /// What one call used, with what that costs; none: the price of its model is not known.
+    /// The usage of one call with its cost; `None`: the price of its model is unknown.
     #[must_use]
     pub fn priced(self, price: Option<&Price>) -> Self {
         let Some(price) = price else { return Self { cost_micro: 0, unpriced_calls: 1, ..self } };
@@ -392,15 +409,15 @@ impl Usage {
         let unpriced_calls = if price.is_free() { 0 } else { self.unknown_calls };
         Self { cost_micro: price.of(tokens), unpriced_calls, ..self }
     }
-    /// Whether every call said what it used. Where not, the figures are a lower bound and are shown with a `?`.
+    /// Whether every call reported its usage. If not, the numbers are lower bounds, shown with a `?`.
     pub fn is_known(&self) -> bool {
         self.unknown_calls == 0
     }
-    /// Both together. What providers say is not trusted to be of any size.
+    /// Input and output together. Saturates, because providers may report any numbers.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
-    /// Adds another call's.
+    /// Adds the usage of another call.
     pub fn add(&mut self, other: Usage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
@@ -411,7 +428,7 @@ impl Usage {
         self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);
         self.calls_beneath = self.calls_beneath.saturating_add(other.calls_beneath);
     }
-    /// Without what was told before.
+    /// The difference to usage that was reported before.
     #[must_use]
     pub fn beyond(self, before: Usage) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! What a model said in a turn, as the completion of its call has it.
+//! The content of a model's turn, as in the completion of its call.
 //!
-//! A turn without tool calls is its text. One with tool calls is an object `{text, calls}`, each call `{id, name, arguments}`; only
-//! calls that offer tools come back so.
+//! A turn without tool calls is its text. One with tool calls is an object `{text, calls}`, each call `{id, name,
+//! arguments}`. Only requests that offer tools return this form.
 
 use trefoil_template::{Object, Value};
 
@@ -22,14 +22,14 @@ pub fn value(text: impl Into<Value>, calls: Vec<ToolUse>) -> Value {
     [("text", text), ("calls", calls.into_iter().map(call).collect())].into_iter().collect()
 }
 
-/// The text and the calls of a turn; none: it calls no tools.
+/// The text and the tool calls of a turn; `None`: it has no tool calls.
 pub fn calls(value: &Value) -> Option<(Value, Vec<ToolUse>)> {
     let Value::Object(turn) = value else { return None };
     let Some(Value::List(calls)) = turn.get("calls") else { return None };
     Some((turn.get("text").cloned().unwrap_or_default(), calls.iter().filter_map(call).collect()))
 }
 
-/// A turn as whoever watches sees it: what is sealed says nothing to anybody but its provider.
+/// A turn as shown in events and traces: without the opaque data of the provider.
 pub fn shown(turn: &Value) -> Value {
     match calls(turn) {
         Some((text, calls)) => value(text, calls.into_iter().map(|call| ToolUse { sealed: None, ..call }).collect()),

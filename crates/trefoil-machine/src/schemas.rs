@@ -1,5 +1,5 @@
-//! The schemas of a program, compiled when they are first needed: the machine reads inputs and answers by them, guardrails
-//! judge answers by them.
+//! The schemas of a program, compiled on first use. The machine checks inputs and answers with them, guardrails check
+//! answers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{FlowId, Program, SchemaId};
 use trefoil_template::Value;
 
-/// A compiled schema, or why it is not one.
+/// A compiled schema, or why it is invalid.
 type Compiled = Result<Checker, String>;
 
 /// The schemas of one program.
@@ -18,7 +18,7 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    /// Of this program.
+    /// The schemas of this program.
     pub fn new(program: Arc<Program>) -> Self {
         let locks = |n: usize| (0..n).map(|_| OnceLock::new()).collect::<Vec<_>>();
         let declared = locks(program.schemas.len());
@@ -26,7 +26,7 @@ impl Schemas {
         Self { program, declared, fields }
     }
 
-    /// Checks a value against a schema of the program. The error says where and why it does not fit.
+    /// Checks a value against a schema of the program. The error says where and why it does not match.
     pub fn check(&self, schema: SchemaId, value: &Value) -> Result<(), String> {
         let (Some(lock), Some(schema)) = (self.declared.get(schema.index()), self.program.schema(schema)) else {
             return Err("the schema does not exist".to_owned());
@@ -47,7 +47,7 @@ fn compile(schema: &Value) -> Compiled {
     Checker::new(&schema.to_json()).map_err(|e| format!("the schema is not valid: {e}"))
 }
 
-/// Checks a value by a schema that is not the program's. One that is no schema holds nothing back.
+/// Checks a value against a schema that is not part of the program. An invalid schema accepts everything.
 pub fn suits(schema: &Value, value: &Value) -> Result<(), String> {
     let compiled = compile(schema);
     if compiled.is_err() { Ok(()) } else { fits(&compiled, value) }
@@ -61,7 +61,7 @@ fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {
         Err(Misfit::TooMuchWork) => return Err("checking this value against the schema takes too long".to_owned()),
         Err(Misfit::Broken(errors)) => errors,
     };
-    // The first by place: which one a validator happens to find first is its own affair.
+    // The first by place, because the order of a validator's errors is unspecified.
     let Some(error) = errors.iter().min_by_key(|e| e.instance_path().to_string()) else { return Ok(()) };
     let path = error.instance_path().to_string();
     let message = crate::text::shorten(&error.to_string(), 300);

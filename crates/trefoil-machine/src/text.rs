@@ -1,6 +1,6 @@
-//! Small things about texts that several parts need: cutting for messages, code fences around answers.
+//! Small text functions: shortening for messages, removing code fences around answers.
 
-/// At most `max` characters, with `...` where something was cut.
+/// At most `max` characters, with `...` if something was removed.
 pub fn shorten(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
@@ -13,11 +13,11 @@ pub fn seconds(ms: u64) -> String {
     format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
 }
 
-/// The inside of the one code fence around a text; the text itself, trimmed, where there is none.
+/// The inside of a code fence around the whole text; without one, the trimmed text.
 pub fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim();
     let Some(rest) = trimmed.strip_prefix("```") else { return trimmed };
-    // The rest of the opening line names a language, if anything.
+    // The rest of the opening line may name a language.
     let Some((language, inside)) = rest.split_once('\n') else { return trimmed };
     if language.contains('`') {
         return trimmed;
@@ -30,10 +30,10 @@ pub fn strip_fence(text: &str) -> &str {
     }
 }
 
-/// The inside of the only code fence in a text, prose around it or not.
+/// The inside of the only code fence in a text, with or without prose around it.
 pub fn fenced(text: &str) -> Option<&str> {
     let mut fences = text.match_indices("```").filter(|(at, _)| {
-        // Only at the beginning of a line: in the middle it may be part of a value.
+        // Only at the start of a line; elsewhere it may be part of a value.
         let line = text.get(..*at).and_then(|before| before.rsplit('\n').next());
         line.is_some_and(|line| line.trim().is_empty())
     });

@@ -1,7 +1,7 @@
-//! Addresses of providers, judged in one place before anything is sent to them.
+//! Addresses of providers, validated in one place before anything is sent to them.
 //!
-//! An address comes from the operator (see [`crate::registry`]), never from a manifest; a wrong one is found before the
-//! run starts. Pure: no look-up, no connection.
+//! An address comes from the operator (see [`crate::registry`]), never from a manifest. An invalid one is reported
+//! before the run starts. This module does no lookups and opens no connections.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use url::{Host, Url};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(Url);
 
-/// What is wrong with an address. Says nothing of its text, which may hold a password.
+/// Why an address is invalid. Does not repeat the address, which may contain a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It cannot be read as an address.
+    /// It is not a URL.
     #[error("is not a URL such as `https://host/path`")]
     Malformed,
     /// Neither `http` nor `https`.
     #[error("is not an http or https URL")]
     Scheme,
-    /// It names no provider.
+    /// It has no host.
     #[error("has no host")]
     Host,
-    /// It carries a user name or a password.
+    /// It contains a user name or a password.
     #[error("contains a user name or password; put the key in the provider's key variable")]
     UserInfo,
-    /// Nobody listens there.
+    /// Port 0 cannot be used.
     #[error("has port 0")]
     Port,
 }
 
 impl Address {
-    /// Judges the text of an address.
+    /// Parses and validates an address.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
-        // Browsers forgive much: line breaks and tabs inside, `\` for `/`, no `//`. An address that is read one way by people
-        // and another way by the parser is invalid.
+        // URL parsers accept line breaks, tabs, `\` for `/` and a missing `//`. People read such an address differently
+        // from the parser, so it is invalid.
         let odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
         if text.is_empty() || text.chars().any(odd) {
             return Err(AddressError::Malformed);
@@ -48,7 +48,7 @@ impl Address {
         if url.host_str().is_none_or(str::is_empty) {
             return Err(AddressError::Host);
         }
-        // `https://api.vendor.com@elsewhere/` looks like the vendor's and is not.
+        // `https://api.vendor.com@elsewhere/` looks like the vendor's address but is not.
         if !url.username().is_empty() || url.password().is_some() {
             return Err(AddressError::UserInfo);
         }
@@ -68,22 +68,22 @@ impl Address {
         Ok(Self(url))
     }
 
-    /// The whole of it.
+    /// The whole URL.
     pub fn url(&self) -> &Url {
         &self.0
     }
 
-    /// Scheme, host and port: what decides who gets the key.
+    /// Scheme, host and port, which determine who receives the key.
     pub fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
     }
 
-    /// Without what comes after the path: some put a key there.
+    /// The address without its query, which may contain a key.
     pub fn shown(&self) -> String {
         format!("{}{}", self.origin(), self.0.path().trim_end_matches('/'))
     }
 
-    /// Whether what is sent there can be read on the way: plain http to another machine.
+    /// Whether the connection is unencrypted: plain http to another machine.
     pub fn is_open(&self) -> bool {
         let here = match self.0.host() {
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -95,7 +95,7 @@ impl Address {
     }
 }
 
-/// As [`Address::shown`].
+/// Like [`Address::shown`].
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({}{})", self.origin(), self.0.path())

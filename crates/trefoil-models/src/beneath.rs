@@ -1,20 +1,21 @@
-//! The model calls beneath a step that is no model call itself: an AEGIS state that runs an agent, a pipeline of a pipeline.
+//! The model calls below a step that is not a model call itself: an AEGIS state that runs an agent, a pipeline in a
+//! pipeline.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::{FlowId, Program, StepId, StepKind, walk};
 
-/// What is beneath the steps of one name.
+/// The model calls below all steps with one name.
 #[derive(Debug, Default)]
 pub(crate) struct Beneath {
     /// The model calls.
     pub calls: BTreeSet<StepId>,
-    /// A step of another name that runs one of them as well, and the agent that they share.
+    /// A step with another name that also makes one of these calls, and the agent that they share.
     pub shared: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// The model calls beneath the steps of this name.
+/// Finds the model calls below the steps with this name.
 pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
     let mut steps: BTreeSet<StepId> = BTreeSet::new();
     let mut flows: BTreeSet<FlowId> = BTreeSet::new();

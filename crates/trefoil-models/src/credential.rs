@@ -1,4 +1,4 @@
-//! Keys of providers, as a type that does not show its content.
+//! Keys of providers, as a type that does not show its contents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential(Arc<str>);
 
-/// Shorter texts are not looked for in messages: they would mask half of the language.
+/// Shorter keys are not masked in messages, because they would mask ordinary words.
 const SHORTEST_SCRUBBED: usize = 6;
 
 impl Credential {
-    /// A key as it was given; whitespace around it (a line break from a file) is not part of it. None: there is nothing.
+    /// Removes surrounding whitespace (such as a line break from a file). `None` if nothing is left.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// The key itself, for the one header it goes into.
+    /// The key itself, for the request header.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The text with every occurrence of the key masked: servers like to repeat what they refuse.
+    /// Masks every occurrence of the key, because servers often repeat a key that they reject.
     pub fn scrub(&self, text: &str) -> String {
         if self.0.len() < SHORTEST_SCRUBBED { text.to_owned() } else { text.replace(&*self.0, "***") }
     }

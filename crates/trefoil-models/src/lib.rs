@@ -1,4 +1,4 @@
-//! Model providers behind the runtime's port: which there are, which can be called, and the calls themselves.
+//! Model providers for the runtime's port: the known providers, which of them can be called, and the calls themselves.
 //!
 //! ```text
 //! environment --> Registry --+
@@ -6,7 +6,7 @@
 //! --model -------------------+             (embedded, scripted, or by name over HTTP)
 //! ```
 //!
-//! Knows nothing about workflows: retries, budgets, guardrails and reading answers as JSON are the machine's.
+//! Knows nothing about workflows: the machine does retries, budgets and guardrails, and parses answers as JSON.
 
 pub mod address;
 mod beneath;

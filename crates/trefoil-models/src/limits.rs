@@ -25,18 +25,18 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Milliseconds that a call may take here, whose manifest says so much; none: as long as the run lets it.
+    /// The time limit of a call with this limit in its manifest, in milliseconds; `None` if the run enforces the limit.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
     pub(crate) fn of_call(&self, manifest_ms: Option<u64>) -> Option<u64> {
         match (self.call_ms, manifest_ms) {
             (Some(operator), Some(manifest)) => Some(operator).filter(|operator| *operator < manifest),
-            // The manifest's limit is a timer of the run, which holds across processes.
+            // The manifest's limit is a timer of the run, which also counts across processes.
             (None, Some(_)) => None,
             (operator, None) => Some(operator.unwrap_or(DEFAULT_CALL_MS)),
         }
     }
 
-    /// A limit that ran out as a message names it, and what to do where it is not the manifest's.
+    /// An expired limit for a message, and the help text.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
     pub(crate) fn told(&self, ms: u64) -> (String, &'static str) {
         let seconds = ms as f64 / 1000.0;

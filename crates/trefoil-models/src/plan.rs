@@ -1,8 +1,8 @@
-//! Which model a run uses: what `--model` says, else what the manifest names. The embedded model answers only where it is
-//! clear that no real one was meant (decision C13).
+//! Which model a run uses: the one from `--model`, otherwise the one in the manifest. The embedded model answers only
+//! if it is clear that no real one was meant (decision C13).
 //!
-//! [`ModelPlan::decide`] is the one place that decides; `run` and `plan` both ask it. It writes what was decided into the
-//! program, so that every output names the model that really answers.
+//! Only [`ModelPlan::decide`] decides this, for both `run` and `plan`. It writes its decision into the program, so
+//! every output names the model that really answers.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -25,9 +25,9 @@ pub enum ModelOverride {
     Scripted(PathBuf),
     /// `provider:name`: this model for every call.
     Named {
-        /// Before the first colon.
+        /// The part before the first colon.
         provider: Arc<str>,
-        /// After it.
+        /// The part after it.
         model: Arc<str>,
     },
     /// `NAME=provider:name`: this model for an alias, an agent or a step.
@@ -38,13 +38,13 @@ pub enum ModelOverride {
         provider: Arc<str>,
         /// Its model.
         model: Arc<str>,
-        /// The models that are tried, in this order, when that one cannot answer.
+        /// Fallback models, in the order in which they are tried.
         others: Vec<ModelName>,
     },
 }
 
 impl ModelOverride {
-    /// Whether it is what chose this model.
+    /// Whether this argument chose this model.
     fn is(&self, model: &ModelChoice) -> bool {
         match self {
             Self::Embedded | Self::Scripted(_) => false,
@@ -53,7 +53,7 @@ impl ModelOverride {
             }
         }
     }
-    /// The provider that it names, if that is unknown, and what to say of it.
+    /// The message for its provider, if that is unknown.
     pub fn unknown_provider(&self) -> Option<String> {
         match self {
             Self::Embedded | Self::Scripted(_) => None,
@@ -119,7 +119,7 @@ fn unknown_one(provider: &str) -> Option<String> {
     Registry::known().all(|known| known != provider).then(|| unknown(provider))
 }
 
-/// What a run will use.
+/// The models that a run uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelPlan {
     /// The embedded model.
@@ -133,18 +133,18 @@ pub enum ModelPlan {
         /// Its model.
         model: Arc<str>,
     },
-    /// The model that each step names, and the models that answer where that one cannot.
+    /// The models named by the steps, with their fallbacks.
     AsWritten(Fallbacks),
 }
 
 /// One reason why a run cannot start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError {
-    /// One line.
+    /// The message, one line.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub help: Option<String>,
-    /// Where the model is named.
+    /// The place that names the model.
     pub place: Option<Location>,
 }
 
@@ -165,23 +165,24 @@ impl fmt::Display for PlanError {
 }
 impl std::error::Error for PlanError {}
 
-/// A model that was chosen without a text to read.
+/// For models that are given without text, so that parsing cannot fail.
 impl From<Infallible> for PlanError {
     fn from(never: Infallible) -> Self {
         match never {}
     }
 }
 
-/// What else a decision goes by.
+/// The other inputs of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanInput<'a> {
     /// The `--model` arguments.
     pub chosen: &'a [ModelOverride],
-    /// Nobody can take placeholder answers for real ones by mistake: the output is a terminal, and this is no build server.
+    /// Whether placeholder answers cannot be mistaken for real ones: the output is a terminal, and this is not a CI
+    /// server.
     pub placeholders: bool,
 }
 
-/// Who asks which model, each pair once, in the order of the program.
+/// The agents and the models that they use, each pair once, in program order.
 pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
     let mut all: Vec<(Arc<str>, ModelChoice)> = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
@@ -198,8 +199,8 @@ pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
 }
 
 impl ModelPlan {
-    /// What a run of this program will use, written into the program; where nothing was chosen for it, it is left alone and
-    /// stays shared. Else every reason why it cannot start.
+    /// Decides which models a run of this program uses, and writes them into the program, which is copied only if they
+    /// change. The error has every reason why the run cannot start.
     pub fn decide(
         program: &mut Arc<Program>,
         registry: &Registry,
@@ -243,7 +244,7 @@ impl ModelPlan {
     }
 }
 
-/// The one argument that is about every call.
+/// The argument for every call; there may be at most one.
 fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanError> {
     let mut all = chosen.iter().filter(|c| !matches!(c, ModelOverride::For { .. }));
     let first = all.next();
@@ -260,7 +261,7 @@ fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanEr
     Ok(first)
 }
 
-/// Whether an alias, an agent or a step of a program is called so.
+/// Whether a program has an alias, an agent or a step with this name.
 pub fn names(program: &Program, name: &str) -> bool {
     let inside = || {
         let found = beneath(program, name);
@@ -269,7 +270,7 @@ pub fn names(program: &Program, name: &str) -> bool {
     is_known(program, name) || inside()
 }
 
-/// The same of a step that is a model call itself.
+/// Whether the name is that of a model call or its agent or alias.
 fn is_known(program: &Program, name: &str) -> bool {
     program.steps.iter().any(|step| match &step.kind {
         StepKind::Model(call) => is_called(name, step.label.as_deref(), &call.speaker, &call.model),
@@ -306,8 +307,8 @@ fn nobody(program: &Program, name: &str) -> PlanError {
     }
 }
 
-/// Writes the chosen models into the program. A step's own beats its agent's, that beats an alias, and each beats the model
-/// for every call. Returns the models for when the chosen ones cannot answer.
+/// Writes the chosen models into the program. A choice for a step takes precedence over one for its agent, then an
+/// alias, then every call. Returns the fallback models.
 fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
     let mut fallbacks = Fallbacks::default();
     let inside: Vec<(&Arc<str>, BTreeSet<StepId>)> = chosen
@@ -355,7 +356,7 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
     fallbacks
 }
 
-/// What keeps agents from being asked, each reason once with all of them, and what would change it.
+/// The reasons why models cannot be called, each with all agents that it affects, and how to fix it.
 fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, chosen: &[ModelOverride]) -> Vec<PlanError> {
     let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
@@ -366,7 +367,7 @@ fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, chosen:
         if fallbacks.get(&id).is_some_and(|others| others.iter().any(ready)) {
             continue;
         }
-        // What the command line chose is in no manifest.
+        // A model from the command line has no place in a manifest.
         let place = (!chosen.iter().any(|c| c.is(model))).then_some(model.origin);
         match reasons.iter_mut().find(|(known, _)| known.message == error.message) {
             Some((_, speakers)) if speakers.contains(&&**speaker) => {}
@@ -382,7 +383,7 @@ fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, chosen:
     told.collect()
 }
 
-/// Why a model cannot be asked.
+/// Why a model cannot be called.
 fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
     let name = &model.name;
     let Some(provider) = &model.provider else {
@@ -402,7 +403,7 @@ fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
     Some(error.help(format!("{set}choose another model with `--model provider:name`")))
 }
 
-/// What keeps this provider from being called.
+/// What is missing before this provider can be called.
 fn missing(registry: &Registry, provider: &str) -> Option<String> {
     match registry.availability(provider) {
         Availability::Ready => None,

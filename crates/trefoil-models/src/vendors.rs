@@ -1,24 +1,24 @@
-//! The providers this version knows, one line each. A new OpenAI-compatible one is a new line here and nothing else.
+//! The known providers, one line each. A new OpenAI-compatible provider needs only a line here.
 
 use crate::address::Address;
 
-/// How a provider is spoken to.
+/// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// `POST {base}/chat/completions`, as OpenAI made it: <https://platform.openai.com/docs/api-reference/chat>.
     ChatCompletions(ChatQuirks),
-    /// `POST {base}/responses`, OpenAI's newer one: <https://platform.openai.com/docs/api-reference/responses>.
+    /// `POST {base}/responses`, OpenAI's newer API: <https://platform.openai.com/docs/api-reference/responses>.
     Responses {
-        /// A base URL without a path gets this one.
+        /// Appended to a base URL without a path.
         path: &'static str,
     },
     /// `POST {base}/v1/messages`, Anthropic's: <https://docs.anthropic.com/en/api/messages>.
     Messages,
-    /// An interface of the provider's own, of one that has an OpenAI-compatible one as well.
+    /// The provider's own API; it also has an OpenAI-compatible one.
     Own(Own, ChatQuirks),
 }
 
-/// Interfaces that only their makers have.
+/// APIs that only one provider has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
     /// `POST {base}/models/MODEL:generateContent`: <https://ai.google.dev/api/generate-content>.
@@ -29,7 +29,7 @@ pub enum Own {
     Ollama,
 }
 
-/// Which of its interfaces a provider is called through, where it has several.
+/// Selects the API of a provider that has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// Chat completions.
@@ -39,7 +39,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// As settings have it.
+    /// Parses its name in settings.
     pub fn read(name: &str) -> Option<Self> {
         match name {
             "chat" => Some(Self::Chat),
@@ -50,7 +50,7 @@ impl Api {
 }
 
 impl Protocol {
-    /// The same provider through another interface; none: it has only one.
+    /// The protocol for this API; `None` if the provider has only one API.
     pub fn through(self, api: Api) -> Option<Self> {
         match (self, api) {
             (Self::ChatCompletions(quirks), Api::Responses) => Some(Self::Responses { path: quirks.path }),
@@ -60,7 +60,7 @@ impl Protocol {
         }
     }
 
-    /// The interface at this address: where it ends as the compatible one does, that is meant.
+    /// The protocol at this address: if its path ends like the compatible API's, that API is used.
     pub fn at(self, address: &Address) -> Self {
         let path = address.url().path().trim_end_matches('/');
         match self {
@@ -69,7 +69,7 @@ impl Protocol {
         }
     }
 
-    /// As lists show it.
+    /// Its name in lists.
     pub fn name(self) -> &'static str {
         match self {
             Self::ChatCompletions(_) => "chat-completions",
@@ -82,27 +82,28 @@ impl Protocol {
     }
 }
 
-/// Where an OpenAI-compatible server is less compatible.
+/// Deviations of an OpenAI-compatible server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatQuirks {
-    /// What the seed is called.
+    /// The name of the seed parameter.
     pub seed: &'static str,
-    /// It knows `response_format: json_schema`. If not: `json_object`, and the schema is put into words.
+    /// Supports `response_format: json_schema`. If not, `json_object` is used, and the schema is sent as text.
     pub json_schema: bool,
-    /// A stream's figures have to be asked for (`stream_options`). The others send them unasked, and some refuse the
-    /// question.
+    /// Reports the usage of a stream only on request (`stream_options`). Others always report it, and some reject the
+    /// option.
     pub stream_options: bool,
-    /// A base URL without a path gets this one; of a provider with an interface of its own, one that ends in it means this one.
+    /// Appended to a base URL without a path. If the provider has its own API, a base URL with this path selects the
+    /// compatible one.
     pub path: &'static str,
-    /// What of a turn that calls tools has to be sent back with it: the model's thoughts, by their names in the message.
+    /// Fields of a message with the model's thoughts, which must be sent back with its tool calls.
     pub thoughts: &'static [&'static str],
-    /// Its tool calls are signed, and one without a signature is refused.
+    /// Signs tool calls, and rejects calls without a signature.
     pub signs: bool,
-    /// Sounds are text beside their type, not objects with a format.
+    /// Audio is text next to its type, not an object with a format.
     pub plain_audio: bool,
 }
 
-/// A server that does what OpenAI's does.
+/// A server that behaves like OpenAI's.
 const PLAIN: ChatQuirks = ChatQuirks {
     seed: "seed",
     json_schema: true,
@@ -117,21 +118,21 @@ const UNASKED: ChatQuirks = ChatQuirks { stream_options: false, ..PLAIN };
 /// A provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vendor {
-    /// As manifests and `--model` name it.
+    /// Its name in manifests and `--model`.
     pub name: &'static str,
-    /// How it is spoken to.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// Where it is, unless the environment says otherwise; none: only there.
+    /// Its default address; `None` if the environment must set it.
     pub base_url: Option<&'static str>,
     /// The environment variable of its key.
     pub key_variable: &'static str,
     /// The environment variable of its address.
     pub base_url_variable: &'static str,
-    /// It also answers without a key; then its address in the environment says that it is meant to be used.
+    /// Works without a key. Setting its address in the environment is then enough to enable it.
     pub key_optional: bool,
 }
 
-/// All of them, in the order they are shown.
+/// All providers, in the order they are shown.
 pub const VENDORS: &[Vendor] = &[
     chat("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", PLAIN),
     Vendor {
@@ -184,7 +185,7 @@ pub const VENDORS: &[Vendor] = &[
     chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", UNASKED),
     chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", UNASKED),
     chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", PLAIN),
-    // The compatible interface: <https://ai.google.dev/gemini-api/docs/openai>.
+    // The compatible API: <https://ai.google.dev/gemini-api/docs/openai>.
     own(
         "google",
         "https://generativelanguage.googleapis.com",
@@ -192,7 +193,7 @@ pub const VENDORS: &[Vendor] = &[
         "GOOGLE_GENERATIVE_AI_BASE_URL",
         Protocol::Own(Own::Gemini, ChatQuirks { path: "/v1beta/openai", signs: true, ..PLAIN }),
     ),
-    // The compatible interface: <https://docs.cohere.com/docs/compatibility-api>.
+    // The compatible API: <https://docs.cohere.com/docs/compatibility-api>.
     own(
         "cohere",
         "https://api.cohere.com",
@@ -200,15 +201,15 @@ pub const VENDORS: &[Vendor] = &[
         "COHERE_BASE_URL",
         Protocol::Own(Own::Cohere, ChatQuirks { path: "/compatibility/v1", ..UNASKED }),
     ),
-    // Every customer has an address: `https://RESOURCE.openai.azure.com`; the model is the name of a deployment. The `v1`
-    // interface takes the key as OpenAI's does, and needs no `api-version`.
+    // Every customer has a separate address: `https://RESOURCE.openai.azure.com`; the model is the name of a
+    // deployment. The `v1` API accepts the key like OpenAI's and needs no `api-version`.
     Vendor {
         base_url: None,
         ..chat("azure", "", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL", ChatQuirks { path: "/openai/v1", ..PLAIN })
     },
 ];
 
-/// The provider of this name.
+/// The provider with this name.
 pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|v| v.name == name)
 }

@@ -1,13 +1,14 @@
-//! Micro-dollars in words, and dollars as people write them.
+//! Formats micro-dollars, and parses dollars.
 
 use std::fmt;
 
-/// Micro-dollars to show: `$0`, `$0.0000042`, `$0.0123`, `$12.35`.
+/// Formats micro-dollars: `$0`, `$0.0000042`, `$0.0123`, `$12.35`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dollars(pub u64);
 
 impl fmt::Display for Dollars {
-    /// Three significant digits below a dollar, cents above, rounded up: what is shown is never less than what was spent.
+    /// Three significant digits below a dollar, cents above, rounded up, so that the text is never less than the real
+    /// cost.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micro = self.0;
         let mut step = 10_000;
@@ -27,7 +28,8 @@ impl fmt::Display for Dollars {
     }
 }
 
-/// Dollars as a decimal text, in micro-dollars; smaller parts are rounded up. None: not such a number, or too large.
+/// Parses a decimal number of dollars to micro-dollars; smaller fractions are rounded up. `None` if it is invalid or
+/// too large.
 pub fn parse_dollars(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

@@ -1,10 +1,9 @@
-//! What model calls cost. Money is a whole number of micro-dollars; a price that nobody knows is none, never zero.
+//! The cost of model calls. Amounts are whole numbers of micro-dollars; an unknown price is `None`, never zero.
 //!
-//! [`Price`] is the price of one model, and what a call costs at it. [`listed`] looks a model up in the table of public list
-//! prices that is compiled in, [`window`] says how long its prompts can be. [`estimate`] has what a text is taken to be before
-//! anybody has counted its tokens.
+//! [`Price`] is the price of one model and computes the cost of a call. [`listed`] looks a model up in the compiled-in
+//! table of public list prices; [`window`] returns its context window. [`estimate`] estimates the tokens of a text.
 //!
-//! Knows nothing about programs, runs and providers' addresses, and does no IO.
+//! Knows nothing about programs, runs or providers' addresses, and does no IO.
 
 mod dollars;
 pub mod estimate;

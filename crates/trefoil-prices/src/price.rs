@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a model costs. Journals keep it, so a new field is optional.
+/// The price of a model. It is stored in journals, so new fields must be optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// For tokens.
+    /// The rates for tokens.
     #[serde(flatten)]
     pub rates: Rates,
-    /// Micro-dollars for each call, beside its tokens.
+    /// Micro-dollars for each call, in addition to its tokens.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub call: u64,
-    /// Other rates for long prompts, shortest first.
+    /// Other rates for long prompts, by length.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier>,
 }
@@ -19,38 +19,38 @@ pub struct Price {
 /// Micro-dollars for a million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Tokens in.
+    /// For input tokens.
     pub input: u64,
-    /// Tokens out.
+    /// For output tokens.
     pub output: u64,
-    /// Tokens in that are read from the provider's cache; none: as others.
+    /// For input tokens read from the provider's cache; `None`: the input rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<u64>,
-    /// Tokens in that are written to it; none: as others.
+    /// For input tokens written to the cache; `None`: the input rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
 }
 
-/// Rates of a call with more tokens in than `above`.
+/// Rates of a call with more than `above` input tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tier {
-    /// So many tokens in, and the rates hold for one more.
+    /// The maximum number of input tokens for which these rates do not apply.
     pub above: u64,
-    /// For all tokens of the call.
+    /// The rates for all tokens of the call.
     #[serde(flatten)]
     pub rates: Rates,
 }
 
-/// What one call used.
+/// The tokens of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// In, cached ones among them.
+    /// Input tokens, including cached ones.
     pub input: u64,
-    /// Out.
+    /// Output tokens.
     pub output: u64,
-    /// Of those in: read from the cache.
+    /// Input tokens read from the cache.
     pub cache_read: u64,
-    /// Of those in: written to the cache.
+    /// Input tokens written to the cache.
     pub cache_write: u64,
 }
 
@@ -59,12 +59,12 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Price {
-    /// Nothing, which is known.
+    /// A known price of zero.
     pub fn free() -> Self {
         Self::default()
     }
 
-    /// What a call costs in micro-dollars, rounded up.
+    /// The cost of a call in micro-dollars, rounded up.
     pub fn of(&self, tokens: Tokens) -> u64 {
         let rates = self.rates_for(tokens.input);
         let read = tokens.cache_read.min(tokens.input);
@@ -80,7 +80,7 @@ impl Price {
         u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX).saturating_add(self.call)
     }
 
-    /// The most that a call with at most so many tokens can cost, whatever the provider's cache does.
+    /// The maximum cost of a call with at most this many tokens, whatever the provider's cache does.
     pub fn at_most(&self, input: u64, output: u64) -> u64 {
         let dearest = |input: u64| {
             let rates = self.rates_for(input);
@@ -88,12 +88,12 @@ impl Price {
             let dear = Rates { input: rate, cache_read: None, cache_write: None, ..rates };
             Self { rates: dear, call: self.call, tiers: Vec::new() }.of(Tokens { input, output, ..Tokens::default() })
         };
-        // A tier may be cheaper than the rates below it.
+        // A tier may be cheaper than the one before it, so the end of each tier is tried.
         let edges = self.tiers.iter().map(|tier| tier.above).filter(|above| *above < input);
         edges.chain([input]).map(dearest).max().unwrap_or(0)
     }
 
-    /// Whether a call costs nothing at all.
+    /// Whether calls cost nothing.
     pub fn is_free(&self) -> bool {
         *self == Self::free()
     }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(price.of(Tokens { input: 100, output: 10, ..Tokens::default() }), 300);
         assert_eq!(price.of(Tokens { input: 100, cache_read: 99, ..Tokens::default() }), 22);
         assert_eq!(price.of(Tokens::default()), 0);
-        // More cached tokens than tokens: what a provider says is not trusted.
+        // More cached tokens than tokens: figures from a provider are not trusted.
         assert_eq!(price.of(Tokens { input: 10, cache_read: u64::MAX, cache_write: 5, output: 0 }), 2);
         assert_eq!(price.of(Tokens { input: u64::MAX, output: u64::MAX, ..Tokens::default() }), u64::MAX);
     }

@@ -1,7 +1,7 @@
-//! The table of list prices: `data/prices.txt`, which `cargo xtask prices` writes.
+//! The table of list prices: `data/prices.txt`, written by `cargo xtask prices`.
 //!
-//! A line that begins with `@` opens a provider. Every other line is a model: the names that it matches, a tab, its prices.
-//! The first line that matches a name counts, as in the source.
+//! A line that starts with `@` starts a provider. Every other line is a model: the names that it matches, a tab, its
+//! prices. The first line that matches a name is used, as in the source.
 //!
 //! ```text
 //! @openai
@@ -9,10 +9,10 @@
 //! =o3<tab>10 40 r0.5<tab>@2025-06-10 2 8 r0.5
 //! ```
 //!
-//! Names are compared in lower case: `=` equals, `^` begins with, `$` ends with, `*` contains; `#` is any digit. `!` before it:
-//! the line does not match such a name. `n` is the context window in tokens, where the source has it. Prices are dollars for a million tokens in and out; `r` read from the cache, `w` written to
-//! it, `c` dollars for each call, `>` the rates of prompts with more tokens, `-` nobody can tell. After a further tab: prices from a
-//! day on.
+//! Names are compared in lower case: `=` equals, `^` starts with, `$` ends with, `*` contains; `#` is any digit, and
+//! `!` excludes names that match. `n` is the context window in tokens, if the source has it. Prices are dollars for a
+//! million input and output tokens; `r` is read from the cache, `w` written to it, `c` dollars for each call, `>` the
+//! rates of prompts with more tokens, `-` unknown. After another tab: the prices from a day on.
 
 use crate::dollars::parse_dollars;
 use crate::price::{Price, Rates, Tier};
@@ -20,23 +20,23 @@ use crate::price::{Price, Rates, Tier};
 /// The table.
 const TABLE: &str = include_str!("../data/prices.txt");
 
-/// Where the table is from, and of which day: `genai-prices 0.2.1, 2026-10-30`. It is the table's first line.
+/// The source of the table and its date: `genai-prices 0.2.1, 2026-10-30`. This is the table's first line.
 pub fn source() -> &'static str {
     TABLE.lines().next().unwrap_or_default().trim_start_matches("# ")
 }
 
-/// The list price of a model on a day (days since 1970-01-01 UTC). None: the table has none, or what the model costs
-/// cannot be told from its tokens.
+/// The list price of a model on a day (days since 1970-01-01 UTC). `None` if the table has none, or if the cost does
+/// not depend on tokens alone.
 pub fn listed(provider: &str, model: &str, day: u64) -> Option<Price> {
     price_on(found(provider, model)?.1, day)
 }
 
-/// The context window of a model: how many tokens a prompt has at most. None: the table does not say.
+/// The context window of a model in tokens. `None` if the table does not have it.
 pub fn window(provider: &str, model: &str) -> Option<u64> {
     found(provider, model)?.0.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
 }
 
-/// The line of a model: its rules, its prices.
+/// The line of a model: its names and its prices.
 fn found(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
     let name = model.to_lowercase();
     let section = section(provider)?;
@@ -56,7 +56,7 @@ fn section(provider: &str) -> Option<&'static str> {
     None
 }
 
-/// The first line that matches.
+/// The first line that matches a name.
 fn row(section: &'static str, name: &str) -> Option<(&'static str, &'static str)> {
     section.lines().find_map(|line| {
         let (words, prices) = line.split_once('\t')?;
@@ -82,8 +82,8 @@ fn matches(rule: &str, name: &str) -> bool {
     }
 }
 
-/// A date without dashes at the end of a name, or before a colon, with dashes: `model-20251211` as `model-2025-12-11`. As
-/// the source does for names that it does not know otherwise.
+/// Adds dashes to a date at the end of a name or before a colon: `model-20251211` becomes `model-2025-12-11`. The
+/// source does the same for names that are otherwise unknown.
 fn with_dashes(name: &str) -> Option<String> {
     let (stem, rest) = name.split_once(':').map_or((name, None), |(stem, rest)| (stem, Some(rest)));
     let (stem, date) = stem.rsplit_once('-')?;
@@ -93,7 +93,7 @@ fn with_dashes(name: &str) -> Option<String> {
     Some(format!("{stem}-{year}-{month}-{day}{rest}"))
 }
 
-/// The prices of a line that hold on a day: of those that have begun, the last.
+/// The prices of a line that apply on a day: the last ones whose date is not later.
 fn price_on(prices: &str, day: u64) -> Option<Price> {
     let begun = prices.split('\t').rev().find_map(|prices| match prices.strip_prefix('@') {
         None => Some(prices),
@@ -129,11 +129,11 @@ fn price(text: &str) -> Option<Price> {
     Some(price)
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD`.
+/// The number of days from 1970-01-01 to `YYYY-MM-DD`.
 fn day_of(date: &str) -> Option<u64> {
     let mut parts = date.splitn(3, '-').map(|part| part.parse::<u64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    // A year that begins in March has its leap day at the end.
+    // In a year that starts in March, the leap day is the last day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
     days.checked_sub(719_468)

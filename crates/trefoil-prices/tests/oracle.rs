@@ -1,11 +1,12 @@
-//! The table against the crate that it was made from: the same cost for every model of every provider of the table.
+//! Compares the table with the crate that it was made from: the same cost for every model of every provider in the
+//! table.
 
 use std::time::{Duration, SystemTime};
 
 use genai_prices::{Calculator, PriceRequest, Usage, UsageKey};
 use trefoil_prices::{Tokens, listed, source};
 
-/// Ours and theirs.
+/// Our provider names and the oracle's.
 const PROVIDERS: &[(&str, &str)] = &[
     ("anthropic", "anthropic"),
     ("cohere", "cohere"),
@@ -19,10 +20,10 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("together", "together"),
     ("xai", "x-ai"),
 ];
-/// Prices of theirs that depend on the time of day. Ours are the most expensive.
+/// Models whose price depends on the time of day. The table has the most expensive one.
 const BY_THE_HOUR: &[&str] =
     &["deepseek-chat", "deepseek-flash", "deepseek-reasoner", "deepseek-v4-flash", "deepseek-v4-pro"];
-/// What a call of these costs cannot be told from its tokens: they leave out what they were not told.
+/// The cost of these models cannot be computed from tokens; the oracle ignores the parts that it does not know.
 const NOT_BY_TOKENS: &str = "sonar-deep-research";
 
 const CALLS: [Tokens; 5] = [
@@ -33,7 +34,7 @@ const CALLS: [Tokens; 5] = [
     Tokens { input: 1_000_000, output: 100_000, cache_read: 900_000, cache_write: 50_000 },
 ];
 
-/// Micro-dollars by the oracle.
+/// The oracle's cost in micro-dollars.
 fn theirs(provider: &str, model: &str, tokens: Tokens, at: SystemTime) -> Option<f64> {
     let n = |n: u64| n as f64;
     let usage = Usage::from([
@@ -50,8 +51,8 @@ fn on(day: u64, hour: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(day * 86_400 + hour * 3_600)
 }
 
-/// The names of a provider's models, and names that only rules match. Google's rules also lead to other providers' tables,
-/// which ours do not.
+/// The names of a provider's models, and names that only rules match. The oracle's rules for Google also lead to other
+/// providers' tables; ours do not.
 fn names(provider: &str) -> Vec<String> {
     let info = Calculator::bundled().providers().filter(|p| p.id() == provider);
     let ids: Vec<String> = info.flat_map(|p| p.models().map(|m| m.id().to_owned()).collect::<Vec<_>>()).collect();
@@ -66,7 +67,7 @@ fn names(provider: &str) -> Vec<String> {
 #[test]
 fn every_price_is_that_of_the_source() {
     let (mut held, mut unknown, mut wrong) = (0, 0, Vec::new());
-    // Before, between and after the days on which prices changed, and one to come.
+    // Days before, between and after price changes, and a future one.
     for day in [20_500, 20_740, 20_780, 20_900] {
         for (ours, provider) in PROVIDERS {
             for name in names(provider) {
@@ -74,7 +75,8 @@ fn every_price_is_that_of_the_source() {
                 let noon = |tokens| theirs(provider, &name, tokens, on(day, 12));
                 let Some(price) = listed(ours, &name, day) else {
                     unknown += 1;
-                    // Embeddings have no price for tokens out, and what is priced by other things than tokens none at all.
+                    // Embeddings have no price for output tokens, and models that are not priced by tokens have no
+                    // price at all.
                     let out = noon(Tokens { output: 1_000, ..Tokens::default() });
                     if out.is_some_and(|cost| cost > 0.0) && !lower.contains(NOT_BY_TOKENS) {
                         wrong.push(format!("{ours}:{name} on {day}: unknown here, {out:?} there"));
@@ -91,7 +93,7 @@ fn every_price_is_that_of_the_source() {
                     };
                     let cost = price.of(tokens) as f64;
                     held += 1;
-                    // Ours are rounded up, and some rates are finer than a micro-dollar for a million tokens.
+                    // Our cost is rounded up, and some rates are finer than a micro-dollar for a million tokens.
                     if expected.is_none_or(|expected| cost < expected - 1e-3 || cost > expected + 2.0) {
                         wrong.push(format!("{ours}:{name} on {day}: {cost} here, {expected:?} there"));
                     }

@@ -1,7 +1,7 @@
-//! What a run may still use, shared with the runs that its tools start: one limit holds for all of them together, at any time.
+//! The allowance of a run, shared with the runs that its tools start: each limit applies to all of them together, at any time.
 //!
-//! The machine holds the limits of one run by itself. It learns what a tool has used when the tool has ended. Until then it is here:
-//! each run of the tree says before its calls what it has come to, and every run above compares.
+//! The machine enforces the limits of one run, but learns the usage of a tool call only when the call has ended. Until then the
+//! allowance counts it: before its model calls, each run reports its total, and every run above compares that with its limits.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use trefoil_machine::machine::Room;
 use trefoil_machine::request::Usage;
 use trefoil_prices::Dollars;
 
-/// What was used, with what is set aside for calls under way.
+/// Usage, including the reservations for calls in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
     /// Model calls.
@@ -32,7 +32,7 @@ impl Used {
         }
     }
 
-    /// Without what the run above has counted already.
+    /// Subtracts the usage that the run above has already counted.
     fn beyond(self, counted: Usage) -> Self {
         Self {
             calls: self.calls.saturating_sub(counted.calls_beneath),
@@ -46,23 +46,23 @@ impl Used {
 #[derive(Debug, Default)]
 pub struct Allowance {
     state: Mutex<Spending>,
-    /// The call that this run is of.
+    /// The share of the tool call that started this run. `None`: no tool call started it.
     above: Option<Share>,
 }
 
 #[derive(Debug, Default)]
 struct Spending {
     limit: Room,
-    /// As the run's machine knows it.
+    /// The run's total, according to its machine.
     own: Used,
-    /// Of calls of tools under way: what the runs that they started have come to.
+    /// The totals of the runs started by tool calls in progress.
     beneath: BTreeMap<Key, Beneath>,
 }
 
 #[derive(Debug, Default)]
 struct Beneath {
     used: Used,
-    /// What the flows around the call leave it.
+    /// What the limits of the enclosing flows leave for the call.
     room: Room,
 }
 
@@ -72,19 +72,19 @@ impl Spending {
     }
 }
 
-/// The part of a run's allowance that one call of a tool has.
+/// The part of a run's allowance that belongs to one tool call.
 #[derive(Debug, Clone)]
 pub struct Share {
     of: Arc<Allowance>,
     key: Key,
-    /// What the run has counted of the same call before: it was made, and is made again.
+    /// Usage of the same call that the run has already counted, because the call was made before.
     counted: Usage,
-    /// Something that the call wanted would have passed a limit.
+    /// Whether a request of the call was refused because of a limit.
     refused: Arc<AtomicBool>,
 }
 
 impl Allowance {
-    /// Of a run, which may be of a call of another one.
+    /// Creates the allowance of a run. `above`: the share of the tool call that started it.
     pub(crate) fn new(above: Option<Share>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), above })
     }
@@ -93,29 +93,29 @@ impl Allowance {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the run is of a call of another one.
+    /// Whether a tool call of another run started this run.
     pub(crate) fn is_of_call(&self) -> bool {
         self.above.is_some()
     }
 
-    /// The part of a call that begins, for which the flows around it leave so much.
+    /// Returns the share of a call that starts. `room`: what the limits of the enclosing flows leave for it.
     pub(crate) fn part(self: &Arc<Self>, key: &Key, room: Room, counted: Usage) -> Share {
         self.state().beneath.insert(key.clone(), Beneath { used: Used::default(), room });
         Share { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
     }
 
-    /// The operator's limits are these, and so much is known to the run's machine: calls that are not open any more are in it.
+    /// Updates the operator's limits and the run's total. Calls that are no longer open are part of that total.
     pub(crate) fn settle(&self, limit: Room, own: Used, open: impl Fn(&Key) -> bool) {
         let mut state = self.state();
         (state.limit, state.own) = (limit, own);
         state.beneath.retain(|key, _| open(key));
     }
 
-    /// The run wants to make model calls, after which it will have come to this.
+    /// Reserves the run's next model calls. `own`: the run's total including these calls.
     ///
     /// # Errors
     ///
-    /// The limit that would be passed, in words. Then nothing is taken.
+    /// The message about the limit that would be exceeded. Nothing is reserved then.
     pub(crate) fn take(&self, own: Used) -> Result<(), String> {
         let (before, all) = {
             let mut state = self.state();
@@ -136,17 +136,17 @@ impl Allowance {
 }
 
 impl Share {
-    /// What the run above has counted of this call before.
+    /// The usage of this call that the run above has already counted.
     pub fn counted(&self) -> Usage {
         self.counted
     }
 
-    /// Whether a limit has kept a run of the call from what it wanted.
+    /// Whether a limit refused a request of a run that the call started.
     pub fn was_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// The money that is left for it now: what a run that it starts may use, with what that has used before. None: no limit.
+    /// The current cost limit for a run that the call starts, including the cost already counted for that run. `None`: no limit.
     pub fn money(&self) -> Option<u64> {
         let (own, above) = {
             let state = self.of.state();
@@ -190,7 +190,7 @@ impl Share {
     }
 }
 
-/// What would be passed.
+/// Returns an error if the usage exceeds a limit.
 fn passes(used: Used, limit: Room) -> Result<(), String> {
     if let Some(limit) = limit.calls.filter(|limit| used.calls > *limit) {
         let calls = if limit == 1 { "model call is" } else { "model calls are" };

@@ -1,13 +1,13 @@
-//! The runtime: ports, and the async driver that joins the machine to them.
+//! The runtime: ports, and the async driver that connects the machine to them.
 //!
 //! ```text
 //! machine --commands--> driver --ports--> models, tools, commands, people, clock
 //!    ^                    |
-//!    +--- completions ----+--> journal        events --> whoever watches
+//!    +--- completions ----+--> journal        events --> watchers
 //! ```
 //!
-//! What a run does next is the machine's to say (`trefoil-machine`); here it is done. Implementations of ports in memory
-//! live beside them, and so do the suites that every implementation must pass. Knows nothing about HTTP, SQL, vendors or
+//! The machine (`trefoil-machine`) decides what a run does next; the driver performs it. This crate also contains in-memory
+//! implementations of ports, and the suites that every implementation must pass. It knows nothing about HTTP, SQL, vendors or
 //! dialects.
 
 pub mod allowance;
@@ -24,7 +24,7 @@ pub use ports::{
     ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,
 };
 
-// What ports take and give: who implements one needs this crate only.
+// The types in the ports' signatures, so that an implementation of a port depends only on this crate.
 pub use trefoil_machine::blocks;
 pub use trefoil_machine::{
     CommandRequest, Effects, Entry, EntryKind, Event, EventKind, Finish, HumanRequest, Key, Message, ModelRequest,

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use trefoil_machine::request::{ModelRequest, Usage};
 use trefoil_prices::estimate;
 
-/// Over which the rates of a provider are counted.
+/// The period over which a provider's rates are measured.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The number of concurrent model calls, and their rate. `None`: no limit.
@@ -64,12 +64,12 @@ impl Default for Places {
 }
 
 fn semaphore(limit: Option<u32>) -> Option<Arc<Semaphore>> {
-    // A limit of none would never let anything through.
+    // A limit of 0 would block all calls.
     limit.map(|limit| Arc::new(Semaphore::new((limit.max(1) as usize).min(Semaphore::MAX_PERMITS))))
 }
 
 impl Places {
-    /// With these limits.
+    /// A queue with these limits.
     pub fn new(limits: &HostLimits) -> Self {
         let provider = |(name, limits): (&String, &ProviderLimits)| {
             let provider = Provider { in_flight: semaphore(limits.in_flight), pace: Pace::new(limits).map(Arc::new) };
@@ -113,7 +113,7 @@ impl PlacesOfRun {
 }
 
 async fn permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
-    // Nobody closes one.
+    // Semaphores are never closed.
     of?.clone().acquire_owned().await.ok()
 }
 
@@ -146,10 +146,10 @@ impl CallPermit {
 struct Pace {
     requests: Option<u32>,
     tokens: Option<u64>,
-    /// Whoever has it is the next: first come, first served.
+    /// The holder of this lock is next: first come, first served.
     turn: tokio::sync::Mutex<()>,
     recent: Mutex<Recent>,
-    /// Less was used than was expected.
+    /// Notified when the usage of a call is known, because it may be less than expected.
     room: Notify,
 }
 
@@ -197,13 +197,13 @@ impl Pace {
         }
     }
 
-    /// Begins a call, or says when to look again.
+    /// Starts a call, or returns when to try again.
     fn begin(&self, now: Instant, tokens: u64) -> Result<u64, Instant> {
         let mut recent = self.recent();
         while recent.begun.front().is_some_and(|first| first.at + MINUTE <= now) {
             recent.begun.pop_front();
         }
-        // What is larger than the limit goes alone.
+        // A call that is larger than the limit starts when no other call counts.
         if let Some(first) = recent.begun.front() {
             let used = recent.begun.iter().map(|begun| begun.tokens).fold(tokens, u64::saturating_add);
             let many = self.requests.is_some_and(|limit| recent.begun.len() >= limit as usize);

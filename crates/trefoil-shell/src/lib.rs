@@ -1,11 +1,11 @@
-//! Reads shell scripts: commands, words, quotes and expansions, the way `sh` and `bash` see them. Nothing is run, nothing is
-//! expanded, and nothing is known about programs.
+//! Parses shell scripts like `sh` and `bash`: commands, words, quotes and expansions. Nothing is run or expanded, and
+//! this crate knows nothing about programs.
 //!
-//! A script may have *holes*: places where somebody else puts a value. A hole is a character of the text, told by its place,
-//! and turns up in the word, the quotes and the expansions that it stands in.
+//! A script may have *holes*: places where values are inserted later. A hole is one character of the text, identified
+//! by its position. It appears in the parsed word, quotes and expansion that contain it.
 //!
-//! Reading never fails: what is not closed ends with the text, and what no shell would accept is read as well as can be. Whoever
-//! asks whether a value is safe somewhere has to treat a hole that is nowhere in the commands as one that is not.
+//! Parsing never fails: an unclosed construct ends with the text, and invalid syntax is parsed as well as possible.
+//! Code that checks whether a value is safe must treat a hole that is in none of the commands as unsafe.
 
 mod read;
 mod word;
@@ -13,92 +13,92 @@ mod word;
 pub use read::read;
 pub use word::{assigned, is_keyword, is_name, written};
 
-/// Stands in a text where a hole is. The same character elsewhere is no hole.
+/// The character for a hole. Elsewhere in the text, the same character is not a hole.
 pub const HOLE: char = '\u{fffc}';
 
-/// A script. Holes are numbered as they stand in the text, from 0.
+/// A parsed script. Holes are numbered in the order of the text, from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
-    /// Its simple commands, in order; groups, branches and loops are not kept, their keywords are words.
+    /// Its simple commands, in order. Groups, branches and loops are not represented; their keywords are words.
     pub commands: Vec<Command>,
-    /// The outermost quote that is open at the end, if any.
+    /// The outermost quote that is not closed, if any.
     pub open: Option<char>,
     /// Holes in comments.
     pub comments: Vec<usize>,
-    /// Holes from this one on come after the start of a here-document.
+    /// The first hole after the start of a here-document.
     pub here_document: Option<usize>,
-    /// Holes from this one on stand deeper than anybody nests commands, and have not been read.
+    /// The first hole that was not parsed, because commands are nested too deeply.
     pub unread: Option<usize>,
-    /// There is more in it than the words of one command: operators, redirections, comments.
+    /// Whether it is more than the words of one command: it has operators, redirections or comments.
     pub compound: bool,
 }
 
 /// A simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Command {
-    /// Its words, assignments and keywords before the program among them.
+    /// Its words, including assignments and keywords before the program.
     pub words: Vec<Word>,
     /// Its redirections, in order.
     pub redirects: Vec<(Redirect, Word)>,
-    /// What it prints goes to the next one.
+    /// Whether its output is piped to the next command.
     pub piped: bool,
-    /// A `(` follows its words: it defines a function, or an array.
+    /// Whether a `(` follows its words: it defines a function or an array.
     pub defines: bool,
 }
 
-/// A word: its parts, one after the other.
+/// The parts of a word, in order.
 pub type Word = Vec<Part>;
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// As written, without its quotes and backslashes.
+    /// Text without its quotes and backslashes.
     Text(String, Quoted),
     /// A hole.
     Hole {
-        /// Which.
+        /// Its number.
         number: usize,
         /// The quotes around it.
         quoted: Quoted,
-        /// A backslash stands before it.
+        /// Whether a backslash precedes it.
         escaped: bool,
     },
     /// A variable or parameter.
     Variable(String, Quoted),
-    /// `${...}` with more in it than a name.
+    /// `${...}` with more than a name.
     Expansion {
         /// The variable.
         name: String,
-        /// What it can become, and what is done on the way.
+        /// The values that it may have, and the parts that are evaluated.
         parts: Word,
     },
-    /// What commands print, or the name of a file with that.
+    /// The output of commands, or the name of a file with it.
     Commands(Substitution, Vec<Command>),
-    /// `$((...))`, `$[...]` and `((...))`: the shell computes with it.
+    /// `$((...))`, `$[...]` and `((...))`: evaluated as arithmetic.
     Arithmetic(Word),
-    /// The subscript of this variable.
+    /// The subscript of a variable.
     Subscript(String, Word),
-    /// `${!NAME}`: the value of the variable is a name.
+    /// `${!NAME}`: the value of the variable is used as a name.
     Indirect(String),
-    /// `${NAME@P}`: the value of the variable is expanded again, commands in it included.
+    /// `${NAME@P}`: the value of the variable is expanded again, including commands in it.
     Evaluated(String),
 }
 
-/// How commands are put in a word.
+/// The form of a command substitution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Substitution {
     /// `$(...)`
     Dollar,
     /// Backticks.
     Backtick,
-    /// `<(...)`, `>(...)`: a file's name.
+    /// `<(...)`, `>(...)`: the name of a file.
     Process,
 }
 
 /// The quotes around a part of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoted {
-    /// None: the shell splits values into words, and looks for files that match.
+    /// No quotes: the shell splits values into words, and expands file name patterns.
     Not,
     /// `'...'`
     Single,
@@ -106,7 +106,7 @@ pub enum Quoted {
     Double,
 }
 
-/// What a word behind `<`, `>` or `<<` is.
+/// The role of the word after `<`, `>` or `<<`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirect {
     /// A file that is read.

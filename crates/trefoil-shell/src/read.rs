@@ -1,19 +1,19 @@
-//! From text to commands: one pass, with a level for each `$( )`.
+//! The parser: one pass over the text, with a level for each `$( )`.
 
 use crate::word::is_keyword;
 use crate::{Command, HOLE, Part, Quoted, Redirect, Script, Substitution, Word, written};
 
-/// Deeper than anybody nests them, commands in commands are not looked into.
+/// Maximum nesting of commands.
 const DEEPEST: u32 = 40;
 
-/// A character of the text, and which hole it is.
+/// A character of the text, and the number of its hole.
 #[derive(Debug, Clone, Copy)]
 struct ScriptChar {
     c: char,
     hole: Option<usize>,
 }
 
-/// Reads a script. `holes`: where in the text a [`HOLE`] is one, in order.
+/// Parses a script. `holes` contains the positions of its [`HOLE`] characters, in order.
 pub fn read(text: &str, holes: &[usize]) -> Script {
     let mut rest = holes.iter().enumerate().peekable();
     let units: Vec<ScriptChar> = text
@@ -31,17 +31,17 @@ pub fn read(text: &str, holes: &[usize]) -> Script {
     script
 }
 
-/// What is read at one level of commands.
+/// The state of one level of commands.
 #[derive(Default)]
 struct Level {
     done: Vec<Command>,
     command: Command,
     word: Option<Word>,
-    /// What the word at hand is for, if it is no word of the command.
+    /// The purpose of the current word, if it belongs to a redirection.
     target: Option<Redirect>,
-    /// The word at hand ends a here-document, and whether values stand in that.
+    /// Set if the current word is the delimiter of a here-document: whether values are expanded in that.
     here: Option<bool>,
-    /// Open groups.
+    /// Number of open groups.
     groups: u32,
 }
 
@@ -50,25 +50,25 @@ struct ScriptReader<'u, 's> {
     at: usize,
     depth: u32,
     level: Level,
-    /// Here-documents that start with the next line: their ends, and whether values stand in them.
+    /// Here-documents that start with the next line: their delimiters, and whether values are expanded in them.
     waiting: Vec<(String, bool)>,
-    /// Where each `(` is closed, worked out when somebody asks.
+    /// The position that closes each `(`, computed on first use.
     closed: Option<Vec<Option<usize>>>,
     script: &'s mut Script,
-    /// Holes so far.
+    /// Number of holes so far.
     seen: &'s mut usize,
 }
 
-/// What ends a text that the shell computes with.
+/// The end of an arithmetic expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArithmeticEnd {
     /// `))`
     Parentheses,
     /// `]`
     Bracket,
-    /// `}`, which is left to be read.
+    /// `}`, which is not consumed.
     Brace,
-    /// Nothing.
+    /// The end of the text.
     Text,
 }
 
@@ -78,7 +78,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         ScriptReader { units, at: 0, depth, level, waiting, closed: None, script, seen }
     }
 
-    /// Reads other units than these, with the same findings.
+    /// Parses other characters with a nested reader that adds to the same script.
     fn aside<T>(&mut self, units: &[ScriptChar], read: impl FnOnce(&mut ScriptReader<'_, '_>) -> T) -> Option<T> {
         (self.depth < DEEPEST).then(|| read(&mut ScriptReader::new(units, self.depth + 1, self.script, self.seen)))
     }
@@ -92,7 +92,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         Some(unit)
     }
 
-    /// The next character; none: the end, or a hole.
+    /// The next character; `None` at the end or at a hole.
     fn peek(&self) -> Option<char> {
         self.units.get(self.at).filter(|u| u.hole.is_none()).map(|u| u.c)
     }
@@ -107,7 +107,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         self.next_if(|next| next == c).is_some()
     }
 
-    /// One level down: what `read` makes of it. Too deep, everything that follows stays unread.
+    /// Parses one level deeper. If that is too deep, everything that follows stays unparsed.
     fn deeper<T: Default>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= DEEPEST {
             self.script.unread.get_or_insert(*self.seen);
@@ -120,7 +120,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         made
     }
 
-    /// Commands up to the `)` that closes them, or to the end.
+    /// Parses commands up to the `)` that closes them, or to the end.
     fn commands(&mut self, closes: bool) -> Vec<Command> {
         let outer = std::mem::take(&mut self.level);
         while let Some(unit) = self.next() {
@@ -195,7 +195,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         self.push(Part::Text(text.into(), quoted));
     }
 
-    /// A word of its own, made of what `read` pushes.
+    /// Collects what `read` pushes as a separate word.
     fn word(&mut self, read: impl FnOnce(&mut Self)) -> Word {
         let outer = self.level.word.take();
         read(self);
@@ -230,7 +230,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         }
     }
 
-    /// What means the same in words and in double quotes.
+    /// Parses a character that means the same in words and in double quotes.
     fn letter(&mut self, unit: ScriptChar, quoted: Quoted) {
         match unit.c {
             _ if self.hole(unit, quoted, false) => {}
@@ -248,7 +248,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         }
     }
 
-    /// Its quotes are those of a script of its own.
+    /// The contents are unescaped and parsed as a separate script.
     fn backtick(&mut self) {
         let mut inner = Vec::new();
         loop {
@@ -289,7 +289,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
                     self.push(part);
                 }
             }
-            // Old arithmetic of bash.
+            // Old arithmetic syntax of bash.
             Some('[') => {
                 self.at += 1;
                 let word = self.deeper(|r| r.arithmetic(ArithmeticEnd::Bracket));
@@ -310,7 +310,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         std::iter::from_fn(|| self.next_if(|c| c.is_ascii_alphanumeric() || c == '_')).collect()
     }
 
-    /// What stands in `${ }`.
+    /// Parses the contents of `${ }`.
     fn expansion(&mut self, quoted: Quoted) -> Part {
         let indirect = self.eat('!');
         let length = self.units.get(self.at + 1).is_some_and(|u| u.c != '}') && self.eat('#');
@@ -335,10 +335,10 @@ impl<'u, 's> ScriptReader<'u, 's> {
             _ => self.word(|r| r.inside(quoted)),
         };
         self.eat('}');
-        // A pattern is not what becomes of it.
+        // The text of a pattern is not part of the value.
         let effects = |rest: Word| rest.into_iter().filter(|part| !matches!(part, Part::Text(..)));
         if indirect {
-            // The value is a name, which may have a subscript.
+            // The value is a name, possibly with a subscript.
             parts.extend((!lists_keys && !name.is_empty()).then(|| Part::Indirect(name.clone())));
             parts.extend(effects(rest));
             return Part::Expansion { name, parts };
@@ -347,7 +347,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
             parts.push(Part::Evaluated(name.clone()));
             return Part::Expansion { name, parts };
         }
-        // `${1:+"${1}"}` is what stands inside, if anything.
+        // The value of `${1:+"${1}"}` is its contents, if anything.
         if operator != Some('+') && !name.is_empty() && !length {
             parts.push(Part::Variable(name.clone(), quoted));
         }
@@ -361,7 +361,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         Part::Expansion { name, parts }
     }
 
-    /// The word behind the operator of `${ }`, up to its end.
+    /// Parses the word after the operator of `${ }`, up to its end.
     fn inside(&mut self, quoted: Quoted) {
         while self.peek() != Some('}')
             && let Some(unit) = self.next()
@@ -374,13 +374,13 @@ impl<'u, 's> ScriptReader<'u, 's> {
         }
     }
 
-    /// Whether a command would begin with the next word.
+    /// Whether the next word starts a command.
     fn starts_command(&self) -> bool {
         let keyword = |word: &Word| written(word).is_some_and(|word| is_keyword(&word));
         self.level.word.is_none() && self.level.command.words.iter().all(keyword)
     }
 
-    /// Whether the `(` at a place, behind another one, opens arithmetic: it is closed by `))`, or by nothing.
+    /// Whether the second of two `(` starts arithmetic: it is closed by `))`, or not at all.
     fn computes(&mut self, second: usize) -> bool {
         let is_open = |u: &ScriptChar| u.c == '(' && u.hole.is_none();
         if !self.units.get(second).is_some_and(is_open) {
@@ -395,7 +395,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
         }
     }
 
-    /// A text that the shell computes with: quotes mean nothing in it.
+    /// Parses an arithmetic expression, in which quotes have no meaning.
     fn arithmetic(&mut self, end: ArithmeticEnd) -> Word {
         let (open, close) = match end {
             ArithmeticEnd::Parentheses => ('(', ')'),
@@ -428,7 +428,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
     }
 
     fn redirect(&mut self, c: char) {
-        // `2>` is about that file descriptor.
+        // In `2>`, the number is the file descriptor.
         let number = self.level.word.as_ref().and_then(written);
         let number = number.filter(|w| !w.is_empty() && w.chars().all(|c| c.is_ascii_digit()));
         if number.is_some() {
@@ -476,7 +476,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
             [word] => matches!(written(word).as_deref(), Some("}" | "fi" | "done" | "esac")),
             _ => false,
         };
-        // What a group prints, its last command prints.
+        // The output of a group is that of its last command.
         match self.level.done.last_mut() {
             Some(last) if closes => {
                 last.piped |= piped;
@@ -511,7 +511,7 @@ impl<'u, 's> ScriptReader<'u, 's> {
     }
 }
 
-/// Where each `(` is closed; quotes are not looked at.
+/// The position that closes each `(`; ignores quotes.
 fn closings(units: &[ScriptChar]) -> Vec<Option<usize>> {
     let mut closed = vec![None; units.len()];
     let mut open = Vec::new();

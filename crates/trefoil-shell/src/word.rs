@@ -1,13 +1,13 @@
-//! What can be told of a word by itself.
+//! Properties of a single word.
 
 use crate::{Part, Word};
 
-/// The text of a word that is written out.
+/// The text of a word that consists only of text.
 pub fn written(word: &Word) -> Option<String> {
     word.iter().map(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
 }
 
-/// Whether a word before a program is no program, but part of the shell.
+/// Whether a word before a program is a shell keyword or builtin and not the program itself.
 pub fn is_keyword(word: &str) -> bool {
     matches!(
         word,

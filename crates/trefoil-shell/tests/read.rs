@@ -1,11 +1,11 @@
-//! What scripts are read as.
+//! How scripts are parsed.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use expect_test::expect;
 use trefoil_shell::{Command, HOLE, Part, Quoted, Script, Substitution, read};
 
-/// Reads a script in which `@@` is a hole.
+/// Parses a script in which `@@` is a hole.
 fn script(text: &str) -> Script {
     let mut holes = Vec::new();
     let mut whole = String::new();
@@ -19,7 +19,7 @@ fn script(text: &str) -> Script {
     read(&whole, &holes)
 }
 
-/// One line a command.
+/// One line for each command.
 fn shown(text: &str) -> String {
     let script = script(text);
     let mut lines: Vec<String> = script.commands.iter().map(command).collect();
@@ -161,7 +161,7 @@ fn what_is_not_closed_ends_with_the_text() {
     .assert_eq(&all.join("\n"));
 }
 
-/// Whether a word has a hole, at whatever depth.
+/// Whether a word has a hole at any depth.
 fn has_hole(parts: &[Part]) -> bool {
     parts.iter().any(|part| match part {
         Part::Hole { .. } => true,

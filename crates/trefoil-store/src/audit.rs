@@ -1,4 +1,4 @@
-//! What a journal says of its run, to compare it with the run's record: for stores that read everything to say what is wrong.
+//! Computes a run's figures from its journal and compares them with its record, for stores that verify all their data.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use crate::error::Result;
 use crate::record::{Record, Spent, Status};
 use crate::upkeep::Health;
 
-/// More than this nobody reads.
+/// Further problems are not reported.
 const PROBLEMS: usize = 100;
 
 impl Health {
-    /// Notes what is wrong.
+    /// Adds a problem.
     pub(crate) fn note(&mut self, problem: String) {
         if self.problems.len() < PROBLEMS {
             self.problems.push(problem);
@@ -21,23 +21,23 @@ impl Health {
     }
 }
 
-/// What a journal says of its run, page by page.
+/// The facts that a journal contains about its run, collected page by page.
 #[derive(Default)]
 pub struct Said {
     /// The number of the next entry.
     pub next: u64,
     spent: Spent,
     ended: Option<Status>,
-    /// Model calls that have begun and not ended.
+    /// Model calls in progress.
     open: BTreeSet<Key>,
     /// Whether its models cost nothing.
     pub free: bool,
-    /// The entry that belongs where another one is.
+    /// The first gap: the expected entry number and the one found.
     gap: Option<(u64, u64)>,
 }
 
 impl Said {
-    /// Adds a page. Whether more can be read: false at the end, and where an entry is missing.
+    /// Adds a page. Returns whether more can be read: false at the end and at a gap.
     pub fn add(&mut self, entries: &[Entry]) -> Result<bool> {
         self.gap = gap(entries, self.next);
         if entries.is_empty() || self.gap.is_some() {
@@ -53,7 +53,7 @@ impl Said {
         Ok(true)
     }
 
-    /// How many model calls have begun and not ended.
+    /// The number of model calls in progress.
     pub fn open(&self) -> u64 {
         self.open.len() as u64
     }
@@ -71,7 +71,7 @@ impl Said {
         }
     }
 
-    /// Notes where the journal has a gap; whether it is whole.
+    /// Reports a gap in the journal. Returns whether the journal has none.
     pub fn is_whole(&self, run: &str, health: &mut Health) -> bool {
         health.entries += self.next;
         if let Some((expected, found)) = self.gap {
@@ -80,7 +80,7 @@ impl Said {
         self.gap.is_none()
     }
 
-    /// Notes where the record says something else.
+    /// Reports differences from the record.
     pub fn compare(&self, record: &Record, health: &mut Health) {
         let run = &record.run;
         let lost = if record.status == Status::Running { 0 } else { self.open() };

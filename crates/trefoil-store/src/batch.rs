@@ -1,5 +1,5 @@
-//! Entries as they are stored, and what they change in the record of their run. Every store writes both in one transaction,
-//! so that a record is always what its journal says.
+//! Entries in their stored form, and the resulting changes to their run's record. Every store writes both in one
+//! transaction, so a record always matches its journal.
 
 use trefoil_machine::journal::Answering;
 use trefoil_machine::{About, Entry, EntryKind, Key, RunError, Usage};
@@ -10,22 +10,22 @@ use crate::blob::{Blob, INLINE};
 use crate::error::{Result, StoreError};
 use crate::record::{Content, Spent, Status};
 
-/// How long the text of a failure may be in a record. Its journal has all of it.
+/// Maximum length of an error text in a record. The journal has the full text.
 const ERROR_TEXT: usize = 500;
 
-/// An entry as it is stored.
+/// An entry in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// Its number.
     pub seq: u64,
     /// Its JSON.
     pub json: String,
-    /// Its value, when that is large: the JSON has null there.
+    /// Its value, if it is large; the JSON has null in its place.
     pub value: Option<Blob>,
 }
 
 impl Body {
-    /// How an entry is stored.
+    /// Converts an entry to its stored form.
     pub fn of(entry: &Entry) -> Result<Self> {
         let seq = entry.seq;
         let unwritable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
@@ -44,7 +44,7 @@ impl Body {
         Ok(Self { seq, json, value: Some(Blob::new(large)) })
     }
 
-    /// The entry again; `value`: the bytes that belong in it.
+    /// Converts it back; `value` contains the bytes of its large value.
     pub fn entry(json: &str, value: Option<&[u8]>) -> Result<Entry, serde_json::Error> {
         let mut entry: Entry = serde_json::from_str(json)?;
         if let Some(bytes) = value {
@@ -56,7 +56,7 @@ impl Body {
 }
 
 impl Body {
-    /// Without what prompts, answers and failures say. What is left: keys, hashes, codes, usage, models and times.
+    /// Removes the content of prompts, answers and failures. Keys, hashes, codes, usage, models and times remain.
     pub fn bare(&self) -> Result<Self> {
         let seq = self.seq;
         let unreadable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
@@ -76,16 +76,16 @@ impl Body {
                 *error = error.as_ref().map(bare);
             }
             EntryKind::Resumed { lost, .. } => lost.iter_mut().for_each(|lost| lost.partial = None),
+            EntryKind::Suspended { why, .. } => why.iter_mut().for_each(|why| **why = bare(why)),
             EntryKind::Scheduled { .. }
             | EntryKind::Reopened { .. }
             | EntryKind::Restarted { .. }
-            | EntryKind::Suspended { .. }
             | EntryKind::CancelRequested {} => {}
         }
         Self::of(&entry)
     }
 
-    /// Without what resuming the run does not need: the beginnings of answers that broke off, and what guardrails found.
+    /// Removes content that is not needed to resume the run: partial answers, and the findings of guardrails.
     fn lean(entry: &Entry) -> Entry {
         let mut entry = entry.clone();
         match &mut entry.kind {
@@ -100,17 +100,17 @@ impl Body {
 fn lean(about: &mut About) {
     about.partial = None;
     about.warnings = Vec::new();
-    // Without words the verdicts of guards stay: what was checked, and what followed.
+    // The verdicts of guardrails remain without their texts: they say what was checked and what the consequence was.
     about.verdicts.iter_mut().flatten().for_each(|verdict| verdict.why = String::new());
 }
 
-/// What retries and statistics go by.
+/// Keeps only the parts of an error that retries and statistics use.
 fn bare(error: &RunError) -> RunError {
     let RunError { code, key, cause, retry_after_ms, .. } = error.clone();
     RunError { key, cause, retry_after_ms, ..RunError::new(&code, "") }
 }
 
-/// The one value that an entry may have.
+/// Returns the value of an entry; each kind of entry has at most one.
 fn value(kind: &EntryKind) -> Option<&Value> {
     match kind {
         EntryKind::Started(started) => started.input.as_ref(),
@@ -141,36 +141,36 @@ fn put(kind: &mut EntryKind, new: Value) {
     }
 }
 
-/// What is written in one transaction.
+/// Changes that are written in one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     /// The entries, in order.
     pub bodies: Vec<Body>,
-    /// Of the entry that starts the run.
+    /// Set if an entry starts the run.
     pub start: Option<Start>,
-    /// Of the entry that ends it.
+    /// Set if an entry ends the run.
     pub end: Option<RunEnd>,
-    /// Whether it takes the end of the run back.
+    /// Whether an entry reopens a run that had ended.
     pub reopens: bool,
-    /// The status after it, unless it ends the run: running without.
+    /// The status after these entries, unless they end the run; `None` means running.
     pub status: Option<Status>,
-    /// What it adds to the figures.
+    /// Usage and cost that these entries add.
     pub spent: Spent,
-    /// Model calls that it begins, less those that it ends.
+    /// Change in the number of model calls in progress.
     pub in_flight: i64,
-    /// Whether the run's models cost nothing, where it says so.
+    /// Whether the run's models cost nothing, if an entry says so.
     pub free: Option<bool>,
-    /// When somebody has to look at the run again, if nothing comes before: milliseconds since 1970-01-01 UTC.
+    /// When the run must be checked again, if nothing happens before: milliseconds since 1970-01-01 UTC.
     pub wake_at: Option<u64>,
-    /// Until when the lease holds now.
+    /// New expiry of the lease.
     pub lease_until: Option<u64>,
-    /// Letters that the entries have taken in.
+    /// Letters that these entries have processed.
     pub taken: Vec<u64>,
-    /// Model calls of which the entries say what came of them.
+    /// Model calls that these entries end or mark as lost.
     pub answered: Vec<Key>,
 }
 
-/// How the record of a run begins.
+/// The start of a run, for its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     /// The entry flow.
@@ -186,16 +186,16 @@ pub struct Start {
 pub struct RunEnd {
     /// Completed, failed or cancelled.
     pub status: Status,
-    /// Milliseconds on the run's clock, which stands still while the run has failed.
+    /// Milliseconds on the run's clock, which does not advance while the run has failed.
     pub at_ms: u64,
-    /// When that was, in milliseconds since 1970-01-01 UTC. None: what the run's clock says, from its start.
+    /// Wall-clock time of the end, in milliseconds since 1970-01-01 UTC. `None`: the run's start time plus `at_ms`.
     pub at: Option<u64>,
     /// Code and text of its failure.
     pub error: Option<(String, String)>,
 }
 
 impl Batch {
-    /// Of entries.
+    /// Builds a batch from entries.
     pub fn of(entries: &[Entry]) -> Result<Self> {
         let mut batch = Self::default();
         for entry in entries {
@@ -205,7 +205,7 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Of entries of a run of which only that is kept.
+    /// Builds a batch from entries, limited to the content that the run keeps.
     pub fn of_kept(entries: &[Entry], content: Content) -> Result<Self> {
         match content {
             Content::All => Self::of(entries),
@@ -213,12 +213,12 @@ impl Batch {
         }
     }
 
-    /// Whether it ends the run so that nobody continues it.
+    /// Whether it ends the run for good. A failed run can be resumed.
     pub fn is_final(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.status != Status::Failed)
     }
 
-    /// Adds what a record has of it.
+    /// Adds a model call's usage to the figures of the record.
     fn spend(&mut self, usage: Option<Usage>) {
         let usage = usage.unwrap_or_default();
         self.spent.calls += usage.calls_beneath;
@@ -226,7 +226,7 @@ impl Batch {
     }
 
     fn note(&mut self, entry: &Entry) {
-        // Whatever comes after a suspension ends it.
+        // Any entry after a suspension ends that suspension.
         (self.status, self.wake_at) = (None, None);
         match &entry.kind {
             EntryKind::Started(started) => {
@@ -241,12 +241,12 @@ impl Batch {
             }
             EntryKind::Completed { key, about, .. } | EntryKind::Failed { key, about, .. } => {
                 self.answered.extend(about.model.is_some().then(|| key.clone()));
-                // One that was there before was not begun.
+                // Reused results were not calls in progress.
                 self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none() && about.from.is_none());
                 self.spend(about.usage);
             }
             EntryKind::Restarted { usage, .. } => self.spend(*usage),
-            EntryKind::Suspended { wake_at } => (self.status, self.wake_at) = (Some(Status::Waiting), *wake_at),
+            EntryKind::Suspended { wake_at, .. } => (self.status, self.wake_at) = (Some(Status::Waiting), *wake_at),
             EntryKind::Resumed { lost, changes, .. } => {
                 self.in_flight -= lost.len() as i64;
                 for lost in lost {
@@ -272,12 +272,12 @@ impl Batch {
         }
     }
 
-    /// The number of its first entry; none: it has no entries.
+    /// The number of its first entry; `None` if it has no entries.
     pub fn first(&self) -> Option<u64> {
         self.bodies.first().map(|body| body.seq)
     }
 
-    /// The first entry that does not have the number after the one before it.
+    /// The first entry that is out of sequence: its expected number and its actual one.
     pub fn gap(&self, from: u64) -> Option<(u64, u64)> {
         (from..)
             .zip(&self.bodies)

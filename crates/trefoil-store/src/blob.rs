@@ -1,18 +1,18 @@
-//! Bytes that are kept once, whoever uses them: the files of programs, and large values.
+//! Content that is stored once even if several runs use it: program files and large values.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// A value whose JSON is larger is kept by its content; its entry carries the hash.
+/// A value with longer JSON is stored separately by its content; its entry has only the hash.
 pub const INLINE: usize = 32 * 1024;
 
-/// SHA-256 of bytes. As text: 64 hexadecimal digits, as [`SourceFile`](trefoil_machine::SourceFile) has it.
+/// A SHA-256 hash. Its text form is 64 hexadecimal digits, as in [`SourceFile`](trefoil_machine::SourceFile).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
-    /// Of bytes.
+    /// Hashes bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -49,7 +49,7 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// Of bytes.
+    /// Hashes the bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { hash: Hash::of(&bytes), bytes }
     }

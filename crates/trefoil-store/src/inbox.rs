@@ -1,22 +1,22 @@
-//! What other processes have for a run: answers of people, signals, requests to stop. Letters stay until entries of the run
-//! have taken them in, in the transaction of those entries.
+//! Messages from other processes to a run: answers of people, signals, stop requests. A letter is deleted in the
+//! transaction that appends the entries that process it.
 
 use trefoil_template::Value;
 
-/// What a letter is.
+/// The kind of a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LetterKind {
     /// A person's answer.
     Answer,
-    /// A signal. For an activity of which nobody knows whether it was done: `retry`, `fail`, or an object with its result as
-    /// [`Letter::DONE`].
+    /// A signal. For an activity with an unknown outcome: `retry`, `fail`, or an object with its result as [`Letter::DONE`]. For a
+    /// run that a tool call started: [`Letter::CONTINUE`].
     Signal,
-    /// Somebody wants the run to stop.
+    /// A request to stop the run.
     Cancel,
 }
 
 impl LetterKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Answer, Self::Signal, Self::Cancel];
 
     /// Its name.
@@ -29,28 +29,30 @@ impl LetterKind {
     }
 }
 
-/// Something for a run.
+/// A message to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Letter {
-    /// What it is.
+    /// Its kind.
     pub kind: LetterKind,
-    /// Of an answer, or a signal for an activity: the activity's key. Otherwise empty.
+    /// The activity's key, for an answer or a signal to an activity; the run's id, for a signal about a called run. Otherwise empty.
     pub key: String,
-    /// What it says.
+    /// Its content.
     pub value: Value,
     /// When it was written: milliseconds since 1970-01-01 UTC.
     pub at: u64,
 }
 
 impl Letter {
-    /// The member of a signal that has the result of an activity: it was done.
+    /// The member of a signal that contains the result of an activity that was done.
     pub const DONE: &str = "done";
+    /// The value of a signal whose key is the id of a run: that run, which a tool call of this one started, can continue.
+    pub const CONTINUE: &str = "continue";
 }
 
-/// A letter that nobody has taken in.
+/// A letter in an inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posted {
-    /// Its number. Later letters have larger ones.
+    /// Its number. Later letters have higher numbers.
     pub id: u64,
     /// The run's id.
     pub run: String,

@@ -1,19 +1,20 @@
-//! Where runs are kept: their journals, what is known about them at a glance, their files, and what waits for them.
+//! Stores runs: their journals, summary records, files, and incoming letters (messages to a run).
 //!
 //! ```text
 //! driver --Journal--> Owner --Store--> SqliteStore (one file)
-//!                      leases            ^  lists, records, letters: whoever looks at runs
+//!                      leases            ^  lists, records, letters: read by commands and viewers
 //! ```
 //!
-//! [`Store`] is what a store does; another one implements it and passes [`conformance`]. The trait is here and not with the
-//! runtime's ports, because the driver needs nothing of it but a [`Journal`](trefoil_runtime::Journal), which [`Owner`] makes of
-//! any store: the process that runs, with a lease for each of its runs. SQL is in `sqlite/` only. Knows nothing about dialects,
-//! HTTP or the command line.
+//! [`Store`] is the interface of a store; every implementation must pass [`conformance`]. The trait is defined here and
+//! not with the runtime's ports, because the driver needs only a [`Journal`](trefoil_runtime::Journal). [`Owner`] makes
+//! one from any store: it represents a process that runs runs and holds a lease for each. SQL is used only in `sqlite/`
+//! and `postgres/`. This crate knows nothing about dialects, HTTP or the command line.
 //!
-//! # What is never lost
+//! # Guarantees
 //!
-//! When [`Store::append`] returns, the entries survive the end of the process, and, with [`Durability::Sync`], that of the
-//! machine. Entries, figures and status of a run change in one transaction, and only for whoever holds its lease.
+//! When [`Store::append`] returns, the entries survive the end of the process and, with [`Durability::Sync`], of the
+//! machine. A run's entries, figures and status change in one transaction, and only the holder of its lease can change
+//! them.
 
 mod address;
 mod audit;

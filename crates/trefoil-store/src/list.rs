@@ -1,12 +1,12 @@
-//! Lists of runs: filters, and pages that stay right while runs come and go.
+//! Lists of runs: filters, and pages that stay correct while runs are added and removed.
 
 use crate::error::{Result, StoreError};
 use crate::record::{Record, Status};
 
-/// Which runs. What is not set lets everything through.
+/// Selects runs. An unset field matches every run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// One of these.
+    /// Has one of these statuses.
     pub status: Vec<Status>,
     /// The entry flow.
     pub flow: Option<String>,
@@ -14,7 +14,7 @@ pub struct Filter {
     pub since: Option<u64>,
     /// Started before this time.
     pub until: Option<u64>,
-    /// Has this in its id, its flow, its error or a label's value. Upper and lower case of ASCII letters are the same.
+    /// Has this text in its id, its flow, its error or a label's value. ASCII letters match in either case.
     pub text: Option<String>,
     /// Has this label.
     pub label: Option<(String, String)>,
@@ -27,16 +27,16 @@ pub struct Filter {
 pub struct Page {
     /// The runs.
     pub runs: Vec<Record>,
-    /// Where the next page begins; none: this is the last one.
+    /// Where the next page begins; `None` if this is the last one.
     pub next: Option<Cursor>,
 }
 
-/// A place in a list: after a certain run. Runs that come later do not move it.
+/// A position in a list: after a certain run. New runs do not move it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// When the last run of the page began.
+    /// When the last run of the page started.
     pub started: u64,
-    /// The store's number for it.
+    /// The store's number for that run.
     pub no: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Where a store is: a file, or a server that several hosts share.
+//! The location of a store: a file, or a server that several hosts share.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::error::{Result, StoreError};
 use crate::port::Store;
 use crate::sqlite::{Options, SqliteStore};
 
-/// The environment variable that names another store.
+/// The environment variable that sets the location of the store.
 pub const VARIABLE: &str = "TREFOIL_STORE";
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// A file.
@@ -25,8 +25,8 @@ pub enum Location {
 }
 
 impl Location {
-    /// From what a person wrote: an address with `postgres://` or `postgresql://`, else a path. `env` reads a variable of the
-    /// environment: of a password that is not in the address, `PGPASSWORD`.
+    /// Parses user input: an address that starts with `postgres://` or `postgresql://`, otherwise a path. `env` reads
+    /// an environment variable; `PGPASSWORD` supplies a password that the address does not contain.
     pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> Self {
         match text.to_str().and_then(|text| Address::parse(text, &env)) {
             Some(address) => Self::Server(address),
@@ -34,8 +34,8 @@ impl Location {
         }
     }
 
-    /// What `TREFOIL_STORE` names, or `trefoil/runs.db` in the platform's folder for data: `$XDG_DATA_HOME` or `~/.local/share`,
-    /// on Windows `%APPDATA%`. `env` reads a variable of the environment.
+    /// The location in `TREFOIL_STORE`, or `trefoil/runs.db` in the platform's data folder: `$XDG_DATA_HOME` or
+    /// `~/.local/share`, on Windows `%APPDATA%`. `env` reads an environment variable.
     pub fn of_user(env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         match env(VARIABLE) {
             Some(place) if !place.is_empty() => Ok(Self::parse(&place, env)),
@@ -46,7 +46,7 @@ impl Location {
         }
     }
 
-    /// Opens the store; creates what is missing if [`Options::create`] says so. May wait for a file or a server.
+    /// Opens the store; creates it if [`Options::create`] says so. May wait for a file lock or a server.
     pub fn open(&self, options: Options) -> Result<Arc<dyn Store>> {
         match self {
             Self::File(path) => Ok(Arc::new(SqliteStore::open(path, options)?)),
@@ -54,7 +54,7 @@ impl Location {
         }
     }
 
-    /// Opens the store to look at it: nothing is created.
+    /// Opens the store for reading; creates nothing.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Location {
     }
 }
 
-/// Without a password.
+/// Shown without a password.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

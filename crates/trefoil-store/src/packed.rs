@@ -1,27 +1,27 @@
-//! Bytes as stores keep them: packed when that makes them smaller.
+//! Bytes as they are stored: compressed if that makes them smaller.
 
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash};
 
-/// Smaller ones are kept as they are: a tool that opens the store can read them.
+/// Smaller values are stored uncompressed, so that other tools can read them in the store.
 const PACK: usize = 4_096;
-/// The level at which packing costs about as much as hashing.
+/// At this level, compression costs about as much as hashing.
 const LEVEL: i32 = 3;
 
-/// Bytes as they are kept.
+/// Bytes in their stored form.
 pub struct Packed {
-    /// Of the bytes as they are.
+    /// The hash of the original bytes.
     pub hash: Hash,
-    /// How many they are.
+    /// The number of original bytes.
     pub size: i64,
-    /// Whether `data` is packed.
+    /// Whether `data` is compressed.
     pub packed: bool,
-    /// What is kept.
+    /// The stored bytes.
     pub data: Vec<u8>,
 }
 
 impl Packed {
-    /// How bytes are kept. Worked out before the transaction, which others wait for.
+    /// Compresses bytes. Done before the transaction, because other writers wait for transactions.
     pub fn of(blob: &Blob) -> Self {
         let bytes = blob.bytes();
         let smaller = (bytes.len() >= PACK).then(|| zstd::bulk::compress(bytes, LEVEL).ok()).flatten();
@@ -36,7 +36,7 @@ impl Packed {
     }
 }
 
-/// The bytes again.
+/// Returns the original bytes.
 pub fn unpack(size: i64, packed: bool, data: Vec<u8>) -> Result<Vec<u8>, String> {
     if !packed {
         return Ok(data);

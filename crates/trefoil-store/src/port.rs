@@ -88,9 +88,11 @@ pub trait Store: Send + Sync {
     /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Pending`].
     /// Returns their number. Call it before listing runs or choosing runs to resume.
     async fn reclaim(&self, now: u64) -> Result<usize>;
-    /// Lists runs that can be resumed: they have no owner, and are pending, were interrupted, are due, or have letters.
+    /// Lists runs that can be resumed: they have no owner, and are pending, were interrupted, are due, or have letters. Runs that
+    /// another run has started are not included before that one has ended: it continues them itself, within its limits.
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
-    /// Takes over some of the [claimable](Self::claimable) runs, but for these. Those that somebody else takes meanwhile are theirs.
+    /// Claims up to `most` of the [claimable](Self::claimable) runs, except the listed ones. Runs that another process
+    /// claims first are skipped.
     async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
         let found = self.claimable(claim.now, most.saturating_add(except.len())).await?;
         let mut leases = Vec::new();

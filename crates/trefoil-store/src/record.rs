@@ -1,4 +1,4 @@
-//! Facts about a run that need no reading of its journal.
+//! The summary of a run, which is available without reading its journal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use trefoil_runtime::Usage;
 /// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// It can continue, and no process works on it: it was interrupted, or has not been started.
+    /// It can continue, but no process works on it: it was interrupted, or has not been started.
     Pending,
     /// A process works on it.
     Running,
@@ -23,7 +23,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Running, Self::Waiting, Self::Completed, Self::Failed, Self::Cancelled];
 
@@ -50,7 +50,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// By name; `error` is failed, as other systems call it.
+/// Parses a status by name; `error` is an alias of `failed`, as in other systems.
 impl FromStr for Status {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
@@ -84,7 +84,7 @@ impl Content {
             Self::Removed => "removed",
         }
     }
-    /// From the number by which stores keep it.
+    /// From the number that stores use for it.
     pub(crate) fn of_number(number: i64) -> Self {
         match number {
             0 => Self::All,
@@ -98,9 +98,9 @@ impl Content {
 /// the process ended is unknown; while a process works on the run, such calls are not counted yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Model calls that were begun, as limits count them: another try of a call that was not answered is not a further one.
+    /// Model calls, counted as limits count them: a repeated try of an unanswered call does not count again.
     pub calls: u64,
-    /// Tokens and money. How many tokens were written to caches is in the entries alone.
+    /// Tokens and cost. Tokens written to caches are only in the entries.
     pub usage: Usage,
 }
 
@@ -128,15 +128,15 @@ pub struct Record {
     pub program: String,
     /// Its status.
     pub status: Status,
-    /// When it began, or was put here: milliseconds since 1970-01-01 UTC.
+    /// When it started, or was added to the store: milliseconds since 1970-01-01 UTC.
     pub started: u64,
     /// When it ended.
     pub ended: Option<u64>,
-    /// Code and text of its failure. Long texts are cut; the journal has all of it.
+    /// Code and text of its failure. Long texts are cut; the journal has the full text.
     pub error: Option<(String, String)>,
     /// Its usage and cost so far.
     pub spent: Spent,
-    /// Model calls in progress, or that were when its process ended.
+    /// Model calls in progress, now or when its process ended.
     pub in_flight: u64,
     /// How many entries its journal has.
     pub entries: u64,

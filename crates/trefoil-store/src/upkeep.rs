@@ -1,47 +1,47 @@
-//! Keeping a store small and sound.
+//! Keeping a store small and intact.
 
-/// What may go. Runs that have not ended always stay.
+/// Which runs may be deleted. Runs that have not ended are always kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Runs that were completed or cancelled before this time go: milliseconds since 1970-01-01 UTC.
+    /// Delete runs that were completed or cancelled before this time: milliseconds since 1970-01-01 UTC.
     pub ended_before: Option<u64>,
-    /// Runs that failed before this time go.
+    /// Delete runs that failed before this time.
     pub failed_before: Option<u64>,
-    /// While more bytes than this are in use, the run that ended first goes.
+    /// While more bytes than this are in use, delete the run that ended first.
     pub max_bytes: Option<u64>,
 }
 
-/// What went.
+/// What was deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Runs.
+    /// Deleted runs.
     pub runs: u64,
-    /// Those of them that had failed: they could have been resumed.
+    /// How many of them had failed and could have been resumed.
     pub failed: u64,
-    /// Bytes by which the store is smaller, if all of it was done at once.
+    /// Bytes by which the store shrank. Only set if everything was deleted at once.
     pub bytes: u64,
 }
 
-/// How large a store is.
+/// The size of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Bytes on the disk, those of the write-ahead log included.
+    /// Bytes on the disk, including the write-ahead log.
     pub disk: u64,
-    /// Bytes of it that hold something.
+    /// Bytes of it that are in use.
     pub used: u64,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Runs that were looked at.
+    /// Checked runs.
     pub runs: u64,
-    /// Entries that were read.
+    /// Entries read.
     pub entries: u64,
-    /// Files and large values that were read.
+    /// Files and large values read.
     pub blobs: u64,
-    /// What is wrong, a line each. The first hundred.
+    /// Problems, one line each; at most a hundred.
     pub problems: Vec<String>,
 }

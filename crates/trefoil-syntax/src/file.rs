@@ -1,17 +1,17 @@
-//! The files of one load: names, texts, and the way from a byte offset to a line and column.
+//! The files of one load: their names and texts, and the line and column of each byte offset.
 //!
-//! Reads nothing from disk: whoever does hands the bytes over.
+//! Reads nothing from disk; the caller passes the bytes.
 
 use std::sync::Arc;
 
-/// How many bytes lie between two recorded character counts; bounds the cost of a column on a very long line.
+/// The number of bytes between two recorded character counts. Bounds the cost of finding a column in a very long line.
 const STRIDE: usize = 1024;
 
-/// Which file of a [`Files`] is meant.
+/// The id of a file in [`Files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct FileId(pub u32);
 
-/// A place as people and the JSON output name it: both count from 1, columns in Unicode scalar values.
+/// A place as shown to people and in JSON output. Both numbers count from 1; columns are Unicode scalar values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, from 1.
@@ -27,7 +27,7 @@ pub struct SourceFile {
     text: Arc<str>,
     /// Byte offset of each line's first byte.
     line_starts: Arc<[u32]>,
-    /// Characters before every `STRIDE`th byte.
+    /// The number of characters before every `STRIDE`th byte.
     counts: Arc<[u32]>,
     not_utf8: Option<u32>,
 }
@@ -41,13 +41,16 @@ impl SourceFile {
         let mut characters = 0u32;
         for block in text.as_bytes().chunks(STRIDE) {
             counts.push(characters);
-            characters += block.iter().filter(|b| starts_character(**b)).count() as u32;
+            characters += match block.is_ascii() {
+                true => block.len(),
+                false => block.iter().filter(|b| starts_character(**b)).count(),
+            } as u32;
         }
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
         Self { name: name.into(), text, line_starts: starts.into(), counts: counts.into(), not_utf8: None }
     }
-    /// A file as it was read from disk. Bytes that are not UTF-8 are replaced, so that the file can still be shown;
-    /// [`not_utf8`](Self::not_utf8) tells, and the parsers report it.
+    /// A file with the bytes read from disk. Bytes that are not UTF-8 are replaced, so that the file can still be
+    /// shown; [`not_utf8`](Self::not_utf8) says where, and the parsers report it.
     pub fn from_bytes(name: impl Into<Arc<str>>, bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::new(name, text),
@@ -65,11 +68,11 @@ impl SourceFile {
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
-    /// Where the first byte is that was not UTF-8, if there was one.
+    /// The offset of the first byte that was not UTF-8, if any.
     pub fn not_utf8(&self) -> Option<u32> {
         self.not_utf8
     }
-    /// How many lines there are; an empty file has one, and so has what follows the last line break.
+    /// The number of lines. An empty file has one line, and so does the text after the last line break.
     pub fn lines(&self) -> u32 {
         self.line_starts.len() as u32
     }
@@ -99,7 +102,7 @@ impl SourceFile {
         }
         Position { line: line as u32, column: column + 1 }
     }
-    /// The line of a byte offset, without the trouble of counting characters; the first is 1.
+    /// The line of a byte offset, from 1. Faster than `position`, because it counts no characters.
     pub fn line(&self, offset: u32) -> u32 {
         let at = offset.min(self.text.len() as u32);
         self.line_starts.partition_point(|&s| s <= at).max(1) as u32
@@ -108,7 +111,7 @@ impl SourceFile {
         let block = at / STRIDE;
         let bytes = self.text.as_bytes().get(block * STRIDE..at).unwrap_or_default();
         let known = self.counts.get(block).copied().unwrap_or_else(|| {
-            // `at` is the end of a text that fills its last block.
+            // `at` is the end of the text, which ends exactly at the end of a block.
             let last = self.text.as_bytes().get(self.text.len().saturating_sub(STRIDE)..).unwrap_or_default();
             self.counts.last().copied().unwrap_or(0) + last.iter().filter(|b| starts_character(**b)).count() as u32
         });
@@ -127,20 +130,20 @@ pub struct Files {
 }
 
 impl Files {
-    /// Adds a file and says which id it got.
+    /// Adds a file and returns its id.
     pub fn add(&mut self, file: SourceFile) -> FileId {
         self.files.push(file);
         FileId(self.files.len() as u32 - 1)
     }
-    /// The file of this id, if it is one of ours.
+    /// The file with this id, if it exists.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
     }
-    /// How many there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
-    /// Whether there is none.
+    /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

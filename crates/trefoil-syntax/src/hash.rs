@@ -1,9 +1,10 @@
-//! The maps and sets of loading and checking.
+//! The maps and sets used for loading and checking.
 //!
-//! A check makes tens of maps for every step it looks at, with keys of a few bytes; the standard library's hash costs more there
-//! than the rest of the look-up. This one is seeded anew in every process. Nothing may depend on the order of its maps.
+//! A check creates tens of maps with small keys for every step. With the standard library's hash function, hashing
+//! would cost more than the rest of the look-up. The hasher is seeded randomly in every process, so nothing may depend
+//! on the order of these maps.
 
-/// How they hash.
+/// The hash function.
 pub type Hasher = foldhash::fast::RandomState;
 /// A map.
 pub type HashMap<K, V> = std::collections::HashMap<K, V, Hasher>;

@@ -1,4 +1,4 @@
-//! Files, spans, spanned YAML and diagnostics: the ground every other crate stands on.
+//! Files, spans, spanned YAML and diagnostics: the base of all other crates.
 //!
 //! Knows nothing about templates, dialects, IO or async. Parsing returns a value *and* diagnostics.
 

@@ -1,4 +1,4 @@
-//! Byte ranges in a file. Lines and columns exist only where a person reads them.
+//! Byte ranges in a file. Lines and columns are computed only for display.
 
 use crate::file::FileId;
 

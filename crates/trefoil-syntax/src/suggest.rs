@@ -1,28 +1,28 @@
-//! "Did you mean": the nearest of the names that would have been right.
+//! "Did you mean": the valid name closest to a wrong one.
 
-/// A candidate that may have been meant.
+/// A candidate that was possibly meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Near<'a> {
     /// The candidate.
     pub name: &'a str,
-    /// How many characters are wrong, missing, too many or swapped.
+    /// The number of characters that are wrong, missing, extra or swapped.
     pub distance: usize,
-    /// Whether it is surely the one: no other candidate is as near, the word is not so short that another word is likelier
-    /// than a slip, and the two are not told apart by a count (`review_1`, `review_2`).
+    /// Whether it was almost certainly meant: no other candidate is as close, the word is long enough to be a slip
+    /// rather than another word, and the two do not differ only in a number (`review_1`, `review_2`).
     pub sure: bool,
 }
 
-/// The candidate nearest to `word`, if one is near enough to be worth a hint.
+/// The candidate closest to `word`, if it is close enough to suggest.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     near(word, candidates).map(|near| near.name)
 }
 
-/// Characters of a name that can be a slip of another one. Longer ones are not compared: nobody types them by hand.
+/// The maximum length of a compared name in characters. Longer names are not typed by hand.
 const LONGEST: usize = 80;
-/// Names that are looked at. A file of ten thousand wrong names beside ten thousand right ones is no file with slips.
+/// The maximum number of compared names. Thousands of wrong names in one file are not slips.
 const MOST: usize = 1000;
 
-/// The same, with how near it is.
+/// Like [`nearest`], with the distance.
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
     let length = word.chars().take(LONGEST + 1).count();
     let limit = match length {
@@ -40,7 +40,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         .take(MOST)
         .filter_map(|c| Some((distance.of(c, limit)?, c)))
         .filter(|(d, c)| *d < c.chars().count().max(2))
-        // Half of a short word is another word, unless nothing but letters are missing.
+        // In a short word, a difference of half the characters makes another word, unless letters are only missing.
         .filter(|(d, c)| *d < 2 || length > 4 || within(word, c) || within(c, word));
     for (distance, name) in candidates {
         match &mut best {
@@ -56,11 +56,11 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     best
 }
 
-/// How far names are from one word: characters wrong, missing, too many, or two swapped. Case does not count.
+/// The edit distance from one word to others: characters wrong, missing, extra, or swapped. Ignores case.
 struct Distance<'w> {
     word: &'w [char],
     other: Vec<char>,
-    /// The row before the last, the last, and the one in the making.
+    /// The row before the last one, the last row, and the current one.
     rows: [Vec<usize>; 3],
 }
 
@@ -69,9 +69,9 @@ impl<'w> Distance<'w> {
         Self { word, other: Vec::new(), rows: Default::default() }
     }
 
-    /// The distance of a name, if it is within the limit.
+    /// The distance to a name, if it is within the limit.
     fn of(&mut self, name: &str, limit: usize) -> Option<usize> {
-        // A character takes four bytes at most.
+        // A character has at most four bytes.
         if name.len() > 4 * (self.word.len() + limit) || name.len() + limit < self.word.len() {
             return None;
         }
@@ -96,7 +96,7 @@ impl<'w> Distance<'w> {
             let cells = last.iter().zip(last.iter().skip(1)).zip(other.iter()).enumerate();
             for (j, ((diagonal, up), o)) in cells {
                 let mut cell = (diagonal + usize::from(w != o)).min(up + 1).min(left + 1);
-                // Two neighbours swapped.
+                // Two neighbouring characters are swapped.
                 if previous == Some(*w)
                     && above == Some(*o)
                     && w != o
@@ -109,7 +109,7 @@ impl<'w> Distance<'w> {
                 left = cell;
                 previous = Some(*o);
             }
-            // Nothing gets smaller from row to row; a swap reaches back one more.
+            // Values do not decrease from row to row, but a swap refers to the row before the last one.
             if least > limit + 1 {
                 return None;
             }
@@ -121,8 +121,8 @@ impl<'w> Distance<'w> {
     }
 }
 
-/// Whether two names are those of neighbours in a row rather than one name and a slip: their numbers differ, or a part of
-/// one character at the end (`agent-a`, `agent-b`, `agent`).
+/// Whether two names look like members of a series rather than a name and a slip: they have different numbers, or
+/// different last parts of one character (`agent-a`, `agent-b`, `agent`).
 fn are_counted(one: &str, other: &str) -> bool {
     let numbers = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
     let stem = |name: &str| {
@@ -139,7 +139,7 @@ fn are_counted(one: &str, other: &str) -> bool {
     ends || numbers(one) != numbers(other)
 }
 
-/// Whether two names end in different units (`max_ms`, `max_s`): a number behind one of them is not that of the other.
+/// Whether two names end in different units (`max_ms`, `max_s`). A number meant for one is wrong for the other.
 fn are_measured(one: &str, other: &str) -> bool {
     const UNITS: [&str; 7] = ["ms", "s", "sec", "secs", "seconds", "minutes", "hours"];
     let unit = |name: &str| {
@@ -148,7 +148,7 @@ fn are_measured(one: &str, other: &str) -> bool {
     unit(one).zip(unit(other)).is_some_and(|(a, b)| a != b)
 }
 
-/// Whether all letters of one word stand in another, in their order.
+/// Whether all letters of one word occur in another, in the same order.
 fn within(word: &str, longer: &str) -> bool {
     let mut rest = longer.chars().flat_map(char::to_lowercase);
     word.chars().flat_map(char::to_lowercase).all(|c| rest.any(|other| other == c))

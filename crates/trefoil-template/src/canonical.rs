@@ -1,12 +1,12 @@
-//! Templates and conditions as text: the same for two that behave the same, different for two that do not. It holds no bytes of
-//! a manifest and nothing that only a checker or a person looks at. Fingerprints of programs are made of it.
+//! Templates and conditions in a canonical text form, which is equal exactly if two behave alike. It contains no bytes
+//! of a manifest and nothing that is only for the checker or for people. Used for fingerprints of programs.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use crate::condition::Condition;
 use crate::expression::Expression;
-use crate::policy::{ConditionGrammar, NullText, Policy, Undefined};
+use crate::policy::{NullText, Policy, Undefined};
 use crate::scope::{Reference, Segment};
 use crate::template::Template;
 use crate::template::frame::{Local, Start};
@@ -14,7 +14,7 @@ use crate::template::program::{Op, Operand, Program};
 use crate::value::write_json_string;
 
 impl Template {
-    /// What it renders and how: its operations, then its paths. A path's source is the number of its [`crate::Binding`].
+    /// The operations, then the paths. The source of a path is the number of its [`crate::Binding`].
     pub fn canonical(&self) -> String {
         let program = self.program();
         let mut out = rules(&program.policy);
@@ -29,7 +29,7 @@ impl Template {
 }
 
 impl Condition {
-    /// What it asks and by whose rules, then its paths. A path's source is the number of its [`crate::Binding`].
+    /// The expression and its rules, then the paths. The source of a path is the number of its [`crate::Binding`].
     pub fn canonical(&self) -> String {
         let mut out = rules(self.policy());
         out.push(' ');
@@ -39,7 +39,7 @@ impl Condition {
     }
 }
 
-/// The rules that evaluation goes by; those of the grammars have done their work.
+/// The rules that affect evaluation. Rules of grammar only matter to the parser.
 fn rules(policy: &Policy) -> String {
     let Policy { undefined, null, conditions, blocks: _, filters: _, escapes: _, names: _, words: _ } = policy;
     let undefined = match undefined {
@@ -50,17 +50,12 @@ fn rules(policy: &Policy) -> String {
         NullText::Empty => "empty",
         NullText::Word => "word",
     };
-    let conditions = match conditions {
-        ConditionGrammar::Braced => "braced",
-        ConditionGrammar::Handlebars => "handlebars",
-        ConditionGrammar::Python => "python",
-    };
-    format!("undefined {undefined} null {null} conditions {conditions}")
+    format!("undefined {undefined} null {null} conditions {}", conditions.name())
 }
 
-/// As stored requests have it.
+/// An expression as it is serialized in stored requests.
 fn write_expression(expression: &Expression, out: &mut String) {
-    // It has texts for keys and no error of its own.
+    // Cannot fail: keys are text, and no serializer of ours returns an error.
     out.push_str(&serde_json::to_string(expression).unwrap_or_default());
 }
 
@@ -95,7 +90,7 @@ fn operations(program: &Program, range: Range<u32>, out: &mut String) {
     }
 }
 
-/// A block whose body begins at an operation; the first one after it.
+/// Writes a block whose body starts at `from`; returns the index of the first operation after it.
 fn block(program: &Program, operand: Operand, from: u32, (otherwise, end): (u32, u32), out: &mut String) -> u32 {
     write_operand(program, operand, out);
     operations(program, from..otherwise, out);
@@ -118,7 +113,7 @@ fn write_operand(program: &Program, operand: Operand, out: &mut String) {
     };
 }
 
-/// What its block goes over only the checker asks for: a run has the frames.
+/// Leaves out what the block iterates over, which only the checker needs; a run has the frames.
 fn write_local(local: &Local, out: &mut String) {
     let Local { path, start, up, span: _, origin: _, each: _, guarded: _ } = local;
     let start = match start {
@@ -132,7 +127,7 @@ fn write_local(local: &Local, out: &mut String) {
     write_path(path, out);
 }
 
-/// Whether something around it catches what is missing, only the checker asks.
+/// Leaves out what guards the reference, which only the checker needs.
 fn write_reference(reference: &Reference, out: &mut String) {
     let Reference { path, default, binding, span: _, guarded: _, denied: _, asked: _, operand: _ } = reference;
     let _ = write!(out, " reference from {} skip {}", binding.source, binding.skip);

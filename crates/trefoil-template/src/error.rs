@@ -1,4 +1,4 @@
-//! What can go wrong: at load ([`SyntaxError`], its codes in [`RULES`]) and at run ([`EvalError`]).
+//! Errors at load time ([`SyntaxError`], its codes in [`RULES`]) and at run time ([`EvalError`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::scope::Reference;
 use crate::value::{Hole, Masked, Value};
 
-/// Every code of a [`SyntaxError`], with what it is about.
+/// Every code of a [`SyntaxError`], with a description.
 pub const RULES: &[(&str, &str)] = &[
     ("template-unclosed", "a tag without its closing braces, or a comment without its end"),
     ("template-unclosed-block", "a block without its closing tag"),
@@ -40,20 +40,20 @@ pub const RULES: &[(&str, &str)] = &[
     ("working-dot-node-id", "`working.` before a node's id in a template"),
 ];
 
-/// What is said of a template that reads a node as a key of `working` (decision S4), whether the state is known, as in `render`, or
-/// only the names that there will be.
+/// The finding for a template that reads a node as a key of `working` (decision S4). Used both if the state is known,
+/// as in `render`, and if only the names are known.
 #[derive(Debug, Clone)]
 pub struct NodeThroughWorking {
-    /// The rule.
+    /// The rule name.
     pub rule: &'static str,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to write instead.
+    /// The advice.
     pub help: String,
 }
 
 impl NodeThroughWorking {
-    /// `path` is as it is written, `id` the node's, `meant` the path that leads to it.
+    /// `path` is the path as written, `id` the node's id, `meant` the correct path.
     pub fn new(path: &str, id: &str, meant: &str) -> Self {
         Self {
             rule: "working-dot-node-id",
@@ -72,30 +72,30 @@ pub struct SyntaxError {
     pub code: &'static str,
     /// Lower case, no full stop, user text in backticks.
     pub message: String,
-    /// Bytes of the text.
+    /// The bytes in the text.
     pub span: Range<u32>,
     /// What to write instead.
     pub help: Option<String>,
-    /// The text that was meant by the bytes of `span`, where those are one wrong word or sign.
+    /// The replacement for the bytes of `span`, if they are one wrong word or sign.
     pub meant: Option<String>,
-    /// Whether that was meant whatever else the text says.
+    /// Whether the replacement is certainly right, whatever the rest of the text says.
     pub sure: bool,
 }
 
 impl SyntaxError {
-    /// Whether a tag or a comment is not closed: what was meant replaces the rest of the line.
+    /// Whether a tag or a comment is not closed. The replacement then extends to the end of the line.
     pub fn is_unclosed(&self) -> bool {
         self.code == "template-unclosed"
     }
 }
 
-/// A text that is no template or condition: its mistakes, and what could be read all the same.
+/// A text that is not a valid template or condition: its mistakes, and the parts that could be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Broken {
     /// Every mistake, in the order of the text; never empty.
     pub errors: Vec<SyntaxError>,
-    /// The references to the root in the parts that could be read. Those inside of a block that could not are left out:
-    /// they may have been names of an item.
+    /// The references to the root in the readable parts. Those in a block with a mistake are left out, because they may
+    /// be names of an item.
     pub references: Vec<Reference>,
 }
 
@@ -107,26 +107,27 @@ impl std::fmt::Display for SyntaxError {
 impl std::error::Error for SyntaxError {}
 
 /// A condition on something only the driver knows (decision C8): a closed expression whose operands are values, some of
-/// them masked. Its boolean answer is journaled; the hole's content is not.
+/// them masked. Its boolean answer is journaled; the content of holes is not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The expression; contains no references.
     pub expression: Arc<Expression>,
-    /// By whose rules it is evaluated.
+    /// The rules by which it is evaluated.
     pub policy: Policy,
-    /// The condition as somebody wrote it; none where there is no such text. Not part of what is asked.
+    /// The condition as written, if there is such a text. Not part of the question.
     pub text: Option<Arc<str>>,
-    /// Only whether all holes can be filled: the answer is yes, or the error of the first one that cannot.
+    /// Asks only whether all holes can be filled: the answer is `true`, or the error of the first one that cannot be
+    /// filled.
     pub presence: bool,
 }
 
 impl Question {
-    /// Whether a value is truthy, where [`Value::truthy`] does not know: the same question under every policy.
+    /// Asks whether a value is truthy, if [`Value::truthy`] does not know. The question is the same under every policy.
     pub fn truth(value: Value) -> Self {
         Self { expression: Arc::new(Expression::value(value)), policy: Policy::AGNTZ, text: None, presence: false }
     }
 
-    /// Whether something is set under the name of each hole that must not be unset; none: there is no such hole.
+    /// Asks whether each strict hole without a default is set; `None` if there is no such hole.
     pub fn presence(value: &Value) -> Option<Self> {
         let mut strict: Vec<Hole> = Vec::new();
         let mut note = |hole: &Hole| {
@@ -141,8 +142,8 @@ impl Question {
         (!holes.is_empty()).then(|| Self { presence: true, ..Self::truth(Value::from(holes)) })
     }
 
-    /// What whoever watches may see: the condition as written, else the names of the holes. Never an operand's value,
-    /// which together with the answer would give away what is in the hole.
+    /// The text shown in events and traces: the condition as written, or else the names of the holes. Never the value
+    /// of an operand, which together with the answer would reveal the content of the hole.
     pub fn shown(&self) -> String {
         if let Some(text) = &self.text {
             return text.to_string();
@@ -159,18 +160,18 @@ impl Question {
         names.join(", ")
     }
 
-    /// The answer, once every hole is filled, as in [`Value::fill`]. An error of `fill` ends it.
+    /// The answer after every hole is filled, as in [`Value::fill`]. An error of `fill` is returned.
     pub fn answer<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<bool, E> {
         let filled = self.expression.fill(fill)?;
         if self.presence {
             return Ok(true);
         }
-        // Nothing is masked any more, so nothing is undecided; over a limit of work the answer is no.
+        // Nothing is masked any more, so nothing is undecided. If a work limit is exceeded, the answer is `false`.
         Ok(Condition::from_parts(filled, Vec::new(), self.policy).evaluate(&Value::Null).unwrap_or(false))
     }
 }
 
-/// What stops a rendering or evaluation.
+/// An error of rendering or evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvalError {
     /// `InterpolationError in '{{ expression }}' [namespace]: reason` (decision S2).
@@ -179,12 +180,12 @@ pub enum EvalError {
         expression: Arc<str>,
         /// Its first segment.
         namespace: Arc<str>,
-        /// In the words of decision S2.
+        /// In the wording of decision S2.
         reason: String,
-        /// Bytes of the text.
+        /// The bytes in the text.
         span: Range<u32>,
     },
-    /// Ask the driver and evaluate again.
+    /// The driver must answer this question; then evaluate again.
     Undecided(Question),
     /// A limit of size or work.
     Limit(String),
@@ -203,13 +204,13 @@ impl std::fmt::Display for EvalError {
 }
 impl std::error::Error for EvalError {}
 
-/// The sign that an advice of the form ``write `==` `` names.
+/// The sign in advice of the form ``write `==` ``.
 pub(crate) fn sign_of(advice: &str) -> Option<&str> {
     let sign = advice.strip_prefix("write `")?.strip_suffix('`')?;
     (!sign.contains(['`', ' '])).then_some(sign)
 }
 
-/// The mistakes of one text, in the order of their discovery.
+/// The mistakes of one text, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
     list: Vec<SyntaxError>,
@@ -217,7 +218,7 @@ pub(crate) struct Mistakes {
 }
 
 impl Mistakes {
-    /// Notes a mistake. Beyond the limit the rest is not kept: nobody reads them.
+    /// Adds a mistake. Beyond the limit, mistakes are dropped.
     pub fn add(&mut self, code: &'static str, span: Range<usize>, message: impl Into<String>) -> &mut Mistakes {
         debug_assert!(RULES.iter().any(|(rule, _)| *rule == code), "`{code}` is not in the list of rules");
         self.full = self.list.len() >= crate::limits::MISTAKES;
@@ -228,14 +229,14 @@ impl Mistakes {
         self
     }
 
-    /// Advice for the mistake noted last.
+    /// Sets the advice of the last mistake.
     pub fn help(&mut self, help: impl Into<String>) {
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
             last.help.get_or_insert_with(|| help.into());
         }
     }
 
-    /// What was meant by the wrong word or sign that is the whole span of the mistake noted last.
+    /// Sets the likely replacement for the span of the last mistake.
     pub fn meant(&mut self, meant: impl Into<String>) -> &mut Mistakes {
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
             last.meant.get_or_insert_with(|| meant.into());
@@ -243,7 +244,7 @@ impl Mistakes {
         self
     }
 
-    /// What was certainly meant by the whole span of the mistake noted last.
+    /// Sets the certain replacement for the span of the last mistake.
     pub fn surely(&mut self, meant: impl Into<String>) {
         self.meant(meant);
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
@@ -255,7 +256,7 @@ impl Mistakes {
         self.list.is_empty()
     }
 
-    /// In the order of the text.
+    /// The mistakes in the order of the text.
     pub fn into_errors(mut self) -> Vec<SyntaxError> {
         self.list.sort_by_key(|e| (e.span.start, e.span.end));
         self.list

@@ -27,11 +27,11 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it asks which of two values is greater.
+    /// Whether it compares which of two values is greater.
     pub fn is_ordering(self) -> bool {
         matches!(self, Self::Less | Self::LessEqual | Self::Greater | Self::GreaterEqual)
     }
-    /// As every language writes it.
+    /// The operator sign, which is the same in every language.
     pub fn sign(self) -> &'static str {
         match self {
             Self::Equal => "==",
@@ -44,7 +44,7 @@ impl Comparison {
             Self::NotIn => "not in",
         }
     }
-    /// The same comparison with its two sides changed over; none: it has no such counterpart.
+    /// The same comparison with its operands swapped, if there is one.
     pub fn turned(self) -> Option<Self> {
         match self {
             Self::Less => Some(Self::Greater),
@@ -55,7 +55,7 @@ impl Comparison {
             Self::In | Self::NotIn => None,
         }
     }
-    /// What never holds where this does, of the same two values.
+    /// The comparison that is false if this one is true for the same values. Both may be false (values without an order).
     pub fn opposite(self) -> Self {
         match self {
             Self::Less => Self::GreaterEqual,
@@ -86,7 +86,7 @@ pub enum Arithmetic {
     Remainder,
 }
 
-/// A function or helper of any dialect that has one.
+/// A function or helper of any dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the function of its name")]
@@ -110,13 +110,13 @@ pub enum Function {
     Trim,
     FirstLine,
     Lookup,
-    // lowering's own
-    /// The value as a number where it is one or reads as one (decision A7), else null.
+    // used only by lowering
+    /// The value as a number if it is one or is text of one (decision A7), otherwise null.
     Number,
 }
 
-/// Where a literal is written: its index in [`crate::Condition::written`] or [`crate::Template::written`]. No part of what an
-/// expression says, so all are equal.
+/// Where a literal is written: its index in [`crate::Condition::written`] or [`crate::Template::written`]. Not part of
+/// an expression's meaning, so all values compare as equal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Written(pub Option<u32>);
 
@@ -126,16 +126,17 @@ impl PartialEq for Written {
     }
 }
 
-/// An expression. Its JSON is part of stored requests: a variant keeps its name there forever.
+/// An expression. Its JSON is part of stored requests, so the names of variants must never change.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expression {
     /// A value, and where it is written.
     #[serde(with = "literal")]
     Literal(Value, Written),
-    /// The reference of this index in [`crate::Condition::references`].
+    /// The reference with this index in [`crate::Condition::references`].
     Reference(u32),
-    /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
+    /// In templates: the path with this index in [`crate::Template::locals`], relative to an enclosing `each` or
+    /// `with`.
     Local(u32),
     /// `[a, b]`, `(a, b)`.
     List(Vec<Expression>),
@@ -145,8 +146,8 @@ pub enum Expression {
     And(Vec<Expression>),
     /// `a || b || ...`.
     Or(Vec<Expression>),
-    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, else decisions A6
-    /// and A7 (what cannot be ordered is false).
+    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, otherwise by decisions A6 and
+    /// A7 (comparing values without an order is false).
     Compare(Vec<Expression>, Vec<Comparison>),
     /// `a + b`.
     Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),
@@ -154,19 +155,19 @@ pub enum Expression {
     Negate(Box<Expression>),
     /// `a[b]`.
     Index(Box<Expression>, Box<Expression>),
-    /// `a.name` where `a` is not a plain path.
+    /// `a.name` if `a` is not a plain path.
     Member(Box<Expression>, Arc<str>),
     /// `f(a, b)`.
     Call(Function, Vec<Expression>),
 }
 
 impl Expression {
-    /// A literal that no text has.
+    /// A literal that is not from a text.
     pub fn value(value: impl Into<Value>) -> Self {
         Self::Literal(value.into(), Written(None))
     }
 
-    /// Replaces every hole in every literal; see [`Value::fill`].
+    /// Fills every hole in every literal; see [`Value::fill`].
     pub(crate) fn fill<T: Into<Option<String>>, E>(
         &self,
         fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
@@ -177,7 +178,7 @@ impl Expression {
         })
     }
 
-    /// The same with other literals, references and locals.
+    /// A copy with replaced literals, references and locals.
     pub(crate) fn rebuilt<E>(
         &self,
         leaf: &mut dyn FnMut(&Expression) -> Result<Expression, E>,
@@ -199,7 +200,7 @@ impl Expression {
     }
 }
 
-/// A literal is stored as its value alone.
+/// A literal is stored as its value only.
 mod literal {
     use serde::{Deserializer, Serializer};
 

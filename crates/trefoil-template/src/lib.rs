@@ -1,7 +1,7 @@
 //! The template and condition languages of the three dialects, and the values they work on.
 //!
-//! One parser family, three [`Policy`] constants. A text is parsed once into a flat program; rendering is a loop over
-//! it. Knows nothing about YAML, workflows or IO. Data is never code: a substituted value is not scanned again.
+//! One family of parsers and three [`Policy`] constants. A text is parsed once into a flat program; rendering is a loop
+//! over it. Knows nothing about YAML, workflows or IO. Data is never code: an inserted value is not scanned again.
 //!
 //! ```
 //! use trefoil_template::{Condition, Policy, Template, Value};
@@ -19,8 +19,8 @@
 //!
 //! Common to all: `{{path}}` prints a value. Text prints as it is, numbers as in JavaScript (`1.0` is `1`), lists and
 //! objects as compact JSON. Nothing is escaped for HTML. Lone `}}` and single braces are text. Quoted text in a tag may
-//! contain `}}`. A digit segment indexes a list: `{{list.0}}`. Mistakes are found at load, all of them, each with its
-//! bytes, a rule name of [`RULES`] and what to write instead.
+//! contain `}}`. A segment of digits indexes a list: `{{list.0}}`. All mistakes are found at load time, each with its
+//! bytes, a rule name from [`RULES`] and advice.
 //!
 //! | | agntz | AEGIS | SirenSpec |
 //! |---|---|---|---|
@@ -32,27 +32,29 @@
 //! | whitespace | kept | lines with only a block tag go; `{{~ ~}}` trims | kept |
 //! | comments | none | `{{! }}`, `{{!-- --}}` | none |
 //!
-//! **agntz.** A literal is quoted text (no escapes), `true`, `false`, `null`, a number, or bare text. Conditions (`when`,
-//! `until`) compare `{{path}}` and literals with `== != < > <= >=` and join with `&&` (tighter) and `||`; no parentheses,
-//! no negation. `==` never converts; `<` and its like compare numbers and text that reads as a number, all else is false.
-//! False are null, `false`, `0`, `""`, `[]`, `{}`.
+//! **agntz.** A literal is quoted text (no escapes), `true`, `false`, `null`, a number, or bare text. Conditions
+//! (`when`, `until`) compare `{{path}}` and literals with `== != < > <= >=`, joined with `&&` (binds tighter) and `||`;
+//! no parentheses, no negation. `==` never converts; `<` and similar operators compare numbers and text that is a
+//! number, and are otherwise false. Falsy values are null, `false`, `0`, `""`, `[]`, `{}`.
 //!
 //! **AEGIS.** Handlebars paths: `this`, `./a`, `../a`, `a/b`, `a.[0]`, `@root.a`; in loops `@index`, `@key`, `@first`,
-//! `@last` and `as |item index|`. In a loop a plain name is the item's. Helpers, also as subexpressions `(eq a b)`:
-//! `json keys length len default lookup upper lower trim first_line eq ne gt gte lt lte and or not`. A name without
-//! arguments is always a path. `{{#if n includeZero=true}}` counts 0 as true. Conditions (`custom`) are paths, helper
-//! calls and comparisons with `== != < > <= >= && || !` and parentheses; braces around anything are optional.
+//! `@last` and `as |item index|`. In a loop, a plain name is a property of the item. Helpers, also as subexpressions
+//! `(eq a b)`: `json keys length len default lookup upper lower trim first_line eq ne gt gte lt lte and or not`. A name
+//! without arguments is always a path. `{{#if n includeZero=true}}` treats 0 as true. Conditions (`custom`) are paths,
+//! helper calls and comparisons with `== != < > <= >= && || !` and parentheses; braces around any part are optional.
 //!
-//! **SirenSpec.** One filter, at the end; the text in either quote, without escapes. `default` fires on a missing path and
-//! on empty text, `json_or_default` also on text that is not JSON. Conditions (`when`) look like Python: `working`,
-//! `output`, `_budget`, literals, lists, members `.a`, items `[0]`, comparisons (also chained), `in`, `is`, `and`, `or`,
-//! `not`, `+ - * / %`, `len str int float bool abs min max`. What fails to evaluate makes the whole false.
+//! **SirenSpec.** One filter, at the end; its text is in single or double quotes, without escapes. `default` applies to
+//! a missing path and to empty text, `json_or_default` also to text that is not JSON. Conditions (`when`) look like
+//! Python: `working`, `output`, `_budget`, literals, lists, members `.a`, items `[0]`, comparisons (also chained),
+//! `in`, `is`, `and`, `or`, `not`, `+ - * / %`, `len str int float bool abs min max`. If a part fails to evaluate, the
+//! whole condition is false.
 //!
 //! # The environment and secrets
 //!
-//! A reference bound to [`Found::Opaque`] renders as a hole ([`Value::Masked`], shown as `***`) that the driver fills with
-//! [`Value::fill`]. A condition on a hole is [`EvalError::Undecided`] with a [`Question`], in which everything known is
-//! already worked out; the driver answers it with [`Question::answer`], and the scope knows the answer the next time.
+//! A reference bound to [`Found::Opaque`] renders as a hole ([`Value::Masked`], shown as `***`) that the driver fills
+//! with [`Value::fill`]. A condition on a hole returns [`EvalError::Undecided`] with a [`Question`], in which
+//! everything known is already evaluated. The driver answers it with [`Question::answer`], and the scope then knows the
+//! answer in the next evaluation.
 //!
 //! # Limits
 //!

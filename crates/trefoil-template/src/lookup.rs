@@ -1,17 +1,17 @@
-//! Looking a reference up: from the source the scope has, along the rest of the path.
+//! Resolves a reference: gets its source from the scope, then follows the rest of the path.
 
 use crate::policy::{Policy, Undefined};
 use crate::scope::{Found, Missing, Reference, Scope, Segment};
 use crate::value::{Hole, Masked, Value};
 
-/// What a look-up came to.
+/// The result of a lookup.
 #[derive(Debug)]
 pub(crate) enum Got<'a> {
-    /// A value that lives in the scope, or in a loop's frame.
+    /// A value borrowed from the scope, or from the frame of a loop.
     Borrowed(&'a Value),
-    /// A value made for this look-up.
+    /// A value created for this lookup.
     Owned(Value),
-    /// Nothing, and why.
+    /// No value, and the reason.
     Missing(Missing),
 }
 
@@ -26,7 +26,7 @@ impl Got<'_> {
     }
 }
 
-/// The value of a reference, if the scope has it to lend.
+/// The value of a reference, if it can be borrowed from the scope.
 #[inline]
 pub(crate) fn borrowed<'a>(scope: &'a dyn Scope, reference: &Reference) -> Option<&'a Value> {
     let Found::Borrowed(mut value) = scope.source(reference.binding.source) else { return None };
@@ -65,7 +65,7 @@ fn follow<'a>(found: Found<'a>, reference: &Reference, skip: usize, policy: &Pol
         }
         Found::Either(first, second) => match follow(*first, reference, skip, policy) {
             Got::Missing(why) => match follow(*second, reference, skip, policy) {
-                // Where neither has it, the one that got further along the path knows better what is wrong.
+                // If neither has a value, report the reason of the one that resolved more segments.
                 Got::Missing(other) if reach(&why) > reach(&other) => Got::Missing(why),
                 got => got,
             },
@@ -109,7 +109,7 @@ fn reach(why: &Missing) -> usize {
     }
 }
 
-/// The reason in the words of decision S2.
+/// The reason in the wording of decision S2.
 pub(crate) fn reason(why: &Missing, reference: &Reference) -> String {
     match why {
         Missing::Key(at) => {

@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::error::Mistakes;
 use crate::scope::Segment;
 
-/// Segments of one path: a path is walked at run time, so its length is bounded.
+/// The maximum number of segments in a path. Limited because paths are walked at run time.
 pub(crate) const SEGMENTS: usize = 256;
 
-/// Whether a character may stand in a segment.
+/// Whether a character is allowed in a segment.
 pub(crate) fn in_segment(c: char) -> bool {
     !c.is_whitespace()
         && !matches!(
@@ -37,15 +37,15 @@ pub(crate) fn in_segment(c: char) -> bool {
 
 /// What is wrong with a path.
 pub(crate) enum BadPath {
-    /// An empty segment at this place.
+    /// An empty segment at this offset.
     Empty(usize),
-    /// A character that does not belong.
+    /// A character that is not allowed.
     Character(usize, char),
-    /// Over the limit.
+    /// Too many segments.
     TooLong,
 }
 
-/// Reads all of `range` as a path.
+/// Reads the whole `range` as a path.
 pub(crate) fn dotted(source: &str, range: Range<usize>) -> Result<Vec<Segment>, BadPath> {
     let text = source.get(range.clone()).unwrap_or_default();
     let mut segments = Vec::with_capacity(2);
@@ -69,7 +69,7 @@ pub(crate) fn dotted(source: &str, range: Range<usize>) -> Result<Vec<Segment>, 
 }
 
 impl BadPath {
-    /// Reports it under a code; `advice` knows what the dialect has instead of a character.
+    /// Reports it under a code. `advice` gives the dialect's equivalent of a character, if any.
     pub fn report(
         self,
         mistakes: &mut Mistakes,
@@ -86,7 +86,7 @@ impl BadPath {
                 mistakes.add(code, at..at + 1, message).help("write a name on both sides of each dot");
             }
             Self::Character(at, c) => {
-                // Of `a | b` the bar is what is wrong, not the space before it.
+                // In `a | b` the bar is the mistake, not the space before it.
                 let after = source.get(at..range.end).unwrap_or_default().trim_start();
                 let (at, c) = match after.chars().next() {
                     Some(next) if c.is_whitespace() && next != '.' && !in_segment(next) => {

@@ -1,18 +1,44 @@
-//! What differs between the dialects' template languages, as data. Three constants; never a trait, never `if dialect`.
+//! The differences between the dialects' template languages, as data: three constants. Never a trait, never `if
+//! dialect`.
 
-/// Which condition grammar a dialect has.
+/// The condition grammar of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConditionGrammar {
     /// `{{path}} == literal && ...` (decision A5).
     Braced,
-    /// Handlebars-flavoured `custom` expressions (decision E8).
+    /// Handlebars-like `custom` expressions (decision E8).
     Handlebars,
     /// A closed subset of Python (decision S8).
     Python,
 }
 
-/// Which blocks and helpers there are.
+impl ConditionGrammar {
+    /// How a program's canonical form names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ConditionGrammar::Braced => "braced",
+            ConditionGrammar::Handlebars => "handlebars",
+            ConditionGrammar::Python => "python",
+        }
+    }
+    /// Whether it evaluates as Python does: text never equals a number, and a part without a value fails. The others compare
+    /// loosely (decisions A6, E8). Nothing else about a dialect decides how a closed expression is evaluated, so a stored
+    /// decision needs only its grammar.
+    pub const fn is_strict(self) -> bool {
+        matches!(self, ConditionGrammar::Python)
+    }
+    /// The template rules of a dialect that writes its conditions like that.
+    pub const fn policy(self) -> &'static Policy {
+        match self {
+            ConditionGrammar::Braced => &Policy::AGNTZ,
+            ConditionGrammar::Handlebars => &Policy::AEGIS,
+            ConditionGrammar::Python => &Policy::SIRENSPEC,
+        }
+    }
+}
+
+/// The available blocks and helpers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocks {
     /// None.
@@ -23,7 +49,7 @@ pub enum Blocks {
     Handlebars,
 }
 
-/// What happens when a path does not resolve.
+/// What an unresolved path does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undefined {
     /// Empty in text, null in typed positions (decisions A2, E2).
@@ -32,19 +58,19 @@ pub enum Undefined {
     Error,
 }
 
-/// How null prints.
+/// How null is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullText {
-    /// Empty.
+    /// As empty text.
     Empty,
-    /// `null` (decision S3).
+    /// As `null` (decision S3).
     Word,
 }
 
-/// What the state of [`crate::state`] looks like.
+/// The layout of a state passed to [`crate::state`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateNames {
-    /// One object; every path starts in it.
+    /// One object, in which every path starts.
     Root,
     /// An object of namespaces: `inputs`, `nodes`, `env`, `working`, ... (decision S4).
     Namespaces,
@@ -57,118 +83,121 @@ pub struct Policy {
     pub blocks: Blocks,
     /// `| default('x')` and `| json_or_default('x')` (decision S1).
     pub filters: bool,
-    /// Unresolved paths.
+    /// What an unresolved path does.
     pub undefined: Undefined,
-    /// Null in text.
+    /// How null is printed in text.
     pub null: NullText,
-    /// `\{{` (decision E1).
+    /// Whether `\{{` escapes braces (decision E1).
     pub escapes: bool,
-    /// Conditions.
+    /// The grammar of conditions.
     pub conditions: ConditionGrammar,
-    /// How a state is laid out for [`crate::state`].
+    /// The layout of a state passed to [`crate::state`].
     pub names: StateNames,
-    /// What its parts are called.
+    /// The dialect's terms.
     pub words: &'static Words,
 }
 
-/// What a language calls things: for advice that can be followed in it.
+/// The terms and syntax of a dialect, used in advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
-    /// Joins conditions that all have to hold.
+    /// The operator that joins conditions that must all hold.
     pub and: &'static str,
-    /// Joins conditions of which one is enough.
+    /// The operator that joins conditions of which one must hold.
     pub or: &'static str,
-    /// How text becomes a number in a condition; none: it need not.
+    /// How a condition converts text to a number; `None`: no conversion is needed.
     pub number: Option<&'static str>,
-    /// How text prints null.
+    /// The text printed for null.
     pub null: &'static str,
-    /// A comparison, as an example.
+    /// An example of a comparison.
     pub example: &'static str,
-    /// `path in (a, b)` asks whether a value is one of several.
+    /// Whether `path in (a, b)` tests if a value is one of several.
     pub one_of: bool,
-    /// How an agent is made to answer with an object; none: it cannot be.
+    /// How to make an agent answer with an object; `None`: it is not possible.
     pub answer: Option<&'static str>,
-    /// The key of the condition that ends a loop.
-    pub until: &'static str,
-    /// The key that says under which name a step's result is kept.
+    /// The key of the condition that ends a loop; none: there are no loops.
+    pub until: Option<&'static str>,
+    /// The key for the name under which a step's result is stored.
     pub kept: &'static str,
-    /// The transitions of a state.
-    pub transitions: &'static TransitionWords,
-    /// What is asked side by side.
+    /// The transitions of a state; none: there are no states.
+    pub transitions: Option<&'static TransitionWords>,
+    /// The terms for entries that are run side by side.
     pub siblings: &'static SiblingWords,
-    /// How a text prints a value as JSON; none: it cannot. `PATH` stands for its path.
+    /// The keys of conditions.
+    pub conditions: &'static [&'static str],
+    /// Where a condition goes that a text cannot have: after `use`, and after `move it to`.
+    pub decides: &'static str,
+    /// How an agent gets a value that is not in its own state, as an instruction; none: it sees everything.
+    pub pass: Option<&'static str>,
+    /// How a value that may be missing gets another one outside of the text, as an instruction; none: it cannot.
+    pub otherwise: Option<&'static str>,
+    /// How a text prints a value as JSON; `None`: it cannot. `PATH` stands for the path.
     json: Option<&'static str>,
-    /// How a condition reads a value. `PATH` stands for its path.
+    /// How a condition reads a value. `PATH` stands for the path.
     reads: &'static str,
-    /// How a text provides for a value that may be missing. `PATH` stands for its path.
+    /// How a text handles a value that may be missing. `PATH` stands for the path.
     missing: &'static str,
 }
 
-/// As AEGIS has them; the others have none.
-const TRANSITIONS: TransitionWords = TransitionWords {
-    key: "condition",
-    always: "always",
-    success: "on_success",
-    failure: "on_failure",
-    measures: &["score", "confidence"],
-};
-
-/// What a language calls the transitions of a state; each as it is written after the key.
+/// The terms for the transitions of a state, as written after the key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TransitionWords {
-    /// The key of what they depend on.
+    /// The key of the condition.
     pub key: &'static str,
-    /// Taken in every case.
+    /// Always taken.
     pub always: &'static str,
     /// Taken after success.
     pub success: &'static str,
     /// Taken after failure.
     pub failure: &'static str,
-    /// The figures of a verdict, which are from 0 to 1 unless they are declared otherwise.
+    /// The properties of a verdict, which are from 0 to 1 unless declared otherwise.
     pub measures: &'static [&'static str],
 }
 
-/// What a language calls what is asked side by side.
+/// The terms for entries of a list that are run side by side.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SiblingWords {
-    /// The keys of the lists whose entries work on the same thing.
+    /// Keys of lists whose entries work on the same task.
     pub workers: &'static [&'static str],
-    /// The keys of the lists whose entries judge the same thing.
+    /// Keys of lists whose entries judge the same thing.
     pub judges: &'static [&'static str],
-    /// The keys of an entry that name it, the first ones first.
+    /// Keys of an entry that can name it, in order of preference.
     pub names: &'static [&'static str],
-    /// The other keys of an entry that change nothing about what it asks.
+    /// Other keys of an entry that do not change its request.
     pub labels: &'static [&'static str],
-    /// The keys of an entry by which it says what it asks; without any of them it gets what its surroundings get.
+    /// Keys that define the request of an entry. Without any of them, it gets the same request as its context.
     pub asking: &'static [&'static str],
-    /// The key of an agent that is written in an entry; none: there is none.
+    /// The key of an agent defined inside an entry, if there is one.
     pub inline: Option<&'static str>,
 }
 
 impl TransitionWords {
-    /// A transition as it is written: `condition: always`.
+    /// A transition as written: `condition: always`.
     pub fn written(&self, word: &str) -> String {
         format!("{}: {word}", self.key)
     }
 }
 
 impl Words {
-    /// How a text prints a value as JSON, given its path.
+    /// What a condition is called.
+    pub fn condition(&self) -> String {
+        self.conditions.first().map_or("a condition".to_owned(), |key| format!("`{key}`"))
+    }
+    /// How a text prints the value at this path as JSON.
     pub fn json(&self, path: &str) -> Option<String> {
         Some(self.json?.replace("PATH", path))
     }
-    /// How a condition reads a value, given its path.
+    /// How a condition reads the value at this path.
     pub fn reads(&self, path: &str) -> String {
         self.reads.replace("PATH", path)
     }
-    /// How a text provides for a value that may be missing, given its path.
+    /// How a text handles a value at this path that may be missing.
     pub fn missing(&self, path: &str) -> String {
         self.missing.replace("PATH", path)
     }
 }
 
 impl Policy {
-    /// The members that a state given to [`crate::state`] may have; none: any, because it is the root object.
+    /// The members that a state passed to [`crate::state`] may have; empty: any, because it is the root object.
     pub fn state_roots(&self) -> &'static [&'static str] {
         match self.names {
             StateNames::Root => &[],
@@ -177,19 +206,15 @@ impl Policy {
             }
         }
     }
-    /// Whether values stand in placeholders as literals too: where paths have none, a path in quotes is text.
+    /// Whether placeholders can contain literals, so that a path in quotes is text.
     pub fn reads_literals(&self) -> bool {
         self.blocks == Blocks::Handlebars
     }
-    /// The rules of the dialect whose conditions are written in this grammar.
+    /// The policy of the dialect with this condition grammar.
     pub fn with(grammar: ConditionGrammar) -> Self {
-        match grammar {
-            ConditionGrammar::Braced => Self::AGNTZ,
-            ConditionGrammar::Handlebars => Self::AEGIS,
-            ConditionGrammar::Python => Self::SIRENSPEC,
-        }
+        *grammar.policy()
     }
-    /// agntz.
+    /// The policy of agntz.
     pub const AGNTZ: Policy = Policy {
         blocks: Blocks::If,
         filters: false,
@@ -206,9 +231,9 @@ impl Policy {
             example: "{{path}} == value",
             one_of: false,
             answer: Some("add an `outputSchema` to the agent"),
-            until: "until",
+            until: Some("until"),
             kept: "stateKey",
-            transitions: &TRANSITIONS,
+            transitions: None,
             siblings: &SiblingWords {
                 workers: &["branches"],
                 judges: &[],
@@ -217,12 +242,16 @@ impl Policy {
                 asking: &["input", "prompt"],
                 inline: Some("agent"),
             },
+            conditions: &["when", "until"],
+            decides: "the step's `when`",
+            pass: Some("pass values to an agent inside a step with the step's `input`"),
+            otherwise: Some("set a `default` for the property in its schema"),
             json: None,
             reads: "{{PATH}}",
             missing: "guard it with `{{#if PATH}}`",
         },
     };
-    /// AEGIS.
+    /// The policy of AEGIS.
     pub const AEGIS: Policy = Policy {
         blocks: Blocks::Handlebars,
         filters: false,
@@ -239,9 +268,15 @@ impl Policy {
             example: "path == \"value\"",
             one_of: false,
             answer: Some("declare the schema of the answer under `execution.validation.output`"),
-            until: "until",
+            until: None,
             kept: "result_key",
-            transitions: &TRANSITIONS,
+            transitions: Some(&TransitionWords {
+                key: "condition",
+                always: "always",
+                success: "on_success",
+                failure: "on_failure",
+                measures: &["score", "confidence"],
+            }),
             siblings: &SiblingWords {
                 workers: &["agents"],
                 judges: &["judges", "judges_for_parallel"],
@@ -250,12 +285,16 @@ impl Policy {
                 asking: &["input", "input_template"],
                 inline: None,
             },
+            conditions: &["expression"],
+            decides: "the `condition` of a transition",
+            pass: Some("pass values to an agent with the state's `input`"),
+            otherwise: None,
             json: Some("{{{json PATH}}}"),
             reads: "PATH",
             missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
         },
     };
-    /// SirenSpec.
+    /// The policy of SirenSpec.
     pub const SIRENSPEC: Policy = Policy {
         blocks: Blocks::None,
         filters: true,
@@ -272,9 +311,9 @@ impl Policy {
             example: "working.path == \"value\"",
             one_of: true,
             answer: None,
-            until: "until",
+            until: None,
             kept: "writes",
-            transitions: &TRANSITIONS,
+            transitions: None,
             siblings: &SiblingWords {
                 workers: &["agents"],
                 judges: &[],
@@ -283,9 +322,78 @@ impl Policy {
                 asking: &["prompt"],
                 inline: None,
             },
+            conditions: &["when"],
+            decides: "`when` on an edge",
+            pass: None,
+            otherwise: None,
             json: None,
             reads: "PATH",
             missing: "add a default: `{{ PATH | default('...') }}`",
         },
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blocks, ConditionGrammar, Policy, Words};
+    use crate::{Condition, Template};
+
+    /// A format with other words than any that exists.
+    const OTHER: Words = Words {
+        conditions: &["guard"],
+        decides: "the `guard` of a task",
+        pass: Some("pass it with `with`"),
+        otherwise: Some("set it under `vars`"),
+        example: "task.path == 'x'",
+        ..*Policy::AGNTZ.words
+    };
+
+    fn advice(policy: Policy, text: &str) -> String {
+        let policy = Policy { words: &OTHER, ..policy };
+        let [template, condition] = [Template::parse(text, &policy).err(), Condition::parse(text, &policy).err()];
+        let errors = template.into_iter().chain(condition).flatten();
+        errors.map(|e| format!("{}; {}\n", e.message, e.help.unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn advice_has_the_words_of_its_own_format() {
+        let without_blocks = Policy { blocks: Blocks::None, ..Policy::AGNTZ };
+        let texts = [
+            "{{#if a}}b{{/if}}",
+            "{{a == b}}",
+            "{{../a}}",
+            "{{a || 'none'}}",
+            "{{#if a < 3}}b{{/if}}",
+            "{{a/b}}",
+            "{{json a}}",
+            "a if b else c",
+            "lambda: a",
+        ];
+        let foreign = ["`when`", "`until`", "edge", "`input`", "`default` for", "agent inside a step"];
+        let all: String = [Policy::AGNTZ, Policy::SIRENSPEC, Policy::AEGIS, without_blocks]
+            .iter()
+            .flat_map(|policy| texts.map(|text| advice(*policy, text)))
+            .collect();
+        for word in foreign {
+            assert!(!all.contains(word), "{word} in\n{all}");
+        }
+        for words in [
+            "use the `guard` of a task",
+            "move the comparison to the `guard` of a task",
+            "pass it with `with`",
+            "set it under `vars`, or",
+            "only `{{#if}}` and `guard` can compare",
+            "not supported in `guard`",
+        ] {
+            assert!(all.contains(words), "no {words} in\n{all}");
+        }
+    }
+
+    #[test]
+    fn a_stored_decision_is_evaluated_as_it_was_asked() {
+        for policy in [Policy::AGNTZ, Policy::AEGIS, Policy::SIRENSPEC] {
+            assert_eq!(Policy::with(policy.conditions).conditions, policy.conditions);
+            assert_eq!(policy.conditions.is_strict(), policy.conditions == ConditionGrammar::Python);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! How a reference meets its value: bound once at lowering, looked up without hashing at run time.
+//! How references get their values: bound once during lowering, looked up without hashing at run time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,40 +15,40 @@ pub struct Segment {
     pub span: Range<u32>,
 }
 
-/// A path in a template or condition that is looked up from the root (not `this`, not a block parameter, not a loop's own
-/// fields): what lowering binds, the checker proves and provenance names.
+/// A path in a template or condition that is looked up from the root (not `this`, a block parameter, or a loop
+/// variable). Lowering binds it, the checker checks it, and provenance names it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
     /// The segments; empty means the whole root (`this`, `@root`).
     pub path: Vec<Segment>,
-    /// The whole path's bytes in the text.
+    /// The span of the whole path.
     pub span: Range<u32>,
-    /// Whether an `if` around it, the block that asks for it, a `default` helper or a `default(...)` filter catches the
-    /// undefined case.
+    /// Whether an undefined value is handled: by an enclosing `if`, by the block that tests it, by a `default` helper
+    /// or by a `default(...)` filter.
     pub guarded: bool,
-    /// Whether it is printed where a block around it has found it to be nothing: in the `else` of its own `if`.
+    /// Whether it is printed where an enclosing block has found it to be empty: in the `else` of its own `if`.
     pub denied: bool,
-    /// The paths that the blocks around it ask for, so that they have a value wherever this is looked up.
+    /// The paths that enclosing blocks test, so they have a value when this is looked up.
     pub asked: Vec<Vec<Segment>>,
-    /// Whether it stands where a helper is mostly given a text (`(eq path word)`, `default path word`): perhaps one without
-    /// its quotes.
+    /// Whether it is an argument that is usually text (`(eq path word)`, `default path word`), so it may be a text
+    /// without quotes.
     pub operand: bool,
     /// The text of `default(...)`/`json_or_default(...)`.
     pub default: Option<Arc<str>>,
-    /// Where lowering said it comes from. Unbound: the root object, nothing consumed.
+    /// The source, set by lowering. If unbound: the root object, no segments consumed.
     pub binding: Binding,
 }
 
 impl Reference {
-    /// One that no template holds, for who asks about a path by itself: what is missing there is taken care of.
+    /// A reference that is not from a template, for looking up a single path. A missing value is allowed.
     pub fn guarded(path: Vec<Segment>, span: Range<u32>, binding: Binding) -> Self {
         Self { path, span, guarded: true, denied: false, asked: Vec::new(), operand: false, default: None, binding }
     }
-    /// One that could not be read.
+    /// A reference for a path that could not be read.
     pub(crate) fn unknown() -> Self {
         Self::guarded(Vec::new(), 0..0, Binding::default())
     }
-    /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
+    /// Whether an enclosing block tests another member of the same root. If that member has a value, the root exists.
     pub fn beside(&self) -> bool {
         let root = |path: &[Segment]| path.first().map(|s| s.name.clone());
         self.asked.iter().any(|asked| asked.len() > 1 && root(asked) == root(&self.path))
@@ -59,19 +59,19 @@ impl Reference {
     }
 }
 
-/// A reference's source: an index into the table that the scope understands, and how many leading segments it stands for.
+/// A reference's source: an index into the table of the scope, and the number of leading segments that it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Binding {
-    /// Which source.
+    /// The index of the source.
     pub source: u32,
-    /// Segments consumed; the rest of the path is walked in the found value.
+    /// The number of segments covered; the rest of the path is followed in the found value.
     pub skip: u16,
 }
 
-/// Why there is nothing, in the words of decision S2. Dialects where undefined is empty ignore it.
+/// Why a value is missing, in the wording of decision S2. Ignored by dialects where undefined is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// `Key 'x' not found`; x is the reference's segment at this index.
+    /// `Key 'x' not found`, where x is the segment of the reference with this index.
     Key(u16),
     /// `Environment variable 'X' is not set`.
     Unset(Arc<str>),
@@ -81,19 +81,20 @@ pub enum Missing {
     NoField(Arc<str>),
 }
 
-/// What a scope has for a source.
+/// The value of a source in a scope.
 #[derive(Debug, Clone)]
 pub enum Found<'a> {
-    /// A value that lives in the scope.
+    /// A value borrowed from the scope.
     Borrowed(&'a Value),
-    /// A value made for this look-up.
+    /// A value created for this lookup.
     Owned(Value),
-    /// A value with a second one beneath: a next segment that `top` does not have is looked up in `under` (decisions A10,
-    /// S9). `under` is an object of `{"out": value, "in": the same again or null}` by step key.
+    /// A value with a second one in a layer under it: a next segment that `top` lacks is looked up in `under`
+    /// (decisions A10, S9). `under` is an object that maps each step key to `{"out": value, "in": another such object
+    /// or null}`.
     Layered {
-        /// Wins.
+        /// Takes precedence.
         top: Value,
-        /// Consulted when `top` lacks the segment.
+        /// Used if `top` lacks the segment.
         under: Value,
     },
     /// The first of two in which the whole rest of the path resolves (decision S4).
@@ -104,11 +105,11 @@ pub enum Found<'a> {
     Missing(Missing),
 }
 
-/// What templates and conditions are evaluated against.
+/// The data that templates and conditions read.
 pub trait Scope {
-    /// The value of a source of [`Binding::source`].
+    /// The value of a source, see [`Binding::source`].
     fn source(&self, source: u32) -> Found<'_>;
-    /// The answer to a question that depends on a hole, if it is known by now.
+    /// The answer to a question that depends on a hole, if it is already known.
     fn decided(&self, _question: &Question) -> Option<bool> {
         None
     }

@@ -1,7 +1,8 @@
-//! One template or condition against a state, without a workflow: `trefoil render` and the conformance vectors.
+//! Evaluates one template or condition with a given state, without a workflow: for `trefoil render` and the conformance
+//! vectors.
 //!
-//! In agntz and AEGIS the state is the root object. In SirenSpec it is an object of any of `inputs`, `nodes` (node id to
-//! its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`, read as in decision S4.
+//! In agntz and AEGIS the state is the root object. In SirenSpec it is an object that may contain `inputs`, `nodes`
+//! (node id to its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`, read as in decision S4.
 
 use crate::condition::Condition;
 use crate::error::{EvalError, Mistakes, NodeThroughWorking, SyntaxError};
@@ -10,20 +11,20 @@ use crate::scope::{Binding, Found, Missing, Reference, Scope};
 use crate::template::{Provenance, Template};
 use crate::value::Value;
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
     /// Text position: the result is a string.
     Template,
     /// Typed position: a lone placeholder keeps its type (decision A1).
     Value,
-    /// A web address: what placeholders bring is percent-encoded after the host.
+    /// A web address: values of placeholders after the host are percent-encoded.
     Address,
     /// A condition: the result is a boolean.
     Condition,
 }
 
-/// A mistake and where it is in the text.
+/// A mistake and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadError {
     /// The mistake.
@@ -37,13 +38,13 @@ pub struct LoadError {
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
-    /// The text has mistakes; at least one.
+    /// The text has at least one mistake.
     Load(Vec<LoadError>),
-    /// The text is right, the state lacks something.
+    /// The text is valid, but the state lacks something.
     Run(EvalError),
 }
 
-/// The result of a text against a state.
+/// Evaluates a text with a state.
 pub fn evaluate(policy: &Policy, kind: TextKind, text: &str, state: &Value) -> Result<Value, Failure> {
     if kind == TextKind::Condition {
         let mut condition = Condition::parse(text, policy).map_err(|errors| load(text, errors))?;
@@ -60,25 +61,25 @@ pub fn evaluate(policy: &Policy, kind: TextKind, text: &str, state: &Value) -> R
     result.map_err(Failure::Run)
 }
 
-/// Rendered text, with what each part of it came from.
+/// Rendered text and the origin of each part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traced {
     /// The text.
     pub text: Value,
     /// The references of the template.
     pub references: Vec<Reference>,
-    /// Parts of the text, by index into the references.
+    /// The origins of parts of the text, as indexes into the references.
     pub provenance: Vec<Provenance>,
 }
 
-/// A template's text against a state, with provenance.
+/// Renders a template with a state, with provenance.
 pub fn trace(policy: &Policy, text: &str, state: &Value) -> Result<Traced, Failure> {
     let (template, names) = bound(policy, text, state)?;
     let (text, provenance) = template.trace(&names).map_err(Failure::Run)?;
     Ok(Traced { text, references: template.references().to_vec(), provenance })
 }
 
-/// Line and column, from 1, of a byte of a text. Columns count characters.
+/// Line and column, both from 1, of a byte offset. Columns count characters.
 pub fn position(text: &str, offset: usize) -> (u32, u32) {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
@@ -113,7 +114,7 @@ fn load(text: &str, errors: Vec<SyntaxError>) -> Failure {
     Failure::Load(errors.into_iter().map(place).collect())
 }
 
-/// A state and the sources of one text's references in it.
+/// A state, and the sources of one text's references in it.
 struct BoundState<'s> {
     state: &'s Value,
     names: StateNames,
@@ -135,7 +136,7 @@ impl<'s> BoundState<'s> {
         Binding { source: self.sources.len() as u32 - 1, skip }
     }
 
-    /// Decision S4: where a root name is looked up, and how many segments that stands for.
+    /// Decision S4: the source of a root name, and how many segments it covers.
     fn resolve(&self, reference: &Reference) -> (Found<'s>, u16) {
         let segment = |at: usize| reference.path.get(at).map(|s| &*s.name);
         let Some(root) = segment(0) else { return (Found::Borrowed(self.state), 0) };
@@ -154,12 +155,12 @@ impl<'s> BoundState<'s> {
                 Some(written) => (Found::Borrowed(written), 1),
                 None => self.written_or_node(root, 0),
             },
-            // In conditions `working.x` reads as `x` does.
+            // In conditions, `working.x` means the same as `x`.
             "working" if reference.path.len() == 1 => (self.part(root, Missing::Key(0)), 1),
             "working" => {
                 let name = segment(1).unwrap_or_default();
                 let (found, skip) = self.written_or_node(name, 1);
-                // A node that is itself called `working`.
+                // A node whose id is `working`.
                 let node = self.node(root).map_or(Found::Missing(Missing::Key(1)), Found::Borrowed);
                 match found {
                     Found::Missing(_) => (node, 1),
@@ -174,7 +175,7 @@ impl<'s> BoundState<'s> {
         }
     }
 
-    /// What was written at a root of `working`, else the node of that id. `at` is the segment of the name.
+    /// The value written at a root of `working`, otherwise the node with that id. `at` is the segment of the name.
     fn written_or_node(&self, name: &str, at: u16) -> (Found<'s>, u16) {
         let written = self.state.get("working").and_then(|working| working.get(name));
         let found = match (written, self.node(name)) {
@@ -195,7 +196,7 @@ impl<'s> BoundState<'s> {
         self.state.get(root).map_or(Found::Missing(otherwise), Found::Borrowed)
     }
 
-    /// `working.<node id>` in a template, where nothing is written under that name.
+    /// Reports `working.<node id>` in a template if nothing is written under that name.
     fn lint(&self, reference: &Reference, mistakes: &mut Mistakes) {
         let [root, id, ..] = reference.path.as_slice() else { return };
         if self.names == StateNames::Root || self.condition || &*root.name != "working" {

@@ -1,8 +1,8 @@
 //! "Did you mean".
 
-/// The known name that is nearest to a misspelt one, if one is nearer than the others.
+/// The known name most similar to a misspelt one, if it is unique.
 pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Nobody misspells a name into something this long, and the comparison takes time in proportion.
+    // Long names are unlikely to be slips, and the time of the comparison grows with the length.
     if name.len() > 60 {
         return None;
     }
@@ -11,7 +11,7 @@ pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let mut near: Vec<_> = all.filter(|(distance, _)| *distance <= limit).collect();
     near.sort_unstable();
     match near.as_slice() {
-        // Which of two that are as near was meant, nobody knows.
+        // It is unknown which of two equally similar names was meant.
         [(one, _), (other, _), ..] if one == other => None,
         [(_, name), ..] => Some(name),
         [] => None,

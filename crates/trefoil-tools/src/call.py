@@ -1,5 +1,5 @@
 # Calls one function; see python.rs. Runs on every Python from 3.8 on, and imports nothing that it does not need.
-import json, os, sys
+import json, os, re, sys
 
 answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)  # what is printed, by whatever means, is not the result
@@ -8,6 +8,11 @@ os.dup2(2, 1)  # what is printed, by whatever means, is not the result
 def end(**what):
     try:
         text = json.dumps(what, allow_nan=False)
+        # Whole numbers beyond 64 bits are read as floats, as in every JSON. Python writes those, too, that are too large for that.
+        if re.search("[0-9]{309}", text):
+            json.loads(text, parse_int=lambda digits: float(int(digits)))
+    except OverflowError:
+        text = json.dumps({"error": "its result has a whole number that is too large; return it as text"})
     except (TypeError, ValueError, RecursionError) as why:
         text = json.dumps({"error": "its result cannot be written as JSON: %s" % why})
     answer.write(text)

@@ -1,10 +1,11 @@
-//! Tools: what a workflow calls in the world.
+//! Tools that workflows call.
 //!
-//! [`guard`] is the one HTTP client of everything whose address a manifest, an input or an answer names. It decides which
-//! addresses may be called, and how much may come back. [`HttpTools`] calls HTTP tools with it. [`CommandTools`] are programs
-//! on this machine that the operator declares; `McpTools` are those of MCP servers (feature `mcp`); [`process`] is how they and all other child processes are started and ended.
+//! [`guard`] is the only HTTP client for addresses from a manifest, an input or an answer. It decides which addresses
+//! may be called and limits the size of responses. [`HttpTools`] uses it for HTTP tools. [`CommandTools`] are programs
+//! on this machine that the operator declares; `McpTools` are tools of MCP servers (feature `mcp`). [`process`] starts
+//! and ends all child processes.
 //!
-//! Knows nothing about workflows, models and manifests.
+//! Knows nothing about workflows, models or manifests.
 
 mod command;
 pub mod guard;

@@ -1,8 +1,8 @@
-//! Python functions, called in a child process of the user's interpreter: one process a call.
+//! Python functions, called in child processes of the user's interpreter, one process for each call.
 //!
-//! The request goes to its standard input as JSON, `{module, function, args}`; `call.py` imports the module, calls the function
-//! with keyword arguments, waits for it if it is async, and writes what came of it as JSON. What the function prints goes to
-//! the standard error and is no part of the result.
+//! The request is written to standard input as JSON, `{module, function, args}`. `call.py` imports the module, calls
+//! the function with keyword arguments, awaits it if it is async, and writes the result as JSON. What the function
+//! prints goes to standard error and is not part of the result.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use trefoil_template::{Value, json_nodes, limits};
 
 use crate::process::{self, Environment, Program};
 
-/// What the interpreter is given to do.
+/// The script that the interpreter runs.
 const CALL: &str = include_str!("call.py");
-/// How long a call may take: such functions do the work of a whole step.
+/// The default time limit of a call, which may do the work of a whole step.
 const TIME: Duration = Duration::from_secs(600);
 
-/// What runs Python functions.
+/// Settings of the interpreter.
 #[derive(Debug, Clone)]
 pub struct Python {
-    /// The interpreter, with arguments of its own; none: `python3`.
+    /// The interpreter and its arguments; `None`: `python3`.
     pub command: Option<Vec<String>>,
-    /// Where modules are looked for, after the places that the interpreter knows.
+    /// Folders that are searched for modules after the interpreter's own.
     pub path: Vec<PathBuf>,
-    /// What functions find in their environment.
+    /// The environment of functions.
     pub environment: Environment,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub time: Duration,
 }
 
@@ -50,7 +50,7 @@ pub struct PythonTools {
 }
 
 impl PythonTools {
-    /// With this interpreter.
+    /// Creates the host with this interpreter.
     pub fn new(python: Python, secrets: Arc<dyn Secrets>) -> Self {
         Self { python: Arc::new(python), secrets }
     }

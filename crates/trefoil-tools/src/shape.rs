@@ -1,4 +1,4 @@
-//! Whether values have the shape of a tool's schema.
+//! Checks values against the schemas of tools.
 
 use serde_json::Value as Json;
 use trefoil_ir::schema::{Checker, Misfit};
@@ -8,12 +8,12 @@ use trefoil_ir::schema::{Checker, Misfit};
 pub struct Shape(Checker);
 
 impl Shape {
-    /// Of a JSON Schema; else why it is not one.
+    /// Compiles a JSON Schema, or returns why it is invalid.
     pub fn new(schema: &Json) -> Result<Self, String> {
         Checker::new(schema).map(Self).map_err(|why| why.to_string())
     }
 
-    /// What is wrong with a value: the first by place.
+    /// What is wrong with a value: its first error.
     pub fn check(&self, value: &Json) -> Result<(), String> {
         let errors = match self.0.check(value) {
             Ok(()) => return Ok(()),

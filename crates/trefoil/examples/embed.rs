@@ -1,4 +1,4 @@
-//! Trefoil in a program of your own: load a workflow, give it a tool, watch the run, read the result.
+//! Trefoil in your own program: load a workflow, give it a tool, watch the run, read the result.
 //!
 //! `cargo run -p trefoil --example embed`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]

@@ -1,4 +1,4 @@
-//! A flow as whoever may call it as a tool sees it: a name, what it is for, and a schema of what it takes.
+//! The description of a flow as a tool: name, purpose, and a schema of its arguments.
 
 use serde_json::{Map, Value, json};
 use trefoil_syntax::{Location, suggest};
@@ -7,24 +7,24 @@ use crate::flow::Flow;
 use crate::input::InputError;
 use crate::plan::Input;
 
-/// The argument of a flow that takes a text.
+/// The argument of a flow whose input is a text.
 const TEXT: &str = "input";
 
 /// A flow as a tool.
 #[derive(Debug, Clone)]
 pub struct AsTool {
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// The JSON Schema of its arguments: an object.
     pub parameters: Map<String, Value>,
-    /// Its argument [`TEXT`] is its whole input.
+    /// Whether the argument [`TEXT`] is its whole input.
     takes_text: bool,
-    /// Where the flow is.
+    /// The place of the flow.
     origin: Option<Location>,
 }
 
 impl AsTool {
-    /// Of a flow.
+    /// The description of a flow.
     pub fn of(flow: &Flow) -> Self {
         let plan = flow.plan();
         let takes_text = plan.inputs.is_empty() && plan.takes_text;
@@ -53,8 +53,8 @@ impl AsTool {
         Self { description, parameters, takes_text, origin: entry.map(|entry| entry.origin) }
     }
 
-    /// The input of a run from the arguments of a call. Those of a text are checked here, as its schema is only that of the tool. What
-    /// a flow declares is checked by its run.
+    /// The input of a run from the arguments of a call. Text arguments are checked here, because their schema belongs
+    /// to the tool only. Declared inputs are checked by the run.
     pub fn input(&self, arguments: Value) -> Result<Value, InputError> {
         match arguments {
             arguments if self.takes_text => {
@@ -66,7 +66,7 @@ impl AsTool {
     }
 }
 
-/// The text of a flow that takes one and nothing else.
+/// The input of a flow that only accepts a text.
 fn text(arguments: Value) -> Result<Value, InputError> {
     let pass = format!("pass only `{TEXT}`, the text to work on");
     let Value::Object(mut arguments) = arguments else {

@@ -1,4 +1,4 @@
-//! Data files: JSON or YAML that is data and no manifest (states, inputs).
+//! Data files: JSON or YAML that is not a manifest (states, inputs).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
 use trefoil_template::{Value, json_nodes, limits};
 
-/// The value in a file: JSON if it is that, else YAML; or what is wrong with it.
+/// The value in a file, as JSON or otherwise YAML; or the mistakes in it.
 pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>)> {
     let source = SourceFile::from_bytes(name, bytes);
     if source.not_utf8().is_some() {
@@ -47,13 +47,13 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
     }
 }
 
-/// JSON in which no object has a key twice: whoever wrote it meant both, and only one would count.
+/// Parses JSON and rejects duplicate keys, because only one of them would be used.
 pub(crate) fn json(text: &str) -> serde_json::Result<serde_json::Value> {
     serde_json::from_str::<Unique>(text)?;
     serde_json::from_str(text)
 }
 
-/// Anything whose objects have every key once.
+/// Any value whose objects have no duplicate keys.
 struct Unique;
 
 impl<'de> Deserialize<'de> for Unique {

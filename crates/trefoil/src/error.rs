@@ -1,10 +1,11 @@
 //! The error type, and the details of each kind of error.
 
 use std::fmt;
+use std::path::Path;
 
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_syntax::diagnostic::render::{json, text};
-use trefoil_syntax::{Diagnostic, Files, Severity};
+use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
 
 use crate::engine::failed;
 use crate::flow::Flow;
@@ -93,7 +94,7 @@ impl Findings {
         let said = crate::engine::explain("journal", error);
         Self::new(flow.loaded().files.clone(), vec![said])
     }
-    /// A finding that is in no file.
+    /// A finding without a file.
     #[cfg(feature = "store")]
     pub(crate) fn said(message: &str, help: &'static str) -> Self {
         Self::of_rule("no-store", message, help)
@@ -111,6 +112,22 @@ impl Findings {
     /// The files of the findings.
     pub fn files(&self) -> &Files {
         &self.files
+    }
+    /// Takes in the files of others, which may be among them. Returns their ids here.
+    pub(crate) fn adopt(&mut self, files: &Files) -> Vec<FileId> {
+        // One may be named from the working directory, the other in full.
+        let ends = |one: &str, other: &str| Path::new(one).ends_with(other);
+        let same = |own: &SourceFile, file: &SourceFile| {
+            own.text() == file.text() && (ends(own.name(), file.name()) || ends(file.name(), own.name()))
+        };
+        let one = |(_, file): (FileId, &SourceFile)| {
+            let known = self.files.iter().find(|(_, own)| same(own, file)).map(|(id, _)| id);
+            known.unwrap_or_else(|| self.files.add(file.clone()))
+        };
+        files.iter().map(one).collect()
+    }
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
     }
     /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
@@ -148,7 +165,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Of an outcome that is a failure.
+    /// For an outcome that is a failure.
     pub(crate) fn new(flow: Flow, error: RunError, outcome: RunOutcome) -> Self {
         Self { flow, error, outcome }
     }

@@ -157,11 +157,11 @@ impl Flow {
     pub fn loaded(&self) -> &Loaded {
         &self.0.loaded
     }
-    /// The program as it was written, prepared.
+    /// The original program, prepared.
     pub(crate) fn prepared(&self) -> Arc<Prepared> {
         self.0.prepared.get_or_init(|| Prepared::new(self.0.loaded.program.clone())).clone()
     }
-    /// Its files as stores keep them: hashed once, and shared by all runs that are about to begin.
+    /// Its files in the form for stores: hashed once, and shared by all its runs.
     #[cfg(feature = "store")]
     pub(crate) fn packed(&self) -> Packed {
         self.0.packed.get_or_init(|| Packed::of(&self.0.loaded)).clone()

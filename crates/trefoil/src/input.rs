@@ -1,4 +1,4 @@
-//! Run inputs as people type them: text, and `key=value` pairs that become what the schema says.
+//! Run inputs as typed by users: text, and `key=value` pairs that are converted to the types in the schema.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::engine::INPUT;
 pub struct InputError {
     /// One line.
     pub message: String,
-    /// What to do.
+    /// Advice.
     pub help: Option<String>,
-    /// Where the manifest says what it takes.
+    /// The place of the input's declaration.
     pub location: Option<Location>,
 }
 
@@ -26,7 +26,7 @@ impl InputError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None, location: None }
     }
-    /// As a finding.
+    /// The error as a finding.
     pub fn diagnostic(&self) -> Diagnostic {
         let message = self.message.clone();
         let d = match self.location {
@@ -38,7 +38,7 @@ impl InputError {
             None => d,
         }
     }
-    /// With advice.
+    /// Adds advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -50,7 +50,7 @@ impl InputError {
     }
 }
 
-/// `key=value`, if the text begins like one: a letter or `_`, then letters, digits, `_`, `.`, `-`, then `=`.
+/// Splits `key=value`, if the text starts with a letter or `_`, followed by letters, digits, `_`, `.`, `-` and `=`.
 pub fn pair(text: &str) -> Option<(&str, &str)> {
     let (key, value) = text.split_once('=')?;
     let mut chars = key.chars();
@@ -59,7 +59,7 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
     ((first.is_ascii_alphabetic() || first == '_') && chars.all(word)).then_some((key, value))
 }
 
-/// The input of a run from what was typed: texts and pairs, over an object where there is one (`--input-json`).
+/// The input of a run from typed texts and pairs, which are merged into an object if there is one (`--input-json`).
 pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
     let flow = program.flow(program.entry);
     let read = flow.filter(|f| takes_text(f)).map(|f| roots(program, f));
@@ -69,14 +69,14 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
     })
 }
 
-/// Whether a flow that declares no input takes plain text (agntz `userQuery`).
+/// Whether a flow without declared input accepts plain text (agntz `userQuery`).
 fn takes_text(flow: &Flow) -> bool {
     let intake = &flow.intake;
     let query = matches!(&intake.raw, Some((_, Some(_))));
     query && intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none()
 }
 
-/// The members of its input that a flow's own texts and conditions read.
+/// The members of the input that a flow's own texts and conditions read.
 fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
     let mut found = BTreeSet::new();
     let mut note = |sources: &[Source], references: &[Reference]| {
@@ -100,7 +100,7 @@ fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
     found
 }
 
-/// What the entry flow itself evaluates.
+/// Everything that the entry flow itself evaluates.
 fn evaluated<'p>(program: &'p Program, flow: &'p Flow) -> impl Iterator<Item = Evaluated<'p>> {
     let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
     let steps = own.filter_map(|(_, step)| program.step(step)).flat_map(walk::evaluated);
@@ -131,7 +131,7 @@ fn take(
                     } else if closed {
                         return Err(undeclared(key, fields));
                     } else if let Some(near) = near {
-                        // The schema would take it; the person most likely did not mean it.
+                        // The schema allows it, but it is most likely a mistake.
                         return Err(InputError::new(format!("unknown input `{key}`"))
                             .help(format!("did you mean `{near}`? `--input-json` accepts any property")));
                     }
@@ -196,7 +196,7 @@ fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
     }
 }
 
-/// A pair for what takes plain text and reads no such name.
+/// The error for a pair if the flow accepts plain text and reads no such name.
 fn no_pairs(pair: &str, key: &str, read: &BTreeSet<Arc<str>>) -> InputError {
     let near = suggest::nearest(key, read.iter().map(|name| &**name));
     let quoted = Value::from(pair).to_json().to_string();
@@ -218,7 +218,7 @@ fn undeclared(key: &str, fields: &[InputField]) -> InputError {
     }
 }
 
-/// The text as the type that the property's schema asks for. Where several would do, text wins last.
+/// Converts a text to the type in the property's schema. If several types match, text is the last choice.
 fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
     let schema = field.schema.to_json();
     let types: Vec<&str> = match schema.get("type") {
@@ -247,7 +247,7 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
     let json: Option<serde_json::Value> = serde_json::from_str(text.trim()).ok();
     let fits = |json: &serde_json::Value| {
         types.iter().any(|t| match *t {
-            // Somebody who types a word to a text means the word.
+            // A word typed for a text property means the word.
             "null" => json.is_null() && !types.contains(&"string"),
             "boolean" => json.is_boolean(),
             "integer" => json.is_i64() || json.is_u64() || json.as_f64().is_some_and(|f| f.fract() == 0.0),
@@ -274,28 +274,28 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
     }
 }
 
-/// An input that a program takes and that was not given.
+/// An input that a program expects and that was not passed.
 #[derive(Debug, Clone)]
 pub struct MissingInput {
     /// Its name.
     pub name: String,
     /// Its type, in words.
     pub kind: String,
-    /// What the manifest says about it.
+    /// Its description in the manifest.
     pub description: Option<String>,
-    /// What it may be, where that is a list.
+    /// The allowed values, if they are listed.
     pub choices: Vec<String>,
-    /// It is all of the input, a text without a name.
+    /// Whether it is the whole input, a text without a name.
     whole: bool,
     field: InputField,
 }
 
 impl MissingInput {
-    /// What to pass for it.
+    /// The option to pass it.
     pub fn option(&self) -> String {
         if self.whole { "--input TEXT".to_owned() } else { format!("--input {}=...", self.name) }
     }
-    /// Adds it to what was given.
+    /// Adds it to the input.
     pub fn put(&self, given: &mut Option<Value>, value: Value) {
         if self.whole {
             *given = Some(value);
@@ -303,27 +303,27 @@ impl MissingInput {
             put(given, &self.name, value);
         }
     }
-    /// What was typed, as the type that the input has.
+    /// Converts typed text to the type of the input.
     pub fn value(&self, typed: &str) -> Result<Value, InputError> {
         by_schema(&self.field, typed)
     }
-    /// Whether it may stay empty.
+    /// Whether it may be empty.
     pub fn may_be_empty(&self) -> bool {
         self.field.nullable
     }
-    /// Where it is declared.
+    /// The place of its declaration.
     pub fn declared(&self) -> Location {
         self.field.origin
     }
 }
 
-/// The inputs of a program that an input does not have.
+/// The declared inputs of a program that are missing in an input.
 pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
     let Some(flow) = program.flow(program.entry) else { return Vec::new() };
-    // A text is the one input that it is wrapped as.
+    // A text is wrapped as the one input.
     let text = match given {
         Some(Value::Object(_)) | None => None,
-        // What takes an object and got something else misses more than a member.
+        // If an object is expected and the input is not one, listing missing members does not help.
         Some(_) if flow.intake.wrap.is_none() => return Vec::new(),
         Some(_) => Some(flow.intake.wrap.clone()),
     };
@@ -334,7 +334,7 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
     };
     let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
     let mut all: Vec<MissingInput> = fields.map(wanted).collect();
-    // A text that is not declared is missed where something reads it.
+    // An undeclared text is missing if it is read.
     let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
     all.extend(text.filter(|key| reads_member(program, flow, key)).map(|key| undeclared_text(flow, key)));
     let intake = &flow.intake;
@@ -382,7 +382,7 @@ fn reads_member(program: &Program, flow: &Flow, key: &str) -> bool {
     found
 }
 
-/// The text that a flow takes without declaring it.
+/// The undeclared text input of a flow.
 fn undeclared_text(flow: &Flow, key: &Arc<str>) -> MissingInput {
     let schema: Value = [(Arc::from("type"), Value::from("string"))].into_iter().collect();
     let (default, usual, origin) = (None, None, flow.origin);

@@ -1,5 +1,5 @@
-//! What the command line, the language server and the tools of this repository share with the engine: no part of the
-//! library's interface, and changed without notice.
+//! Items shared with the command line, the language server and the tools of this repository. They are not part of the
+//! library's public interface and may change without notice.
 
 pub use crate::data::data;
 pub use crate::fix::{Fixed, fix, preview};
@@ -20,7 +20,7 @@ macro_rules! modules {
 }
 
 #[cfg(feature = "store")]
-pub use crate::durable::{Packed, Trial, cancel, history, try_answer, unpack};
+pub use crate::durable::{Packed, Trial, cancel, history, stopped, try_answer, unpack};
 #[cfg(feature = "store")]
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 #[cfg(feature = "store")]

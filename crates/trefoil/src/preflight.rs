@@ -1,65 +1,72 @@
-//! What would stop a run on its way, found before its first call: features that are not run, tools, commands and people
-//! that are not there, agents that are not defined.
+//! Finds everything that would stop a run, before its first call: unsupported features; tools, commands and people that
+//! are not available; agents that are not defined.
 //!
-//! Everything that a run *can* reach counts, whether or not this run would: nobody should pay for half a pipeline.
+//! Everything that a run *can* reach counts, even if this run would not reach it, so that nobody pays for half a
+//! pipeline.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use trefoil_check::words::toml_key;
+use trefoil_check::words::{in_argument, toml_key};
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ToolHost;
-use trefoil_syntax::{Diagnostic, Severity, suggest};
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
 use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions};
 
 use crate::describe::feature;
 
-/// A step that this version does not run.
+/// An unsupported step.
 pub const REFUSED: &str = "refused";
 /// An agent that is not defined.
 pub const MISSING_AGENT: &str = "missing-agent";
 /// A tool that is not available.
 pub const MISSING_TOOL: &str = "missing-tool";
-/// A command, and no permission.
+/// A command without permission.
 pub const COMMAND: &str = "command-not-allowed";
-/// A question that nobody can answer.
+/// A secret among the arguments of a process.
+pub const IN_ARGUMENT: &str = "secret-in-argument";
+/// A question without anybody to answer it.
 pub const NOBODY: &str = "nobody-to-ask";
-/// An answer to a step that is not there.
+/// An answer to an unknown step.
 pub const UNKNOWN_ANSWER: &str = "unknown-answer";
-/// An answer that the step it is for does not take.
+/// An answer that its step does not accept.
 pub const WRONG_ANSWER: &str = "wrong-answer";
-/// An answer to a name that several steps have.
+/// An answer for a name that several steps have.
 pub const AMBIGUOUS_ANSWER: &str = "ambiguous-answer";
 
-/// Rule name and what it says.
+/// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     (REFUSED, "the run can reach a feature that is not supported yet"),
     (MISSING_AGENT, "the run calls an agent that is not defined"),
     (MISSING_TOOL, "the run calls a tool that has no implementation"),
     (COMMAND, "the run can reach a shell command, which is off by default"),
+    (IN_ARGUMENT, "a secret would be a command-line argument of a tool"),
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
     (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
     (WRONG_ANSWER, "an answer was passed that its step does not accept"),
     (AMBIGUOUS_ANSWER, "an answer was passed for a name that is not unique"),
 ];
 
-/// What the host of a run has to offer.
+/// What the host of a run offers.
 pub struct Host<'h> {
     /// Its tools.
     pub tools: &'h dyn ToolHost,
-    /// What is wrong with one of them.
+    /// What is wrong with a tool, if anything.
     pub fault: &'h dyn Fn(&str) -> Option<&'h str>,
+    /// Whether the arguments of one of them are among those of a process.
+    pub on_command_line: &'h dyn Fn(&str) -> bool,
     /// Whether a flow that is a tool has a human step of this name.
     pub asks: &'h dyn Fn(&str) -> bool,
-    /// Commands may run.
+    /// Whether commands may run.
     pub commands: bool,
-    /// Somebody is there to be asked.
+    /// Whether a person can be asked.
     pub people: bool,
-    /// The answers that were given beforehand: steps by key or label, and what was answered.
+    /// The prepared answers: steps by key or label, and the answer.
     pub answers: &'h [(String, String)],
-    /// Answers are made up or scripted: nothing outside is called.
+    /// Whether answers are placeholders or scripted, so that nothing outside is called.
     pub rehearsal: bool,
-    /// The embedded model answers: it also plays agents that are not defined.
+    /// Whether the embedded model answers, which also replaces agents that are not defined.
     pub embedded: bool,
 }
 
@@ -89,6 +96,12 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 let message = format!("the tool `{}` cannot be called: {why}", call.name);
                 found.push(Diagnostic::error(MISSING_TOOL, step.origin, message));
             }
+            StepKind::Tool(call) if call.kind == ToolKind::Local && (host.on_command_line)(&call.name) => {
+                found.extend(walk::holes_of(step).into_iter().map(|(kind, name, at)| {
+                    let (message, help) = in_argument(kind, &name, &call.name);
+                    Diagnostic::error(IN_ARGUMENT, at, message).help(help)
+                }));
+            }
             StepKind::Command(_) if !host.commands => found.push(
                 Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
                     .help("review the command, then pass `--allow-command`"),
@@ -108,7 +121,18 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// The steps that only a model begins.
+/// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`Host`].
+pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location)> {
+    let uncalled = if embedded { offered(program) } else { HashSet::new() };
+    let steps = walk::reachable(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
+    let calls = steps.filter_map(|(_, id)| program.step(id)).filter_map(|step| match &step.kind {
+        StepKind::Tool(call) if call.kind == ToolKind::Local => Some((call.name.clone(), step.origin)),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The steps that only a model can start.
 fn offered(program: &Program) -> HashSet<StepId> {
     let steps = program.steps.iter().filter_map(|step| match &step.kind {
         StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step).chain(it.gate)),
@@ -117,7 +141,7 @@ fn offered(program: &Program) -> HashSet<StepId> {
     steps.flatten().collect()
 }
 
-/// How a tool that is missing can be supplied.
+/// How to supply a missing tool.
 fn supply(call: &ToolCall, host: &Host<'_>) -> String {
     let name = &call.name;
     if host.rehearsal {
@@ -151,7 +175,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             (answered, host.people, &question.call.on_timeout, program.step(question.id))
             && said.insert(question.key.clone())
         {
-            // The shortest name that means this step and no other.
+            // The shortest name that only this step has.
             let name = if meant(&asked, &question.label) == Meant::Label { &question.label } else { &question.key };
             found.push(
                 Diagnostic::error(
@@ -192,7 +216,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// An answer that its question is known not to take: nobody pays for what comes before the question.
+/// Reports an answer that its question certainly rejects, so that nobody pays for the steps before the question.
 fn wrong(program: &Program, question: &HumanQuestion<'_>, name: &str, value: &str) -> Option<Diagnostic> {
     let rehearsal = Rehearsal::of(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
     let message = match value {

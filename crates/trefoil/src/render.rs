@@ -1,8 +1,9 @@
-//! One template or condition against a state, without a workflow: what `trefoil render` does, and its line protocol.
+//! Renders one template, or evaluates one condition, with a given state and without a workflow: `trefoil render` and
+//! its line protocol.
 //!
-//! A question is `{dialect, kind: "template"|"condition"|"value", text, state}`; its answer
-//! `{"ok":true,"result":…}` or `{"ok":false,"phase":"load"|"run","error":{code, message, line, column, …}}`. Test cases are questions too: `id`, `expect`,
-//! `error` and `load_error` are passed over. Any other member is a mistake.
+//! A request is `{dialect, kind: "template"|"condition"|"value", text, state}`; the response is
+//! `{"ok":true,"result":…}` or `{"ok":false,"phase":"load"|"run","error":{code, message, line, column, …}}`. Test cases
+//! are requests too: `id`, `expect`, `error` and `load_error` are ignored. Any other member is an error.
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_front::{FrontEnd, front_end};
@@ -12,25 +13,25 @@ use trefoil_template::{EvalError, Object, Value};
 
 use crate::data::json as unique_json;
 
-/// A text, a state, and how to read the one against the other.
+/// A text, a state, and how to evaluate the text.
 #[derive(Clone)]
 pub struct RenderQuestion {
-    /// Whose rules.
+    /// The dialect.
     pub dialect: &'static dyn FrontEnd,
-    /// What the text is.
+    /// The kind of text.
     pub kind: TextKind,
     /// The text.
     pub text: String,
-    /// The state: in agntz and AEGIS the root object; in SirenSpec an object of any of `inputs`, `nodes`, `env`, `item`,
-    /// `index`, `total`, `working`, `output`, `_budget`.
+    /// The state: in agntz and AEGIS the root object; in SirenSpec an object that may contain `inputs`, `nodes`, `env`,
+    /// `item`, `index`, `total`, `working`, `output`, `_budget`.
     pub state: Value,
 }
 
-/// What test cases have besides a question, and an answer does not depend on.
+/// Members of test cases that do not affect the response.
 const TESTS: &[&str] = &["id", "expect", "error", "load_error"];
 
 impl RenderQuestion {
-    /// A question from its JSON; else what is wrong with it.
+    /// Parses a request; the error is a message.
     pub fn from_json(json: Json) -> Result<Self, String> {
         let Json::Object(mut fields) = json else { return Err("a question must be an object".to_owned()) };
         let mut text = |key: &str| match fields.remove(key) {
@@ -65,11 +66,11 @@ impl RenderQuestion {
     pub fn answer(&self) -> Result<Value, Failure> {
         state::evaluate(self.dialect.policy(), self.kind, &self.text, &self.state)
     }
-    /// The text with what each part of it came from.
+    /// The text with the origin of each part.
     pub fn trace(&self) -> Result<Traced, Failure> {
         state::trace(self.dialect.policy(), &self.text, &self.state)
     }
-    /// A failure as findings in a file that holds the text.
+    /// A failure as findings in a file with the text.
     pub fn explain(&self, failure: &Failure) -> (Files, Vec<Diagnostic>) {
         let mut files = Files::default();
         let file = files.add(SourceFile::new("text", self.text.as_str()));
@@ -101,7 +102,7 @@ fn place(file: FileId, span: &std::ops::Range<u32>) -> Location {
     Location::new(file, Span::new(span.start, span.end))
 }
 
-/// The answer to one line of questions.
+/// The response to one line.
 pub fn answer_line(line: &str) -> Json {
     let question = if line.trim().is_empty() {
         Err("this line is empty".to_owned())
@@ -121,13 +122,14 @@ pub fn answer_line(line: &str) -> Json {
     }
 }
 
-/// The answer to a line that is no question.
+/// The response to an invalid line.
 pub fn bad_question(message: &str) -> Json {
     let error = json!({"code": "bad-question", "message": message, "line": null, "column": null});
     json!({"ok": false, "phase": "load", "error": error})
 }
 
-/// Whether a state has only members that the dialect's names begin with; where the state is the root object, all do.
+/// Checks that a state has only members that are roots of the dialect; if the state is the root object, any member is
+/// allowed.
 pub fn check_state(dialect: &dyn FrontEnd, state: &Value) -> Result<(), String> {
     let roots = dialect.policy().state_roots();
     let Some(object) = state.as_object().filter(|_| !roots.is_empty()) else { return Ok(()) };
@@ -140,7 +142,7 @@ pub fn check_state(dialect: &dyn FrontEnd, state: &Value) -> Result<(), String> 
     }
 }
 
-/// The first mistake, or the run's error.
+/// The first mistake, or the error of the evaluation.
 fn error(text: &str, failure: &Failure) -> Json {
     let mut error = Map::new();
     let mut put = |key: &str, value: Json| error.insert(key.to_owned(), value);

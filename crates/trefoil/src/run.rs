@@ -86,11 +86,12 @@ impl Run {
             Ok(outcome) => outcome,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // Its runtime was shut down.
+                // Its tokio runtime was shut down.
                 Err(_) => RunOutcome {
                     run: self.id.clone(),
                     result: Err(RunError::new("CANCELLED", "the tokio runtime of the run was shut down")),
                     waiting: Vec::new(),
+                    suspended: false,
                     continues: false,
                     usage: Usage::unknown(),
                     calls: 0,

@@ -1,11 +1,11 @@
-//! What can be done with runs of a [store](crate::store) beside [continuing](crate::Engine::resume) them: start a run of an
-//! [edited](crate::Engine::edit) flow that pays only for what the edit changed, [fork](crate::Engine::fork) a run,
+//! Operations on runs of a [store](crate::store) in addition to [resuming](crate::Engine::resume) them: start a run of
+//! an [edited](crate::Engine::edit) flow that pays only for what the edit changed, [fork](crate::Engine::fork) a run,
 //! [compare] two runs, and [verify] a journal.
 
 pub use crate::durable::{
-    Edit, Edited, Fate, Filled, Hunk, LastRun, Line, Lines, Part, Place, Preview, Reason, RunDiff, RunSide,
+    Edit, Edited, Fate, Filled, Hunk, LastRun, Line, Lines, Made, Part, Place, Preview, Reason, RunDiff, RunSide,
     SourceReason, StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare,
-    last_of, last_with, preview, verify,
+    last_of, last_with, preview, preview_with_its_models, verify,
 };
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;

@@ -1,4 +1,4 @@
-//! Addresses of providers: who would get the key is who the address seems to name.
+//! Addresses of providers: the key is sent only to the host that the text of an address shows.
 
 use trefoil_models::http::Endpoint;
 use trefoil_models::vendors::VENDORS;
@@ -6,7 +6,7 @@ use trefoil_models::{Address, Registry};
 
 use crate::{Target, fixed};
 
-/// Where the address is written: a vendor with an address of its own, one without.
+/// The address of a vendor with a default address.
 const OWN: &str = "https://api.openai.com";
 
 pub(crate) const TARGET: Target = Target::of_text(
@@ -66,7 +66,7 @@ fn run(bytes: &[u8]) {
     let elsewhere = registry.elsewhere("openai");
     let Some(address) = accepted else {
         assert!(elsewhere.is_none());
-        // A blank variable is as good as none.
+        // A blank variable counts as unset.
         assert!(text.trim().is_empty() || registry.resolve("openai", "m").is_err(), "{text:?} is refused and used");
         return;
     };
@@ -74,7 +74,7 @@ fn run(bytes: &[u8]) {
     assert!(matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none());
     assert!(!text.trim().contains(|c: char| c.is_control() || c.is_whitespace()));
 
-    // Whoever reads the text sees the host that is called.
+    // The host in the text is the host that is called.
     let written = authority(text.trim());
     assert!(!written.contains('@'), "{text:?}");
     let host = written.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
@@ -85,7 +85,7 @@ fn run(bytes: &[u8]) {
         assert_eq!(url.host_str(), Some(&*host), "{text:?}");
     }
 
-    // What is reported of it leads to the same place, and a host of another vendor is named.
+    // The reported origin leads to the same place, and another vendor's host is reported.
     assert_eq!(Address::parse(&address.origin()).ok().map(|again| again.origin()), Some(address.origin()));
     assert_eq!(elsewhere.map(|e| e.address), (address.origin() != OWN).then(|| address.origin()), "{text:?}");
     assert!(!format!("{address:?}").contains('?'));
@@ -99,7 +99,7 @@ fn run(bytes: &[u8]) {
     }
 }
 
-/// By another way than the one under test: what is between the scheme and the path.
+/// A separate implementation for comparison: the text between the scheme and the path.
 fn authority(text: &str) -> &str {
     let rest = text.split_once(':').map_or(text, |(_, rest)| rest).trim_start_matches(['/', '\\']);
     rest.split(['/', '\\', '?', '#']).next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Text to condition to truth, for each policy.
+//! Parses and evaluates conditions, for each policy.
 
 use trefoil_template::policy::ConditionGrammar;
 use trefoil_template::state::{self, TextKind};
@@ -57,7 +57,7 @@ fn run(bytes: &[u8], policy: &'static Policy) {
         assert!(alone.as_ref().map_or(true, |v| matches!(v, Value::Bool(_))), "{alone:?}");
         truths.push((truth, mark(&format!("{alone:?}"))));
     }
-    // Only SirenSpec's can look for a part of a text: `'{' in working.a`.
+    // Only SirenSpec's conditions can search in a text: `'{' in working.a`.
     if policy.conditions != ConditionGrammar::Python || !text.contains(['{', '}', '|', '~']) {
         assert!(truths.first() == truths.last(), "the braces of data made a difference to {text:?}: {truths:?}");
     }

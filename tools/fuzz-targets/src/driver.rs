@@ -1,4 +1,4 @@
-//! Programs to runs, through the driver and all its ports.
+//! Runs programs with the driver and all of its ports.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub(crate) const TARGET: Target = Target {
     run,
 };
 
-/// What every entry of the secret store has.
+/// The value of every secret.
 const SECRET: &str = "correct-horse-battery";
 
 fn run(bytes: &[u8]) {
@@ -78,7 +78,7 @@ fn run(bytes: &[u8]) {
     }
 }
 
-/// A run that has ended is not done again. One that failed continues from where it failed, or is left as it is.
+/// A run that has ended is not repeated. A failed run continues from its failure, or stays as it is.
 fn resumed_after_its_end(world: &World, before: &[Entry], first: &RunOutcome, again: &RunOutcome) {
     let after = world.entries();
     assert!(after.starts_with(before), "what is stored stays");
@@ -110,7 +110,7 @@ fn check(world: &World, entries: &[Entry], outcome: &RunOutcome) {
         Some(EntryKind::Suspended { .. }) => {
             assert!(!outcome.waiting.is_empty(), "suspended, and nothing to wait for");
             assert_eq!(outcome.result.as_ref().err().map(|e| e.code.as_str()), Some("SUSPENDED"));
-            // What is done twice at most is decided by somebody.
+            // Activities that are not idempotent are repeated only after a decision.
             assert!(outcome.waiting.iter().all(|w| ["human", "tool", "command"].contains(&w.sort)));
         }
         other => unreachable!("the journal ends with {other:?}"),
@@ -122,7 +122,7 @@ fn check(world: &World, entries: &[Entry], outcome: &RunOutcome) {
     assert!(!events.contains(SECRET), "a secret in the events: {events}");
 }
 
-/// Waits for a future that only waits for itself; cancels it after so many polls.
+/// Polls a future that depends on nothing else; cancels it after a number of polls.
 fn poll<T>(future: impl Future<Output = T>, cancel: Option<(usize, &Cancel)>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -139,7 +139,7 @@ fn poll<T>(future: impl Future<Output = T>, cancel: Option<(usize, &Cancel)>) ->
     unreachable!("it waits for something that never happens")
 }
 
-/// Ports that answer anything, after any time.
+/// Ports that return anything, after any time.
 #[derive(Clone)]
 struct World {
     answers: Arc<Mutex<Answers>>,
@@ -180,7 +180,7 @@ impl World {
     fn answers(&self) -> MutexGuard<'_, Answers> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Any time goes by, mostly none.
+    /// Advances the clock by any time, mostly none.
     async fn wait(&self) {
         let ms = *self.answers().choices.of(&[0, 0, 0, 0, 1, 50, 90_000, 1_000_000_000]).unwrap_or(&0);
         if ms > 0 {

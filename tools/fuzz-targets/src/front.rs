@@ -1,4 +1,4 @@
-//! Folders of manifests to diagnostics and programs, for each front end.
+//! Compiles folders of manifests to diagnostics and programs, for each front end.
 
 use trefoil_front::Lowered;
 use trefoil_syntax::diagnostic::render;

@@ -1,4 +1,4 @@
-//! Text to journal entries to a run that continues.
+//! Parses journal entries and resumes a run from them.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -61,7 +61,7 @@ const WORDS: &[&str] = &[
     "[",
 ];
 
-/// The programs that journals are of: their number is the first line of an input.
+/// The programs of the journals; the first line of an input is the program's index.
 static PROGRAMS: LazyLock<Vec<Arc<Prepared>>> = LazyLock::new(|| {
     let all = manifest::AGNTZ.iter().chain(manifest::AEGIS).chain(manifest::SIRENSPEC);
     all.filter_map(|seed| {
@@ -83,7 +83,7 @@ fn seeds() -> Vec<Cow<'static, str>> {
             let lines = run.entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
             let lines: Vec<String> = [at.to_string()].into_iter().chain(lines).collect();
             if lines.len() > 4 {
-                // Whole, and as a crash would leave it.
+                // Complete, and as a crash would leave it.
                 all.push(lines.join("\n").into());
                 all.push(lines.get(..lines.len() * 2 / 3).unwrap_or_default().join("\n").into());
             }
@@ -111,7 +111,7 @@ fn run(bytes: &[u8]) {
     play(&mut Run::resume(resumed, &entries), &mut answers, 60);
 }
 
-/// One line as an entry, which must say the same when it is written again.
+/// Parses a line as an entry. Writing it again must give an equivalent line.
 fn decode(line: &str) -> Option<Entry> {
     let entry: Entry = serde_json::from_str(line).ok()?;
     let Ok(again) = serde_json::to_string(&entry) else { unreachable!("{entry:?} cannot be written") };

@@ -1,7 +1,8 @@
-//! What must hold for any bytes at all, as functions that panic when it does not.
+//! Invariants for arbitrary bytes, as functions that panic if one is violated.
 //!
-//! libFuzzer calls them from `fuzz/` (nightly), this crate's test with a bounded number of mutated seeds (stable). A new
-//! target is one file here and one line in [`TARGETS`]. Knows nothing about how inputs are made.
+//! libFuzzer calls them from `fuzz/` (nightly); this crate's test calls them with a limited number of mutated seeds
+//! (stable). A new target needs one file here and one line in [`TARGETS`]. Targets do not know how inputs are
+//! generated.
 
 mod addresses;
 mod condition;
@@ -21,30 +22,30 @@ mod yaml_tree;
 
 use std::borrow::Cow;
 
-/// One function under test and what to feed it.
+/// A function to test, and its inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, as `TREFOIL_FUZZ_TARGET` gives it.
+    /// Its name, as in `TREFOIL_FUZZ_TARGET`.
     pub name: &'static str,
-    /// What must hold, in a line.
+    /// The invariant, in one line.
     pub about: &'static str,
-    /// Inputs to start with: valid ones, and ones that went wrong before.
+    /// Initial inputs: valid ones, and ones that failed before.
     pub seeds: Seeds,
-    /// Words that mean something to it.
+    /// Words with a meaning for it.
     pub words: &'static [&'static str],
-    /// What its inputs look like, for a mutator that knows structure.
+    /// The form of its inputs, for mutators that know structure.
     pub shape: Shape,
-    /// How much one call costs beside the others': a bounded run makes so many times fewer of them.
+    /// The cost of a call relative to others; a limited run makes fewer calls by this factor.
     pub weight: u64,
-    /// Panics if what must hold does not.
+    /// Panics if the invariant is violated.
     pub run: fn(&[u8]),
 }
 
-/// Inputs to start with.
+/// Initial inputs.
 pub type Seeds = fn() -> Vec<Cow<'static, str>>;
 
 impl Target {
-    /// One whose inputs are short texts.
+    /// A target whose inputs are short texts.
     pub(crate) const fn of_text(
         name: &'static str,
         about: &'static str,
@@ -56,20 +57,20 @@ impl Target {
     }
 }
 
-/// What inputs look like.
+/// The form of inputs.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// Like nothing in particular.
+    /// Arbitrary bytes.
     Bytes,
-    /// YAML files, each under a line `=== NAME`. At the end there may be a line `=== choices N`: a number that decides
-    /// what the target is free to choose.
+    /// YAML files, each below a line `=== NAME`. The last line may be `=== choices N`: a number that determines the
+    /// target's free choices.
     Manifests {
-        /// Keys that mean something.
+        /// Keys with a meaning.
         keys: &'static [&'static str],
-        /// Words that mostly leave no YAML.
+        /// Words that usually make YAML invalid.
         broken: &'static [&'static str],
     },
-    /// JSON, one value a line.
+    /// JSON, one value on each line.
     JsonLines,
 }
 
@@ -95,12 +96,12 @@ pub static TARGETS: &[Target] = &[
     addresses::TARGET,
 ];
 
-/// The target of this name.
+/// The target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|t| t.name == name)
 }
 
-/// Seeds that are there from the start.
+/// Seeds that are constants.
 fn fixed(seeds: &[&'static str]) -> Vec<Cow<'static, str>> {
     seeds.iter().copied().map(Cow::Borrowed).collect()
 }

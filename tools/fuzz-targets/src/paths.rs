@@ -1,7 +1,7 @@
-//! What a manifest names, in every notation, and where it leads: never out of the folders that it may lead into.
+//! Paths in manifests, in every notation: they must never lead out of the allowed folders.
 //!
-//! An input is lines. The first is a path as a manifest has it; each other one, `NAME -> TARGET`, is a link on a disk where
-//! everything else is a folder or a file.
+//! An input consists of lines. The first is a path as written in a manifest; each other line, `NAME -> TARGET`, is a
+//! link on a disk on which everything else is a folder or a file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use trefoil_front::project::resolve_path;
 
 use crate::{Target, fixed};
 
-/// Where the manifest is, and what else may be read.
+/// The locations of the manifest, and of the other allowed folders.
 const BASES: [&str; 3] = ["flow.yaml", "deep/er/flow.yaml", "../beside/flow.yaml"];
 const PROJECT: &str = "/home/me/project";
 const ALLOWED: &str = "/srv/shared";
@@ -47,7 +47,7 @@ pub(crate) const TARGET: Target = Target::of_text(
     run,
 );
 
-/// A disk with links; remembers what was looked at.
+/// A disk with links, which records accesses.
 struct Disk {
     links: BTreeMap<PathBuf, PathBuf>,
     asked: Vec<PathBuf>,
@@ -101,7 +101,7 @@ fn run(bytes: &[u8]) {
     }
 }
 
-/// By another way than the one under test: the path has no `..`, and starts with one of the folders.
+/// A separate implementation for comparison: the path has no `..`, and starts with one of the folders.
 fn is_inside(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let below = |room: &str| text.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -1,4 +1,4 @@
-//! From each decoded character back to the bytes that stand for it.
+//! Maps each decoded character of a scalar to its bytes in the source.
 
 use trefoil_syntax::yaml::{Style, Text};
 
@@ -41,7 +41,7 @@ fn check(scalar: &Text, text: &str) {
     }
     let length = scalar.value.len() as u32;
     assert_eq!(scalar.source_offset(length), scalar.content().end);
-    // A range is made of its characters.
+    // The range of a text consists of those of its characters.
     let whole = scalar.source(0..length);
     assert!(last <= whole.end || length == 0);
 }
@@ -50,7 +50,7 @@ fn is_white(raw: &str) -> bool {
     raw.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
 }
 
-/// Whether an escape stands for a character; of the ones without digits only the form is looked at.
+/// Whether an escape stands for a character. For escapes without digits, only their form is checked.
 fn stands_for(raw: &str, c: char) -> bool {
     let code = |escape: &str| u32::from_str_radix(escape.strip_prefix(['x', 'u', 'U'])?, 16).ok();
     let Some(escape) = raw.strip_prefix('\\') else { return false };

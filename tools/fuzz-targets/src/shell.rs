@@ -1,4 +1,4 @@
-//! Text to commands of a shell, with holes.
+//! Parses shell commands with holes.
 
 use trefoil_shell::{Command, HOLE, Part, read};
 
@@ -40,7 +40,8 @@ fn run(bytes: &[u8]) {
     let mut once = found.clone();
     once.dedup();
     assert_eq!(found, once, "a hole is in two places");
-    // Backticks are read apart; what a here-document holds, and what is too deep, is known to be there.
+    // Holes in backticks are parsed separately; holes in here-documents or below the maximum nesting are only known to
+    // exist.
     let last = script.unread.into_iter().chain(script.here_document).min().unwrap_or(holes.len());
     if !text.contains('`') {
         assert_eq!(found.iter().filter(|n| **n < last).count(), last, "a hole is lost in {text:?}");

@@ -1,4 +1,4 @@
-//! Text to template to text, for each policy.
+//! Parses and renders templates, for each policy.
 
 use trefoil_template::state::{self, TextKind};
 use trefoil_template::{EvalError, Policy, Template, Value};
@@ -56,7 +56,7 @@ fn run(bytes: &[u8], policy: &'static Policy) {
     assert!(shown.first() == shown.last(), "the braces of data made a difference: {shown:?}");
 }
 
-/// Renders in all the ways there are, and lets a driver fill the holes.
+/// Renders in every available way, and fills the holes like a driver.
 fn every_way(text: &str, template: &Template, world: &World) -> Result<Value, EvalError> {
     let rendered = settle(world, || template.render(world));
     assert_eq!(rendered, template.render(world), "two renderings of {text:?}");
@@ -91,7 +91,7 @@ fn every_way(text: &str, template: &Template, world: &World) -> Result<Value, Ev
     rendered
 }
 
-/// Evaluates, answering questions as they come, until there is none.
+/// Evaluates, and answers questions as they come, until there are none.
 fn settle<T>(world: &World, mut evaluate: impl FnMut() -> Result<T, EvalError>) -> Result<T, EvalError> {
     loop {
         match evaluate() {

@@ -1,12 +1,12 @@
-//! Reading a YAML tree and walking over it, for the targets that look at one.
+//! Parses and walks YAML trees, for several targets.
 
 use trefoil_syntax::yaml::{Kind, Limits, Node, Parsed, Text, parse};
 use trefoil_syntax::{FileId, Files, SourceFile};
 
-/// Small enough that hitting them is likely.
+/// Small limits, so that inputs are likely to reach them.
 pub(crate) const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 24, nodes: 5000, aliased: 1 << 18 };
 
-/// Whole manifests and single scalars in every style.
+/// Complete manifests, and single scalars in every style.
 pub(crate) const SEEDS: &[&str] = &[
     "id: review\nkind: sequential\nsteps:\n  - id: draft\n    agent:\n      id: writer\n      prompt: |\n        Write about {{topic}}.\n\n        {{#if tone}}Tone: {{tone}}{{/if}}\n    when: \"{{topic}} != ''\"\n  - ref: reviewer\n    input: {text: \"{{draft}}\", \"n\": 0x1F}\n",
     "defaults: &d {model: m, t: 0.5}\nagents:\n  a:\n    <<: *d\n    prompt: >-\n      folded\n      text\n\n        more\n  b: {<<: [*d, {x: 1}], list: [1, -2, .inf, ~, \"\\u00e9\\ud83d\\ude00\\\n    b\"]}\n",
@@ -18,7 +18,7 @@ pub(crate) const SEEDS: &[&str] = &[
     "a: \"un\nb: |\n\tx\nc:\n - 1\n- 2\n  d: |9\n  e: *nope\na: 1\na: 2\n",
 ];
 
-/// What YAML is made of.
+/// Elements of YAML syntax.
 pub(crate) const WORDS: &[&str] = &[
     "{{ x }}",
     "{{",
@@ -85,7 +85,7 @@ pub(crate) const WORDS: &[&str] = &[
     "a: 1\n",
 ];
 
-/// Reads bytes as the only file.
+/// Parses bytes as the only file.
 pub(crate) fn read(bytes: &[u8]) -> (Files, Parsed) {
     let mut files = Files::default();
     let id = files.add(SourceFile::from_bytes("fuzz.yaml", bytes.to_vec()));
@@ -98,7 +98,7 @@ pub(crate) fn text(files: &Files) -> &str {
     files.get(FileId(0)).map_or("", |f| f.text())
 }
 
-/// Calls `on_node` with every node and its depth, `on_text` with every key and scalar.
+/// Calls `on_node` with every node and its depth, and `on_text` with every key and scalar.
 pub(crate) fn walk(node: &Node, depth: usize, on_node: &mut dyn FnMut(&Node, usize), on_text: &mut dyn FnMut(&Text)) {
     on_node(node, depth);
     match &*node.kind {

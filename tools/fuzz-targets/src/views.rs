@@ -1,4 +1,4 @@
-//! Programs to plans and pictures.
+//! Renders plans and graphs of programs.
 
 use trefoil::graph;
 use trefoil::plan::Plan;

@@ -1,4 +1,4 @@
-//! Bytes to tree, diagnostics, and their three renderings.
+//! Parses bytes to a tree and diagnostics, and renders the diagnostics in all three formats.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ fn run(bytes: &[u8]) {
         };
         walk(root, 0, &mut on_node, &mut |text| inside(text.span));
     }
-    // The one that goes over the limit is in the tree; so are nodes of collections that it left open.
+    // The node that exceeds the limit is in the tree, as are the collections that were open at that point.
     assert!(nodes <= LIMITS.nodes + LIMITS.depth + 2, "{nodes} nodes");
     assert!(parsed.root.is_some() || !parsed.diagnostics.is_empty(), "nothing read and nothing said");
     assert!(parsed.complete || !parsed.diagnostics.is_empty(), "incomplete, and nothing said");

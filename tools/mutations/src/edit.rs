@@ -1,4 +1,4 @@
-//! Changes of a text, and where a person has to look afterwards.
+//! Changes of a text, and the lines on which they may be reported.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub struct Mutation {
     pub lines: Vec<usize>,
 }
 
-/// Changes being collected. Offsets are those of the original text.
+/// A list of changes. Offsets refer to the original text.
 pub struct Edits<'t> {
     text: &'t str,
     edits: Vec<(Range<usize>, String)>,
@@ -21,7 +21,7 @@ pub struct Edits<'t> {
 }
 
 impl<'t> Edits<'t> {
-    /// None yet.
+    /// No changes yet.
     pub fn of(text: &'t str) -> Self {
         Self { text, edits: Vec::new(), marks: Vec::new() }
     }
@@ -30,17 +30,17 @@ impl<'t> Edits<'t> {
         self.edits.push((range, new.into()));
         self
     }
-    /// The mistake may be reported on the line of this offset. Without any: where the text was changed.
+    /// Allows a report on the line of this offset. By default, the changed lines are allowed.
     pub fn at(mut self, offset: usize) -> Self {
         self.marks.push(offset);
         self
     }
-    /// The same for each of these.
+    /// Allows a report at each of these offsets.
     pub fn at_all(mut self, offsets: impl IntoIterator<Item = usize>) -> Self {
         self.marks.extend(offsets);
         self
     }
-    /// The mutated text; none when nothing would change.
+    /// The mutated text; `None` if nothing changes.
     pub fn done(mut self) -> Option<Mutation> {
         self.edits.sort_by_key(|(range, _)| range.start);
         let mut text = String::with_capacity(self.text.len() + 64);
@@ -81,7 +81,7 @@ pub fn range(span: Span) -> Range<usize> {
     span.start as usize..span.end as usize
 }
 
-/// A word with one slip of the finger: two letters swapped, or the last one missing or doubled.
+/// A word with a typing error: two letters swapped, or the last one missing or doubled.
 pub fn misspelt(word: &str) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     let middle = letters.len() / 2;

@@ -1,12 +1,12 @@
-//! Mistakes that people make, seeded into sound manifests: is each one found, on the right line, with the right fix?
+//! Puts common mistakes into correct manifests, and tests whether each is found on the right line with the right fix.
 //!
-//! - `manifest`: a sound manifest and what is where in it
-//! - `edit`: changes of its text, and the lines on which each has to be noticed
+//! - `manifest`: a correct manifest and its places
+//! - `edit`: changes of its text, and the lines on which each may be reported
 //! - `classes`: the mistakes, one function each
-//! - `run`: seeds them, checks, counts
-//! - `table`: the result for a person
+//! - `run`: makes the mistakes, checks, counts
+//! - `table`: formats the result
 //!
-//! Deterministic: the same seed picks the same places. Writes nothing to disk; a mutated text is an overlay.
+//! Deterministic: the same seed selects the same places. Nothing is written to disk; a mutated text is an overlay.
 #![allow(
     clippy::indexing_slicing,
     reason = "a test tool; offsets are those of the tree, and a wrong one has to be seen"

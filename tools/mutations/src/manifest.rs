@@ -1,4 +1,4 @@
-//! A sound manifest: its text, its tree, and the places in it that mistakes are made at.
+//! A correct manifest: its text, its tree, and the places for mistakes.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::edit::{Edits, Mutation, range};
 pub struct Manifest {
     /// `agntz`, `aegis`, `sirenspec`.
     pub dialect: &'static str,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Its tree.
     pub root: Node,
-    /// Every entry of every mapping, outer before inner, with the path of the mapping it is in.
+    /// Every entry of every mapping, outer before inner, with the path of its mapping.
     pub places: Vec<Place>,
     /// The other manifests of its folder.
     pub others: Vec<Node>,
@@ -34,22 +34,22 @@ pub struct Place {
     pub path: Vec<Segment>,
     /// The entry.
     pub entry: Entry,
-    /// The mapping it is in.
+    /// Its mapping.
     pub parent: Node,
 }
 
-/// A placeholder that names something.
+/// A placeholder with a path.
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// The whole tag.
     pub tag: Range<usize>,
-    /// Its segments, each with its bytes.
+    /// Its segments and their bytes.
     pub segments: Vec<(String, Range<usize>)>,
-    /// Which of the places it is in.
+    /// The index of its place.
     pub place: usize,
 }
 
-/// Keys under which the dialects put templates.
+/// Keys whose values are templates.
 const TEMPLATES: [&str; 22] = [
     "instruction",
     "prompt",
@@ -76,7 +76,7 @@ const TEMPLATES: [&str; 22] = [
 ];
 
 impl Manifest {
-    /// Reads one; none when it is no YAML.
+    /// Reads a manifest; `None` if it is not valid YAML.
     pub fn read(dialect: &'static str, path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path).ok()?;
         let root = parse(&text)?;
@@ -90,11 +90,11 @@ impl Manifest {
         }
         Some(Self { dialect, path: path.to_owned(), text, root, places, others })
     }
-    /// Changes of its text.
+    /// Starts a list of changes.
     pub fn edits(&self) -> Edits<'_> {
         Edits::of(&self.text)
     }
-    /// One change, to be noticed where it is.
+    /// A single change, to be reported where it is.
     pub fn put(&self, range: Range<usize>, new: impl Into<String>) -> Option<Mutation> {
         self.edits().put(range, new).done()
     }
@@ -110,20 +110,20 @@ impl Manifest {
     pub fn entries(&self, path: &str) -> &[Entry] {
         self.get(path).and_then(Node::mapping).map_or(&[], |m| &m.entries)
     }
-    /// The places of a key.
+    /// The places with this key.
     pub fn keyed<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Place> {
         self.places.iter().filter(move |p| &*p.entry.key.value == key)
     }
-    /// Whether a manifest speaks of a key of the format at this place, not of a name of its own.
+    /// The schema of the key at this place, if it belongs to the format and is not a name chosen by the user.
     pub fn is_format_key(&self, place: &Place) -> Option<trefoil::internals::schema::SchemaKey> {
         let keys = trefoil::internals::schema::keys_at(self.dialect, &self.root, &place.path);
         keys.into_iter().find(|k| k.name == *place.entry.key.value)
     }
-    /// Places whose text is a template.
+    /// The places whose text is a template.
     pub fn templates(&self) -> impl Iterator<Item = (usize, &Place)> {
         self.places.iter().enumerate().filter(|(_, p)| p.entry.value.string().is_some() && is_template(p))
     }
-    /// Every placeholder that names something.
+    /// All placeholders with a path.
     pub fn references(&self) -> Vec<Reference> {
         static TAG: LazyLock<Option<Regex>> =
             LazyLock::new(|| Regex::new(r"\{\{\{?\s*([A-Za-z_][\w\-]*(?:\.[\w\-]+)*)\s*(?:\|[^}]*)?\}\}\}?").ok());
@@ -156,7 +156,7 @@ impl Manifest {
         }
         found
     }
-    /// Where the text of a scalar ends, before a closing quote or the line breaks after a block.
+    /// The end of a scalar's text, before a closing quote or the line breaks after a block.
     pub fn end_of_text(&self, node: &Node) -> Option<usize> {
         let text = node.string()?;
         let span = range(node.span);
@@ -164,7 +164,7 @@ impl Manifest {
         let end = span.start + inner.len();
         Some(if matches!(text.style, Style::Single | Style::Double) { end - 1 } else { end })
     }
-    /// Adds a text to a template.
+    /// Appends text to a template.
     pub fn append(&self, place: &Place, more: &str) -> Option<Mutation> {
         let style = place.entry.value.string()?.style;
         if style == Style::Plain && more.contains(['#', ':', '"']) || style == Style::Double && more.contains('"') {
@@ -180,24 +180,24 @@ impl Manifest {
     pub fn line_start(&self, at: usize) -> usize {
         self.text[..at].rfind('\n').map_or(0, |n| n + 1)
     }
-    /// The end of the line of an offset, its line break included.
+    /// The end of the line of an offset, including its line break.
     pub fn line_end(&self, at: usize) -> usize {
         self.text[at..].find('\n').map_or(self.text.len(), |n| at + n + 1)
     }
-    /// How far a place is indented.
+    /// The column of an offset.
     pub fn column(&self, at: usize) -> usize {
         at - self.line_start(at)
     }
-    /// The end of a node without what is only space after it.
+    /// The end of a node without trailing spaces.
     pub fn end(&self, node: &Node) -> usize {
         let span = range(node.span);
         span.start + self.text[span].trim_end().len()
     }
-    /// The bytes of a whole entry, in block and in flow style; none for the only one of its mapping.
+    /// The bytes of a whole entry, in block or flow style; `None` for the only entry of its mapping.
     pub fn whole(&self, place: &Place) -> Option<Range<usize>> {
         self.whole_of(&place.entry, place.parent.mapping()?)
     }
-    /// The same with the mapping at hand.
+    /// The same for an entry of this mapping.
     pub fn whole_of(&self, entry: &Entry, mapping: &Mapping) -> Option<Range<usize>> {
         let start = entry.key.span.start;
         let next = mapping.entries.iter().map(|e| e.key.span.start).filter(|s| *s > start).min();
@@ -218,7 +218,7 @@ impl Manifest {
             }
         }
     }
-    /// The bytes of a whole item of a block list, from its line to the next item's.
+    /// The bytes of a whole item of a block list, from its line to that of the next item.
     pub fn item(&self, items: &[Node], at: usize) -> Option<Range<usize>> {
         let dash = |n: &Node| {
             let line = self.line_start(n.span.start as usize);
@@ -230,7 +230,7 @@ impl Manifest {
             None => Some(start..self.line_end(self.end(items.get(at)?))),
         }
     }
-    /// A line under a block entry, at the same column: a further key of its mapping.
+    /// Inserts a line below a block entry, in the same column: another key of its mapping.
     pub fn beside(&self, entry: &Entry, line: &str) -> Option<Mutation> {
         entry.value.scalar()?;
         let start = entry.key.span.start as usize;
@@ -242,12 +242,12 @@ impl Manifest {
         let column = self.column(start);
         self.put(end..end, format!("{}{line}\n", " ".repeat(column)))
     }
-    /// The steps of an agntz pipeline, wherever it is: the list and whether it is in order.
+    /// The agntz pipelines: the list of steps, and whether it is sequential.
     pub fn pipelines(&self) -> Vec<(&Place, &[Node], bool)> {
         let lists = self.places.iter().filter(|p| matches!(&*p.entry.key.value, "steps" | "branches"));
         lists.filter_map(|p| Some((p, p.entry.value.sequence()?, &*p.entry.key.value == "steps"))).collect()
     }
-    /// The agent that an agntz step calls, here or in another file.
+    /// The agent that an agntz step calls, in this file or another one.
     pub fn child(&self, step: &Node) -> Option<Node> {
         let step = step.mapping()?;
         if let Some(agent) = step.get("agent") {
@@ -261,7 +261,7 @@ impl Manifest {
     }
 }
 
-/// The id or key under which an agntz step leaves its output.
+/// The id or key of an agntz step's output.
 pub fn state_key(step: &Node) -> Option<String> {
     let step = step.mapping()?;
     let text = |m: &Mapping, key: &str| m.get(key).and_then(|e| e.value.string()).map(|t| t.value.to_string());
@@ -297,7 +297,7 @@ fn is_template(place: &Place) -> bool {
     {
         return false;
     }
-    // Where the two mean plain data or plain text.
+    // At these places, the keys stand for plain data or text.
     let plain = place.path.first() == Some(&Segment::Key("input".into()))
         || inside("state")
         || (inside("task") && &*place.entry.key.value != "prompt_template");

@@ -1,4 +1,4 @@
-//! Seeds every class of mistakes and checks the result.
+//! Makes every class of mistakes and checks the result.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,55 +12,55 @@ use crate::classes::{CLASSES, Class};
 use crate::edit::{Mutation, line_of};
 use crate::manifest::Manifest;
 
-/// How much is tried.
+/// The size of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Which places are picked.
+    /// Selects the places.
     pub seed: u64,
-    /// Places of one class in one file at most.
+    /// Maximum number of places for one class in one file.
     pub per_file: usize,
-    /// Places of one class at most.
+    /// Maximum number of places for one class.
     pub per_class: usize,
 }
 
-/// What became of one class.
+/// The results of one class.
 #[derive(Debug)]
 pub struct Row {
     /// Its name.
     pub class: &'static str,
-    /// Mistakes seeded.
+    /// Number of mistakes made.
     pub tries: usize,
-    /// Found: a finding that the sound file has not.
+    /// Mistakes with a finding that the correct file does not have.
     pub found: usize,
-    /// Found on a line where it is.
+    /// Mistakes that are reported on one of their lines.
     pub placed: usize,
-    /// With a change that fixes it.
+    /// Mistakes with a suggested change.
     pub offered: usize,
-    /// Whose change leaves the file as clean as it was.
+    /// Mistakes whose change leaves no new findings.
     pub mended: usize,
-    /// What was not found, or not there.
+    /// Mistakes that were not found, or not on their lines.
     pub misses: Vec<Miss>,
 }
 
-/// A mistake that was missed.
+/// A missed mistake.
 #[derive(Debug)]
 pub struct Miss {
     /// The manifest.
     pub path: PathBuf,
-    /// Where the mistake is.
+    /// The line of the mistake.
     pub line: usize,
-    /// That line with the mistake.
+    /// The text of that line.
     pub text: String,
-    /// What was found elsewhere.
+    /// Findings on other lines.
     pub elsewhere: Vec<String>,
 }
 
-/// All of it.
+/// The results of all classes.
 #[derive(Debug)]
 pub struct Outcome {
-    /// One row a class.
+    /// One row for each class.
     pub rows: Vec<Row>,
-    /// Sound manifests that were mutated.
+    /// Number of mutated manifests.
     pub manifests: usize,
 }
 
@@ -70,7 +70,7 @@ struct Finding {
     fix: Option<Box<Fix>>,
 }
 
-/// Seeds, checks, counts.
+/// Makes the mistakes, checks, and counts.
 pub fn run(folders: &[(&'static str, PathBuf)], limits: &Limits) -> Outcome {
     let mut sound = Vec::new();
     for (dialect, folder) in folders {
@@ -139,7 +139,7 @@ fn apply(text: &str, fix: &Fix) -> Option<String> {
     Some(text)
 }
 
-/// The findings that were not there before. Places do not count: they move with the text.
+/// The new findings. Places are not compared, because they move with the text.
 fn new(after: Vec<Finding>, before: &[Finding]) -> Vec<Finding> {
     let mut known: HashMap<_, usize> = HashMap::new();
     for finding in before {
@@ -189,7 +189,7 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// SplitMix64.
+/// A pseudo-random number generator (SplitMix64).
 struct Random(u64);
 
 impl Random {

@@ -1,16 +1,16 @@
-//! The outcome as a table, and what was missed.
+//! Formats the outcome as a table, with the missed mistakes.
 
 use std::fmt::Write as _;
 
 use crate::run::{Outcome, Row};
 
 impl Outcome {
-    /// Mistakes seeded, found, found on the right line.
+    /// The numbers of mistakes made, found, and found on the right line.
     pub fn totals(&self) -> (usize, usize, usize) {
         let sum = |of: fn(&Row) -> usize| self.rows.iter().map(of).sum();
         (sum(|r| r.tries), sum(|r| r.found), sum(|r| r.placed))
     }
-    /// The table; with `verbose` every miss under it.
+    /// The table; with `verbose`, every missed mistake is listed below it.
     pub fn table(&self, verbose: bool) -> String {
         let mut out = String::new();
         let head = ["class", "tries", "found", "right line", "fix offered", "fix right"];

@@ -1,4 +1,4 @@
-//! Programs for tests, written close to how a manifest reads. Names in `{{...}}` are slots of the flow under construction.
+//! Builds programs for tests in a form similar to a manifest. Names in `{{...}}` are slots of the current flow.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub fn nowhere() -> Location {
     Location::new(FileId(0), Span::new(0, 0))
 }
 
-/// A program under construction, and the slots of the flow under construction.
+/// A program being built, and the slots of its current flow.
 pub struct Build {
     pub flows: Vec<Option<Flow>>,
     pub steps: Vec<Step>,
@@ -40,7 +40,7 @@ impl Build {
         Self::default()
     }
 
-    /// The slot of a name, made if it is new. `input` is there from the start.
+    /// The slot with this name, created if it is new. `input` always exists.
     pub fn slot(&mut self, name: &str) -> SlotId {
         let at = self.slots.iter().position(|s| **s == *name).unwrap_or_else(|| {
             self.slots.push(name.into());
@@ -101,7 +101,7 @@ impl Build {
         }
     }
 
-    /// Typed position: a lone placeholder keeps its type.
+    /// A typed value: a lone placeholder keeps its type.
     pub fn value(&mut self, text: &str) -> Expr {
         Expr::Typed(self.text(text))
     }
@@ -136,7 +136,7 @@ impl Build {
         id
     }
 
-    /// A model call; its result goes into the slot of its label.
+    /// A model call whose result is stored in the slot of its label.
     pub fn model(&mut self, label: &str, user: &str) -> StepId {
         let call = self.model_call(label, user);
         let id = self.step(label, StepKind::Model(Box::new(call)));
@@ -158,7 +158,7 @@ impl Build {
         }
     }
 
-    /// A model call whose answer fits a schema.
+    /// A model call whose answer matches a schema.
     pub fn model_with(&mut self, label: &str, schema: serde_json::Value) -> StepId {
         let schema = self.schema(schema);
         let id = self.model(label, "{{input}}");
@@ -174,7 +174,7 @@ impl Build {
         }
     }
 
-    /// A step that gives its label.
+    /// A step that returns its label.
     pub fn mark(&mut self, label: &str) -> StepId {
         self.step(label, StepKind::Compute(Expr::Const(label.into())))
     }
@@ -208,7 +208,7 @@ impl Build {
         self.step(label, StepKind::Loop(Box::new(Loop { body, until, max })))
     }
 
-    /// A fan-out over a list; the body reads `item`, `index` and `total`, which its flow must have as slots 1 to 3.
+    /// A fan-out over a list; the body reads `item`, `index` and `total`, which must be slots 1 to 3 of its flow.
     pub fn for_each(&mut self, label: &str, items: &str, body: FlowId, on_failure: OnItemFailure) -> StepId {
         let items = Items::List(self.value(items));
         let kind = StepKind::ForEach(Box::new(ForEach {
@@ -254,7 +254,7 @@ impl Build {
         }
     }
 
-    /// Ends the flow under construction; the next one starts with fresh slots.
+    /// Ends the current flow; the next one starts with new slots.
     pub fn flow(&mut self, name: &str, body: StepId, output: Option<&str>) -> FlowId {
         let output = output.map(|o| self.value(o));
         let slots = std::mem::replace(&mut self.slots, vec!["input".into()]);
@@ -291,7 +291,7 @@ impl Build {
     }
 }
 
-/// A node without anything before it.
+/// A node without predecessors.
 pub fn graph_node(step: StepId) -> GraphNode {
     GraphNode { step, incoming: vec![], after: vec![], fallback_of: vec![], fallback: None }
 }

@@ -1,4 +1,4 @@
-//! For the tests of several crates: programs put together by hand, and the machine driven by hand, a database server. No
+//! Helpers for the tests of several crates: building programs, driving the machine step by step, a database server. No
 //! async, no ports.
 #![allow(
     missing_docs,

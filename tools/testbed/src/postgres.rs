@@ -1,5 +1,5 @@
-//! A real Postgres server, from the packages of this machine: in a folder of its own, on a free port of the loopback address, gone
-//! with the test, however that ends.
+//! A real Postgres server from this machine's packages: in a temporary folder, on a free port of the loopback address,
+//! and ended with the test in every case.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// Who may connect over the network, and with what.
+/// The user and password for connections over the network.
 pub const USER: &str = "tester";
 pub const PASSWORD: &str = "Kx7-Qd2";
 
@@ -23,8 +23,8 @@ pub struct Server {
     databases: AtomicU32,
 }
 
-/// The server that all tests of this process share. None: Postgres is not installed, which is said; with `TREFOIL_POSTGRES` set, as in
-/// CI, the test fails instead.
+/// The server that all tests of this process share. `None` if Postgres is not installed, which is printed; if
+/// `TREFOIL_POSTGRES` is set, as in CI, the test fails instead.
 pub fn server() -> Option<Arc<Server>> {
     static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -37,7 +37,7 @@ pub fn server() -> Option<Arc<Server>> {
 }
 
 impl Server {
-    /// One for a test alone. `durable`: commits wait for the disk, as in real life.
+    /// Starts a server for a single test. `durable`: commits wait for the disk.
     #[allow(clippy::print_stderr, reason = "whoever runs the tests is to know what was skipped")]
     #[allow(clippy::disallowed_methods, reason = "whoever runs the tests says whether it may be skipped")]
     pub fn start(durable: bool) -> Option<Self> {
@@ -76,9 +76,9 @@ impl Server {
         Some(server)
     }
 
-    /// Starts it, and returns when it takes connections.
+    /// Starts it, and returns when it accepts connections.
     pub fn begin(&self) {
-        // It ends when its standard input does: with this process at the latest.
+        // It ends when its standard input is closed, at the latest together with this process.
         let script = "\"$@\" & server=$!; cat >/dev/null; kill -QUIT $server; wait";
         let mut command = as_somebody(Path::new("sh"));
         command.args(["-c", script, "sh"]).arg(self.programs.join("postgres")).arg("-D").arg(self.folder.join("data"));
@@ -94,8 +94,8 @@ impl Server {
         }
     }
 
-    /// Gives it a certificate for `localhost`, and takes no connection over the network any more that is not encrypted. The file of
-    /// the authority that has signed it, which nobody trusts yet.
+    /// Gives it a certificate for `localhost`, and allows only encrypted connections over the network. Returns the file
+    /// of the certificate authority, which is not trusted yet.
     pub fn encrypt(&self) -> PathBuf {
         let (data, authority) = (self.folder.join("data"), self.folder.join("authority.crt"));
         let script = "\
@@ -120,7 +120,7 @@ impl Server {
         authority
     }
 
-    /// Stops it at once, as a crash does: nothing is written any more that was not committed.
+    /// Stops it like a crash: data that was not committed is lost.
     pub fn crash(&self) {
         if let Some(mut child) = self.running.lock().expect("nobody panicked with it").take() {
             drop(child.stdin.take());
@@ -134,7 +134,7 @@ impl Server {
         ask.status().is_ok_and(|status| status.success())
     }
 
-    /// What it said.
+    /// Its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -144,21 +144,21 @@ impl Server {
         self.port
     }
 
-    /// The name of a new database with nothing in it.
+    /// Creates an empty database and returns its name.
     pub fn database(&self) -> String {
         let name = format!("runs_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         name
     }
 
-    /// The name of a new database with what another one holds, to which nobody is connected.
+    /// Creates a copy of another database and returns its name. There must be no connections to the original.
     pub fn copy(&self, of: &str) -> String {
         let name = format!("runs_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {of}"));
         name
     }
 
-    /// Removes a database, whoever is connected to it.
+    /// Removes a database, even if there are connections to it.
     pub fn remove(&self, database: &str) {
         self.sql("postgres", &format!("DROP DATABASE {database} WITH (FORCE)"));
     }
@@ -168,26 +168,26 @@ impl Server {
         format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The same without the password.
+    /// The address without the password.
     pub fn address_without_password(&self, database: &str) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The address through a file of this machine, where no password is asked for.
+    /// The address through a Unix socket, which needs no password.
     pub fn local_address(&self, database: &str) -> String {
         format!("postgres://{USER}@/{database}?host={}&port={}", self.folder.display(), self.port)
     }
 
-    /// All that a database holds, as text.
+    /// The contents of a database as text.
     pub fn dump(&self, database: &str) -> String {
         let mut dump = Command::new(self.programs.join("pg_dump"));
-        // What is not packed is to be read, too.
+        // Bytes are shown as text, so that uncompressed data can be searched.
         dump.args(["--data-only", "--inserts", "-U", USER, "-d", database, "-h"]).arg(&self.folder);
         dump.args(["-p", &self.port.to_string()]).env("PGOPTIONS", "-c bytea_output=escape");
         run(&mut dump)
     }
 
-    /// Asks it something by its own tool; the answer, a line a row.
+    /// Runs a query with `psql`; returns one line for each row.
     pub fn sql(&self, database: &str, question: &str) -> String {
         let mut ask = Command::new(self.programs.join("psql"));
         ask.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", database, "-h"]).arg(&self.folder);
@@ -203,7 +203,7 @@ impl Drop for Server {
     }
 }
 
-/// Where the programs of the latest version are.
+/// The folder with the programs of the latest version.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
     let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
@@ -217,7 +217,7 @@ fn is_root() -> bool {
     id.is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
-/// The server refuses to run as root; the package has made a user for it.
+/// The server refuses to run as root, so use the user created by the package.
 fn as_somebody(program: &Path) -> Command {
     if is_root() {
         let mut command = Command::new("runuser");

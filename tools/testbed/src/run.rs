@@ -1,5 +1,5 @@
-//! The machine driven by hand: whoever tests says what comes back and when. What it asks for is journaled as the driver
-//! does it, and what must hold at every moment is looked at on the way.
+//! Drives the machine step by step: a test decides what completes and when. Requests are journaled like by the driver,
+//! and invariants are checked along the way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use trefoil_machine::{
 };
 use trefoil_template::Value;
 
-/// A run by hand.
+/// A run that a test drives.
 #[derive(Debug)]
 pub struct Run {
     pub machine: Machine,
-    /// Under way.
+    /// Activities in progress.
     pub pending: Vec<Activity>,
     /// The journal.
     pub entries: Vec<Entry>,
-    /// Everything that was requested.
+    /// The keys of all requested activities.
     pub keys: BTreeSet<Key>,
-    /// How it ended.
+    /// The result of the run.
     pub result: Option<Result<Value, RunError>>,
-    /// What the clock says.
+    /// The current time.
     pub now_ms: u64,
     watched: bool,
 }
 
 impl Run {
-    /// Starts.
+    /// Starts a run.
     pub fn start(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
         Self::begin(prepared, input, flags, false)
     }
 
-    /// Starts, with provenance, which is looked at in every message.
+    /// Starts a run with provenance, which is checked in every message.
     pub fn start_watched(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
         Self::begin(prepared, input, flags, true)
     }
@@ -75,7 +75,7 @@ impl Run {
         run
     }
 
-    /// Goes on where a journal ends. `entries` are those that it was resumed from.
+    /// Continues after the end of a journal. `entries` are the entries of that journal.
     pub fn resume(resumed: Resumed, entries: &[Entry]) -> Self {
         let scheduled = entries.iter().filter_map(|entry| match &entry.kind {
             EntryKind::Scheduled { key, .. } => Some(key.clone()),
@@ -95,7 +95,7 @@ impl Run {
         run
     }
 
-    /// What came of an activity that is in progress.
+    /// Completes an activity in progress.
     pub fn complete(&mut self, key: &Key, result: Result<Value, RunError>, usage: Option<Usage>) {
         let at = self.pending.iter().position(|a| a.key == *key);
         self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));
@@ -107,12 +107,12 @@ impl Run {
         self.take(output);
     }
 
-    /// What came of an activity, past the journal: of one that nobody waits for.
+    /// Sends a completion without journaling it, also for an activity that is not pending.
     pub fn on(&mut self, key: Key, result: Result<Value, RunError>, usage: Option<Usage>) -> Output {
         self.machine.on(Completion { key, at_ms: self.now_ms, result, usage, repeatable: false })
     }
 
-    /// Somebody asks it to stop.
+    /// Cancels the run.
     pub fn cancel(&mut self) {
         let output = self.machine.cancel();
         self.record(EntryKind::CancelRequested {});
@@ -160,7 +160,7 @@ impl Run {
         self.pending.push(activity);
     }
 
-    /// A run has ended, or it waits for something.
+    /// Checks that the run has ended or waits for something.
     fn check(&self) {
         assert_eq!(self.machine.pending(), self.pending.len(), "under way: {:?}", self.pending);
         assert_eq!(self.machine.is_finished(), self.result.is_some());

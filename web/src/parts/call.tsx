@@ -46,6 +46,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
           {agent && <span>{agent}</span>}
           {call.model && <span class="place">{inline(call.model)}</span>}
           {call.answered_by && call.answered_by !== call.model && <span class="muted">answered by {inline(call.answered_by)}</span>}
+          {call.instead && <span class="word">instead: {inline(call.instead)}</span>}
           {call.reused_from ? (
             <ReusedLine from={call.reused_from} />
           ) : (
@@ -60,6 +61,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
       {open.value && (
         <>
           {call.error && !(number === of && said === `${call.error.code} ${call.error.message}`) && <FailureBox error={call.error} />}
+          <Before all={call.before ?? []} />
           <Parameters parameters={call.parameters ?? null} requestId={call.request_id ?? null} />
           {(call.messages ?? []).map((message, i) => (
             <Prompt key={i} message={message} names={names} id={`${number}-${i}`} />
@@ -107,6 +109,29 @@ function ReusedLine({ from }: { from: NonNullable<Call['reused_from']> }) {
       {from.key && `, ${inline(from.key)}`}
       {saved > 0 && ` (saved ${count(saved)} tokens)`}
     </span>
+  );
+}
+
+/** The models that did not answer. */
+function Before({ all }: { all: NonNullable<Call['before']> }) {
+  if (all.length === 0) return null;
+  return (
+    <dl class="parameters">
+      {all.slice(0, 8).map((before, i) => (
+        <div key={i}>
+          <dt>before</dt>
+          <dd>
+            {inline(before.model)} did not answer: {brief(before.why, 300)}
+            {before.usage && (
+              <>
+                {' '}
+                (<UsageLine usage={before.usage} />)
+              </>
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

@@ -335,7 +335,8 @@ function said(step: Step): string {
   error(step.error);
   if (step.output !== undefined) all.push(shown(step.output));
   for (const call of step.calls ?? []) {
-    all.push(call.agent ?? '', call.model ?? '', call.answered_by ?? '', call.finish ?? '', call.partial ?? '');
+    all.push(call.agent ?? '', call.model ?? '', call.answered_by ?? '', call.instead ?? '', call.finish ?? '', call.partial ?? '');
+    for (const before of call.before ?? []) all.push(before?.model ?? '', before?.why ?? '');
     for (const message of call.messages ?? []) all.push(message?.content ?? '');
     if (call.answer !== undefined) all.push(shown(call.answer));
     if (call.detail !== undefined) all.push(shown(call.detail));

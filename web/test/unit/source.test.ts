@@ -52,6 +52,17 @@ test('a step that is hidden is revealed, with what is around it and without the 
   assert.notEqual(await source.rowOf(revealed, key), null);
 });
 
+test('a search finds the model that answered instead and those that did not answer', async () => {
+  const trace = loop();
+  const call = trace.steps!.find((step) => step.calls?.length)!.calls![0]!;
+  call.instead = 'other:model';
+  call.before = [{ model: 'first:model', why: 'the line was busy' }];
+  const source = new InlineSource(trace);
+  for (const words of ['other:model', 'first:model', 'was busy']) {
+    assert.equal((await source.size({ ...plain, words })).matches, 1, words);
+  }
+});
+
 test('a search finds names, prompts, answers and errors, with what is around them', async () => {
   const source = new InlineSource(fanout());
   assert.equal((await source.size({ ...plain, status: 'failed' })).matches, 12);

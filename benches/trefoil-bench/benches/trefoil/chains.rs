@@ -1,4 +1,4 @@
-//! Checking folders of files that name each other.
+//! Checks of folders whose files refer to each other.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use super::check::Scratch;
 use super::single;
 use crate::race::{Race, Standing};
 
-/// A dialect's file that leads to another one, or is the last of its chain.
+/// Generates a file of a dialect that refers to another one, or is the last of its chain.
 type Link = fn(usize, bool) -> String;
 
-/// A dialect, its files, how many of them a run may follow, and the name of a file.
+/// A dialect, its file generator, the maximum number of files that a run may follow, and the generator of file names.
 const DIALECTS: [(&str, Link, usize); 3] =
     [("agntz", agntz, 100), ("aegis", aegis, usize::MAX), ("sirenspec", sirenspec, 10)];
 

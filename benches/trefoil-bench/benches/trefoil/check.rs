@@ -1,4 +1,4 @@
-//! Checking: a large manifest, the whole command on a small one, a keystroke in an editor.
+//! Checks: a large manifest, the whole command with a small one, a keystroke in an editor.
 
 use std::fs;
 use std::hint::black_box;
@@ -13,7 +13,8 @@ use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};
 use crate::race::{Race, Standing};
 
-/// A dialect's generator, its steps in a manifest of about 2,000 lines, and a name in that with the letter that is typed.
+/// A dialect, its generator, the number of steps for about 2,000 lines, and a name in the manifest with the letter to
+/// type.
 type Typed = (&'static str, fn(usize) -> String, usize, &'static str);
 
 const TYPED: [Typed; 3] = [
@@ -58,8 +59,8 @@ pub fn races(out: &mut Vec<Standing>) {
     out.extend(TYPED.iter().map(|typed| keystroke(&place, binary.as_deref(), typed)));
 }
 
-/// A letter put into a name and taken out again, until the editor has the diagnostics of either text; and until it has a
-/// completion that it asks for right after the letter, as it does while somebody types.
+/// Adds a letter to a name and removes it again, and waits each time for the editor's diagnostics; also waits for a
+/// completion that is requested right after the letter, as while typing.
 fn keystroke(place: &Scratch, binary: Option<&Path>, (dialect, generate, steps, typed): &Typed) -> Standing {
     let text = generate(*steps);
     let (head, tail) = typed.split_once('|').expect("the place is marked");
@@ -97,7 +98,7 @@ fn keystroke(place: &Scratch, binary: Option<&Path>, (dialect, generate, steps, 
     long(race)
 }
 
-/// An editor with one file open.
+/// An editor with an open file.
 struct Editor {
     server: Child,
     input: ChildStdin,
@@ -127,12 +128,12 @@ impl Editor {
         editor.wait(|m| told(m, 1));
         editor
     }
-    /// Replaces one letter, and waits for what is said about it.
+    /// Replaces a letter, and waits for the diagnostics.
     fn types(&mut self, line: usize, column: usize, letter: &str) {
         let version = self.puts(line, column, letter);
         self.wait(|m| told(m, version));
     }
-    /// Replaces one letter, and waits for what may stand there. The diagnostics are read with the next answer.
+    /// Replaces a letter, and waits for a completion. The diagnostics are read with the next response.
     fn completes(&mut self, line: usize, column: usize, letter: &str) {
         let version = self.puts(line, column, letter);
         let params = serde_json::json!({ "textDocument": { "uri": self.uri }, "position": position(line, column + 1) });
@@ -141,7 +142,7 @@ impl Editor {
         }));
         self.wait(|m| m.get("id").is_some_and(|id| *id == version));
     }
-    /// Replaces one letter; the version of the text.
+    /// Replaces a letter; returns the version of the text.
     fn puts(&mut self, line: usize, column: usize, letter: &str) -> i32 {
         self.version += 1;
         let version = self.version;
@@ -196,17 +197,17 @@ fn told(message: &serde_json::Value, version: i32) -> bool {
         && message.pointer("/params/version").is_some_and(|v| *v == version)
 }
 
-/// The command, built as it is released; without it the races of whole processes are left out.
+/// The release build of the command; without it, races of whole processes are omitted.
 fn command() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "trefoil-cli"])
+        .args(["build", "--quiet", "--profile", "dist", "--package", "trefoil-cli"])
         .current_dir(&root)
         .stdout(Stdio::null())
         .status();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    let binary = target.join("release").join(format!("trefoil{}", std::env::consts::EXE_SUFFIX));
+    let binary = target.join("dist").join(format!("trefoil{}", std::env::consts::EXE_SUFFIX));
     if built.is_ok_and(|status| status.success()) && binary.is_file() {
         return Some(binary);
     }
@@ -214,13 +215,13 @@ fn command() -> Option<PathBuf> {
     None
 }
 
-/// Runs a command to its end; it must be content.
+/// Runs a command, which must succeed.
 fn ran(command: &mut Command) {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     assert!(status.is_ok_and(|status| status.success()), "the command must run and find no error");
 }
 
-/// A folder for the files of these races, gone when they are over.
+/// A temporary folder for these races, removed at the end.
 pub struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! Runs in a store, as an engine has them: steps of many runs at once, what they take up, resuming, waiting.
+//! Stored runs with an engine: concurrent runs, their size on the disk, resuming, waiting.
 
 use std::path::Path;
 use std::pin::pin;
@@ -17,10 +17,10 @@ use super::single;
 use crate::race::{Race, Standing};
 use crate::table;
 
-/// Set for a process that holds so many waiting runs, and says what they take up.
+/// Set for a process that holds waiting runs and prints their memory use.
 pub const WAITING: &str = "TREFOIL_BENCH_WAITING";
 
-/// Runs at once, and steps of each: long enough to be timed.
+/// Numbers of concurrent runs and of steps in each, large enough to be timed.
 const CROWDS: [(usize, usize); 3] = [(1, 200), (100, 20), (10_000, 2)];
 
 pub fn races(out: &mut Vec<Standing>) {
@@ -42,7 +42,7 @@ pub fn races(out: &mut Vec<Standing>) {
     out.extend(memory());
 }
 
-/// A chain of so many steps.
+/// A chain of steps.
 pub fn steps(count: usize) -> Flow {
     let steps: String = (0..count)
         .map(|n| {
@@ -55,7 +55,7 @@ pub fn steps(count: usize) -> Flow {
     Flow::from_text("steps.yaml", format!("id: steps\nkind: sequential\nsteps:\n{steps}")).unwrap()
 }
 
-/// Answers at once, and at one call never.
+/// Answers at once, except one call, which it never answers.
 #[derive(Default)]
 pub struct Answers {
     text: String,
@@ -89,7 +89,7 @@ impl ModelProvider for Answers {
     }
 }
 
-/// Runs of one flow, all at once, in one store.
+/// Concurrent runs of one flow in one store.
 struct Crowd {
     runtime: Runtime,
     engine: Engine,
@@ -113,7 +113,7 @@ impl Crowd {
     }
 }
 
-/// What a step takes up that has 1 KB of new state.
+/// The bytes on the disk for a step with 1 KB of new state.
 fn bytes(path: &Path) -> Standing {
     const STEPS: usize = 200;
     let store = Arc::new(SqliteStore::open(path, Options::default()).unwrap());
@@ -146,7 +146,7 @@ struct Kept {
 impl Kept {
     fn new(path: &Path, entries: usize) -> Self {
         let runtime = threads();
-        // It is written once and only read from then on.
+        // It is written once, and then only read.
         let options = Options { durability: Durability::Batch, ..Options::default() };
         let store = Arc::new(SqliteStore::open(path, options).unwrap());
         let passes = entries / 2;
@@ -177,7 +177,7 @@ impl Kept {
         assert!(has.abs_diff(entries) < 10, "{has} entries");
         kept
     }
-    /// Until the next model call.
+    /// Resumes until the next model call.
     fn resume(&self) {
         let stuck = Arc::new(Notify::new());
         let answers = Answers { stuck_at: Some(0), stuck: stuck.clone(), ..Answers::default() };
@@ -191,7 +191,7 @@ impl Kept {
     }
 }
 
-/// What a run takes up that waits for a model: measured in a process of its own, where nothing else comes and goes.
+/// The memory of a run that waits for a model, measured in a separate process without other activity.
 fn memory() -> Option<Standing> {
     let taken = |kept: &str| {
         let exe = std::env::current_exe().ok()?;
@@ -205,14 +205,14 @@ fn memory() -> Option<Standing> {
     )
 }
 
-/// Starts runs that wait, and prints what each takes up.
+/// Starts runs that wait, and prints the memory of each.
 pub fn wait(kept: &str) {
     const FIRST: usize = 100;
     const RUNS: usize = 10_000;
     let place = tempfile::tempdir().unwrap();
     let runtime = threads();
     let calls = Arc::new(AtomicUsize::new(0));
-    // All of them wait for the model, and none for its turn.
+    // All of them wait for the model, and none for a host limit.
     let limits = HostLimits { in_flight: None, ..HostLimits::default() };
     let engine = Engine::new().provider(Never(calls.clone())).host_limits(&limits);
     let engine = match kept {
@@ -221,13 +221,13 @@ pub fn wait(kept: &str) {
     };
     let flow = steps(1);
     runtime.block_on(async {
-        // What is made once is not the runs'.
+        // One-time allocations do not count for the runs.
         let first: Vec<_> = (0..FIRST).map(|_| engine.start(&flow, "x").unwrap()).collect();
         settle(&calls, FIRST).await;
         let before = resident();
         let mut runs: Vec<_> = (0..RUNS).map(|_| engine.start(&flow, "x").unwrap()).collect();
         settle(&calls, FIRST + RUNS).await;
-        // Events that nobody has read are not the run's.
+        // Unread events do not count for the runs.
         let mut context = Context::from_waker(Waker::noop());
         for run in &mut runs {
             while let Poll::Ready(Some(_)) = pin!(run.event()).poll(&mut context) {}
@@ -238,7 +238,7 @@ pub fn wait(kept: &str) {
     runtime.shutdown_background();
 }
 
-/// Answers nothing, and counts those who ask.
+/// Never answers, and counts the calls.
 struct Never(Arc<AtomicUsize>);
 
 #[async_trait::async_trait]
@@ -257,7 +257,7 @@ impl ModelProvider for Never {
     }
 }
 
-/// Returns when so many runs wait, and the threads that have started them are gone.
+/// Returns when this many runs wait, and the threads that started them have ended.
 async fn settle(calls: &AtomicUsize, runs: usize) {
     while calls.load(Ordering::SeqCst) < runs {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -265,7 +265,7 @@ async fn settle(calls: &AtomicUsize, runs: usize) {
     tokio::time::sleep(Duration::from_secs(12)).await;
 }
 
-/// Bytes of this process that are in memory.
+/// The resident memory of this process in bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096

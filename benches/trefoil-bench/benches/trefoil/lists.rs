@@ -12,7 +12,7 @@ use super::short;
 use crate::race::{Race, Standing};
 
 const RUNS: u64 = 1_000_000;
-/// Runs that are written at once: a store groups them.
+/// Number of runs written concurrently, which the store groups into transactions.
 const AT_ONCE: u64 = 1_000;
 
 pub fn races(out: &mut Vec<Standing>) {
@@ -58,7 +58,7 @@ async fn fill(store: &Arc<SqliteStore>) {
     }
 }
 
-/// A run that began a second after the one before it, and has ended.
+/// A finished run that started a second after the previous one.
 fn run(n: u64) -> NewRun {
     let (id, at) = (format!("run-{n:07}"), n * 1_000);
     let program =

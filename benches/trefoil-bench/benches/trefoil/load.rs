@@ -39,7 +39,7 @@ fn parse(text: &str) -> yaml::Parsed {
     yaml::parse(FileId(0), &SourceFile::new("bench.yaml", text), &Limits::default())
 }
 
-/// The whole way of a single file, as a load takes it.
+/// All stages of loading a single file.
 fn lower(text: &str) -> usize {
     let mut project = Project::default();
     let file = project.files.add(SourceFile::new("bench.yaml", text));

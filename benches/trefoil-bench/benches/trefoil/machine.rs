@@ -1,4 +1,4 @@
-//! What the machine itself costs: every effect completes at once, in memory, so all that is left is the engine.
+//! The cost of the machine itself: every effect completes at once in memory, so only the engine is measured.
 
 use std::sync::Arc;
 
@@ -37,12 +37,12 @@ pub fn races(out: &mut Vec<Standing>) {
     }
 }
 
-/// Runs a program to its end; every model call answers `answer` at once.
+/// Runs a program to its end; every model call returns `answer` at once.
 fn run(prepared: &Arc<Prepared>, input: &Value, answer: &str) -> usize {
     play(prepared, input, answer, answer)
 }
 
-/// The same for a fan-out: the first call answers the list, every other one a word.
+/// The same for a fan-out: the first call returns the list, every other one a word.
 fn fan(prepared: &Arc<Prepared>, input: &Value, list: &str) -> usize {
     play(prepared, input, list, "ok")
 }
@@ -56,11 +56,11 @@ fn play(prepared: &Arc<Prepared>, input: &Value, first: &str, rest: &str) -> usi
     loop {
         for command in output.commands {
             match command {
-                // No time passes here: a time limit never goes off.
+                // No time passes here, so timers never fire.
                 Command::Start(Activity { request: Request::Timer { .. }, .. }) | Command::Cancel(_) => {}
                 Command::Start(activity) => waiting.push_back(activity),
                 Command::Finish(result) => {
-                    // The loop is meant to go on to its limit; whatever else fails measures nothing.
+                    // The loop is meant to reach its limit; any other failure would invalidate the measurement.
                     if let Err(error) = &result {
                         assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED", "{error:?}");
                     }
@@ -102,7 +102,7 @@ fn pipeline(kind: &str, list: &str, steps: usize) -> String {
 }
 
 fn repeated(passes: usize) -> String {
-    // The condition holds in the last pass only: the machine gives up with MAX_ITERATIONS_EXCEEDED right there.
+    // The condition never holds, so the run fails with MAX_ITERATIONS_EXCEEDED after the last pass.
     format!(
         "id: bench\nkind: sequential\nuntil: \"{{{{s}}}} == never\"\nmaxIterations: {passes}\nsteps:\n{}",
         agent("s")

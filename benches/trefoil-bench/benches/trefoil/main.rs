@@ -1,4 +1,4 @@
-//! `cargo bench -p trefoil-bench [-- PART...]`: every part that is named, or all of them; prints one Markdown table.
+//! `cargo bench -p trefoil-bench [-- PART...]`: runs the named parts, or all of them, and prints one Markdown table.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks to a person")]
 #![allow(
     clippy::unwrap_used,
@@ -57,17 +57,17 @@ fn main() {
     println!("{}", table::markdown(&standings));
 }
 
-/// Runs a race of short work.
+/// Runs a race with short work.
 fn short(race: Race<'_>) -> Standing {
     race.run(31, Duration::from_millis(4))
 }
 
-/// Runs a race of long work.
+/// Runs a race with long work.
 fn long(race: Race<'_>) -> Standing {
     race.run(7, Duration::from_millis(40))
 }
 
-/// Runs a race whose single run is long enough to be timed by itself.
+/// Runs a race whose work is long enough to be timed as a single run.
 fn single(race: Race<'_>) -> Standing {
     race.run(5, Duration::from_millis(1))
 }

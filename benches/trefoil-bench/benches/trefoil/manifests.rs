@@ -1,8 +1,8 @@
-//! Manifests of any size, one generator a dialect.
+//! Generators of manifests of any size, one for each dialect.
 
 use std::fmt::Write;
 
-/// A pipeline of agents, each given what the one before it said.
+/// A pipeline of agents, each with the answer of the previous one as its input.
 pub fn agntz(steps: usize) -> String {
     let mut text = String::from("id: bench\nkind: sequential\ninputSchema:\n  topic: string\nsteps:\n");
     for n in 0..steps {
@@ -15,7 +15,7 @@ pub fn agntz(steps: usize) -> String {
     text
 }
 
-/// States in a row.
+/// A chain of states.
 pub fn aegis(states: usize) -> String {
     let mut text = String::from(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: bench\nspec:\n  initial_state: S0\n  max_total_transitions: 100\n  states:\n    Failed: {kind: System, command: \"true\"}\n",
@@ -34,7 +34,7 @@ pub fn aegis(states: usize) -> String {
     text
 }
 
-/// Nodes in a row.
+/// A chain of nodes.
 pub fn sirenspec(nodes: usize) -> String {
     let mut text = String::from("version: \"0.1\"\nagents:\n");
     for n in 0..nodes {

@@ -1,7 +1,7 @@
-//! One race: contestants doing the same work, interleaved.
+//! A race: contestants that do the same work, interleaved.
 //!
-//! Criterion measures one thing after the other, which on a shared machine compares the machine with itself at two
-//! moments. Here every round runs every contestant once, so a ratio is between neighbours in time.
+//! Criterion measures one thing after the other, so on a shared machine it compares different moments. Here every round
+//! runs every contestant once, so a ratio compares measurements that are close in time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,24 +15,24 @@ pub struct Lane<'a> {
     work: Box<dyn FnMut() + 'a>,
 }
 
-/// Contestants that do the same work; the first is the one the others are compared with.
+/// Contestants that do the same work. The others are compared with the first one.
 pub struct Race<'a> {
     /// Its name in the table.
     pub name: String,
-    /// What one unit of work is: the figure is divided by `units`.
+    /// The unit of work; the time is divided by the number of units.
     pub unit: &'static str,
     units: f64,
     budget: Option<&'static str>,
     lanes: Vec<Lane<'a>>,
 }
 
-/// A finished lane: nanoseconds a unit, or what else the table shows.
+/// The result of a lane: nanoseconds for each unit, or another figure of the table.
 pub struct Finish {
     /// Its name.
     pub name: String,
-    /// Least of all rounds.
+    /// The minimum of all rounds.
     pub min: f64,
-    /// Median of all rounds.
+    /// The median of all rounds.
     pub median: f64,
 }
 
@@ -40,23 +40,23 @@ pub struct Finish {
 pub struct Standing {
     /// Its name.
     pub name: String,
-    /// What a unit is.
+    /// The unit of work.
     pub unit: &'static str,
-    /// The goal, in words, where there is one.
+    /// The goal as text, if there is one.
     pub budget: Option<&'static str>,
-    /// In the order they were entered.
+    /// The lanes, in the order in which they were added.
     pub lanes: Vec<Finish>,
-    /// How a figure is written.
+    /// How a figure is formatted.
     pub show: fn(f64) -> String,
 }
 
 impl Standing {
-    /// Figures that were measured once.
+    /// Creates a standing from figures that were measured once.
     pub fn figures(name: &str, unit: &'static str, goal: &'static str, lanes: &[(&str, f64)]) -> Self {
         let lanes = lanes.iter().map(|(name, n)| Finish { name: (*name).to_owned(), min: *n, median: *n }).collect();
         Self { name: name.to_owned(), unit, budget: Some(goal), lanes, show: table::time }
     }
-    /// Writes its figures in another way.
+    /// Sets how its figures are formatted.
     #[must_use]
     pub fn shown_as(mut self, show: fn(f64) -> String) -> Self {
         self.show = show;
@@ -65,23 +65,23 @@ impl Standing {
 }
 
 impl<'a> Race<'a> {
-    /// A race whose work is `units` units of `unit`.
+    /// A race whose work consists of `units` units of `unit`.
     pub fn new(name: impl Into<String>, unit: &'static str, units: usize) -> Self {
         Self { name: name.into(), unit, units: units as f64, budget: None, lanes: Vec::new() }
     }
-    /// The goal, in words.
+    /// Sets the goal as text.
     #[must_use]
     pub fn goal(mut self, goal: &'static str) -> Self {
         self.budget = Some(goal);
         self
     }
-    /// Enters a contestant.
+    /// Adds a contestant.
     #[must_use]
     pub fn lane<T>(mut self, name: impl Into<String>, mut work: impl FnMut() -> T + 'a) -> Self {
         self.lanes.push(Lane { name: name.into(), work: Box::new(move || drop(black_box(work()))) });
         self
     }
-    /// Runs it: calibrates each lane to `slice`, then `rounds` interleaved rounds.
+    /// Runs the race: calibrates each lane to `slice`, then runs `rounds` interleaved rounds.
     pub fn run(mut self, rounds: usize, slice: Duration) -> Standing {
         let repeats: Vec<u32> = self.lanes.iter_mut().map(|lane| calibrate(lane, slice)).collect();
         let mut times = vec![Vec::with_capacity(rounds); self.lanes.len()];
@@ -108,7 +108,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// How often a lane runs in about `slice`.
+/// How often a lane can run in about `slice`.
 fn calibrate(lane: &mut Lane<'_>, slice: Duration) -> u32 {
     let mut repeats = 1u32;
     loop {

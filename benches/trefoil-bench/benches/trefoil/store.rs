@@ -1,4 +1,5 @@
-//! What keeping a step costs: an entry of 1 KB that is on the disk when the append returns, beside a bare write that is.
+//! The cost of storing a step: an entry of 1 KB that is on the disk when the append returns, compared with a plain
+//! write that is.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -13,8 +14,8 @@ use super::durable::{Answers, steps, threads};
 use super::long;
 use crate::race::{Race, Standing};
 
-/// Entries a turn: so many that the start and the end of a run count little, short enough that neighbours in time see the same
-/// disk.
+/// Number of entries in a turn: large enough that the start and end of a run hardly count, small enough that
+/// consecutive turns see the same disk.
 const TURN: usize = 100;
 
 pub fn races(out: &mut Vec<Standing>) {
@@ -62,7 +63,7 @@ impl Run {
     }
 }
 
-/// Another engine, if it is installed: `TREFOIL_BENCH_PYTHON` names a Python that has it.
+/// Another engine, if it is installed: `TREFOIL_BENCH_PYTHON` names a Python interpreter that has it.
 struct LangGraph {
     process: Child,
     input: ChildStdin,
@@ -103,7 +104,7 @@ impl Drop for LangGraph {
     }
 }
 
-/// A run in a store of its own.
+/// A run in a separate store.
 struct Kept {
     runtime: tokio::runtime::Runtime,
     store: SqliteStore,

@@ -1,10 +1,10 @@
-//! The table that is printed and kept in `docs/performance.md`.
+//! The table that is printed and stored in `docs/performance.md`.
 
 use std::fmt::Write;
 
 use crate::race::Standing;
 
-/// Nanoseconds as a person reads them.
+/// Formats nanoseconds.
 pub fn time(ns: f64) -> String {
     match ns {
         n if n < 1e3 => format!("{n:.0} ns"),
@@ -14,12 +14,12 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// Bytes as a person reads them.
+/// Formats bytes.
 pub fn bytes(n: f64) -> String {
     format!("{n:.0} B")
 }
 
-/// All standings as one Markdown table. The ratio is to the first lane of the race: above 1 means slower than it.
+/// Formats all standings as one Markdown table. The ratio is to the first lane of the race: above 1 means slower.
 pub fn markdown(standings: &[Standing]) -> String {
     let mut out = String::from("| race | contestant | median | best | ratio | goal |\n|---|---|--:|--:|--:|---|\n");
     for s in standings {

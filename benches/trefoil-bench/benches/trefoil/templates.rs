@@ -1,4 +1,4 @@
-//! Templates and conditions against the engines a Rust user would otherwise take, on the same prompts and data.
+//! Templates and conditions compared with other engines for Rust, with the same prompts and data.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use trefoil_template::{Condition, Policy, Template, Value};
 use super::short;
 use crate::race::{Race, Standing};
 
-/// One prompt in the syntax of each engine.
+/// A prompt in the syntax of each engine.
 struct Prompt {
     name: &'static str,
     handlebars: &'static str,

@@ -1,4 +1,5 @@
-//! What a tool call costs beside the bare call: in process, over HTTP to this machine, over the standard streams of an MCP server.
+//! The cost of a tool call compared with the call alone: in process, over HTTP to this machine, over the standard
+//! streams of an MCP server.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,9 +16,9 @@ use trefoil_tools::{Idempotent, McpPlace, McpServer, TIME};
 use super::single;
 use crate::race::{Race, Standing};
 
-/// Set for a process that is an MCP server.
+/// Set if this process is the MCP server.
 pub const SERVER: &str = "TREFOIL_BENCH_SERVER";
-/// Calls of a run.
+/// Number of calls in a run.
 const CALLS: usize = 500;
 
 pub fn races(out: &mut Vec<Standing>) {
@@ -75,7 +76,7 @@ fn run(runtime: &Runtime, engine: &Engine, flow: &Flow) -> Value {
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
 
-/// Answers every request on every connection.
+/// Starts a server that answers every request on every connection.
 fn listen() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -97,7 +98,7 @@ fn listen() -> SocketAddr {
     address
 }
 
-/// A connection that is kept.
+/// A connection that is reused.
 struct Requests(TcpStream, SocketAddr);
 
 impl Requests {
@@ -124,7 +125,7 @@ fn server() -> McpServer {
     }
 }
 
-/// A server that is talked to line by line.
+/// A server with a line-based protocol.
 struct Lines(Child, ChildStdin, BufReader<ChildStdout>);
 
 impl Lines {
@@ -151,7 +152,7 @@ impl Drop for Lines {
     }
 }
 
-/// Is the server.
+/// Runs the MCP server.
 pub fn serve() {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lines() {

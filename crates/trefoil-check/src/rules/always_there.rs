@@ -1,5 +1,5 @@
-//! Conditions that ask whether something is there, or is anything but empty, where that is certain: a loop that such a
-//! condition ends never comes to a second pass.
+//! Conditions that test whether a value exists or is not empty, although it certainly is: a loop with such a condition
+//! ends after the first pass.
 
 use std::cell::OnceCell;
 
@@ -12,10 +12,10 @@ use crate::rule::Context;
 use crate::semantic::{Defined, Model, Read};
 use trefoil_ir::types;
 
-/// What is read in conditions, by the place where it is written.
+/// The reads of conditions, by place.
 type Reads<'m> = HashMap<Location, &'m Read<'m>>;
 
-/// Looks at the conditions of steps and loops.
+/// Checks the conditions of steps and loops.
 pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
     let model = cx.model;
     let reads = OnceCell::new();
@@ -41,7 +41,7 @@ pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
     }
 }
 
-/// A part of a condition that can only go one way.
+/// A part of a condition with a constant result.
 struct AlwaysThere {
     at: Location,
     holds: bool,
@@ -49,7 +49,7 @@ struct AlwaysThere {
     help: String,
 }
 
-/// The parts of a condition that ask whether something is there. `so`: what comes of it, as long as nothing else decides.
+/// The parts of a condition that test whether a value exists. `so`: the effect on the whole, if no other part decides.
 fn parts<'m>(
     model: &'m Model<'m>,
     reads: &OnceCell<Reads<'m>>,
@@ -111,8 +111,8 @@ fn parts<'m>(
     }
 }
 
-/// Whether a value comes from where nothing is passed on: the output of a pipeline is null where one of its steps was
-/// skipped or left something out, which its type does not say.
+/// Whether a value is a result that is not passed on by a pipeline: the output of a pipeline is null if one of its
+/// steps was skipped or left something out, which its type does not show.
 fn is_answered(model: &Model<'_>, read: &Read<'_>) -> bool {
     let program = model.program;
     let slots = read.source.slots();
@@ -132,7 +132,7 @@ fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {
     let conditions = model.reads().iter().filter(|r| r.position == trefoil_ir::Position::Condition);
     let mut reads: Reads<'m> = HashMap::default();
     for read in conditions {
-        // What one flow of several knows less about is not sure.
+        // If one of several flows knows less about it, the result is not certain.
         let less = read.defined != Defined::Always;
         if less || !reads.contains_key(&read.at) {
             reads.insert(read.at, read);
@@ -141,7 +141,7 @@ fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {
     reads
 }
 
-/// Whether every value of a type counts as true.
+/// Whether every value of a type is truthy.
 fn is_true(of: &Value) -> bool {
     if let Some(choices) = types::choices(of) {
         return !choices.is_empty() && choices.iter().all(|c| c.truthy() == Some(true));

@@ -1,4 +1,4 @@
-//! A model whose answer decides whether a loop continues, and which never sees what the loop makes.
+//! A model whose answer decides whether a loop continues, but which does not see the results of the loop.
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::{Flow, Program, SlotId, State, StateMachine, StepId, StepKind, Transition, walk};
@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Declared(run),
 };
 
-/// How many steps are looked at to tell what a state does.
+/// The maximum number of steps examined for one state.
 const MOST: usize = 64;
 
 fn run(cx: &mut Context<'_>) {
@@ -33,7 +33,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// States that decide about a loop and read nothing of what happens in it, each with another state of that loop.
+/// States that decide about a loop but read nothing from it, each with another state of that loop.
 fn blind<'p>(program: &Program, declared: &Flow, machine: &'p StateMachine) -> Vec<(&'p State, &'p State)> {
     let next: Vec<Vec<usize>> = machine.states.iter().map(|s| s.transitions.iter().map(|t| t.target.index()).collect()).collect();
     let mut found = Vec::new();
@@ -50,7 +50,7 @@ fn blind<'p>(program: &Program, declared: &Flow, machine: &'p StateMachine) -> V
     found
 }
 
-/// Whether the answer of a model, which has nothing but its prompt, decides if a state leads back into its loop.
+/// Whether the answer of a model without other input than its prompt decides if the loop continues after a state.
 fn decides(program: &Program, state: &State, knot: &[usize]) -> bool {
     let own = program.step(state.step).and_then(|step| step.out);
     let on_itself = |t: &Transition| {
@@ -61,7 +61,7 @@ fn decides(program: &Program, state: &State, knot: &[usize]) -> bool {
     back && state.transitions.iter().any(on_itself) && asks_a_model_alone(program, state.step)
 }
 
-/// Whether what a step does comes from models that have no tools.
+/// Whether the result of a step comes only from models without tools.
 fn asks_a_model_alone(program: &Program, step: StepId) -> bool {
     let mut stack = vec![step];
     let mut asks = false;
@@ -83,7 +83,7 @@ fn asks_a_model_alone(program: &Program, step: StepId) -> bool {
     false
 }
 
-/// Whether a state reads anything but what the flow was called with.
+/// Whether a state reads anything other than the flow's input.
 fn reads_anything(program: &Program, declared: &Flow, state: &State) -> bool {
     let raw = declared.intake.raw.as_ref().map(|raw| raw.0);
     let given = |slot: &SlotId| *slot == declared.intake.slot || Some(*slot) == raw;

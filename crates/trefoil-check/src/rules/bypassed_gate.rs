@@ -1,4 +1,4 @@
-//! A condition on an edge that keeps nothing from running, because another edge leads past it.
+//! A condition on an edge without effect, because another edge leads past it.
 
 use trefoil_ir::{Edge, Graph, StepKind};
 use trefoil_syntax::Severity;
@@ -35,12 +35,12 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The node before a gate from which an edge without a condition leads past it.
+/// The node before a gate that has an unconditional edge past it.
 fn past(graph: &Graph, order: &Order, node: usize, gate: &Edge) -> Option<usize> {
     gate.when.as_ref()?;
     let free = graph.nodes.get(node)?.incoming.iter().filter(|edge| edge.when.is_none());
     let from = gate.from.index();
-    // An edge of its own from the gate is reported elsewhere.
+    // An unconditional edge from the gate itself is reported separately.
     let mut free: Vec<usize> = free.map(|edge| edge.from.index()).collect();
     if free.contains(&from) {
         return None;

@@ -1,5 +1,5 @@
-//! Conditions that read nothing, in whole or in part, and parts that say the same twice. Most often the braces around a name
-//! are missing, or a second comparison was left out.
+//! Conditions that read nothing, in whole or in part, and repeated parts. Usually the braces around a name are missing,
+//! or a second comparison was left out.
 
 use trefoil_ir::{Cond, Spelling};
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -52,7 +52,7 @@ fn whole(cx: &mut Context<'_>, Decision { cond, of, .. }: &Decision<'_>) {
         (Decides::Transition, true) => "the transition is always taken",
         (Decides::Transition, false) => "the transition is never taken",
     };
-    // A `true` that is written out is how some mark what is always taken.
+    // A literal `true` is a common way to mark something as unconditional.
     let meant = *of != Decides::Loop && text.eq_ignore_ascii_case("true");
     let d = cx.finding(cond.origin, format!("`{text}` reads no value, so {always}"));
     let d = if meant { Diagnostic { severity: Severity::Info, ..d } } else { d };
@@ -64,7 +64,7 @@ fn whole(cx: &mut Context<'_>, Decision { cond, of, .. }: &Decision<'_>) {
     cx.report(d);
 }
 
-/// What is joined: literals by themselves, comparisons of literals, and repetitions.
+/// Checks the operands of `and` and `or`: lone literals, comparisons of literals, and repetitions.
 fn parts(cx: &mut Context<'_>, cond: &Cond, expression: &Expression) {
     match expression {
         Expression::And(all) | Expression::Or(all) => {
@@ -93,11 +93,11 @@ fn parts(cx: &mut Context<'_>, cond: &Cond, expression: &Expression) {
     }
 }
 
-/// Literals that are joined by themselves: what they come to is known.
+/// Lone literals as operands; their truth is known.
 fn alone(cx: &mut Context<'_>, cond: &Cond, all: &[Expression]) {
     let Some(first) = all.iter().position(|part| lone(part).is_some()) else { return };
     let before = all.get(..first).unwrap_or_default().iter().rev();
-    // One finding for all in a row.
+    // One finding for several in a row.
     let row = all.iter().skip(first).map_while(lone).flatten().collect::<Vec<_>>();
     let Some((value, at)) = row.first() else { return };
     let always = value.truthy().unwrap_or(true);
@@ -112,7 +112,8 @@ fn alone(cx: &mut Context<'_>, cond: &Cond, all: &[Expression]) {
     });
 }
 
-/// The comparison that was meant, from one before and the literals after it: `working.x in ("a", "b")`, `{{x}} == b`.
+/// The intended comparison, made from the one before and the literals after it: `working.x in ("a", "b")`, `{{x}} ==
+/// b`.
 fn meant(cond: &Cond, before: &Expression, more: &[(&Value, Option<u32>)]) -> Option<String> {
     let (inner, turned) = match before {
         Expression::Not(inner) => (&**inner, true),
@@ -144,7 +145,8 @@ fn meant(cond: &Cond, before: &Expression, more: &[(&Value, Option<u32>)]) -> Op
     }
 }
 
-/// The finding with the braces around what is a name, or may be one; as it was, if names need none or nothing may be one.
+/// Adds a suggestion to put braces around a word that may be a name. `Err`: the finding is unchanged, because names
+/// need no braces or no word may be a name.
 fn braces(cond: &Cond, expression: &Expression, d: Diagnostic) -> Result<Diagnostic, Diagnostic> {
     let words = cond.condition.words();
     let literals = all(expression);
@@ -162,7 +164,7 @@ fn braces(cond: &Cond, expression: &Expression, d: Diagnostic) -> Result<Diagnos
     if !is_plain(cond) {
         return Ok(d.fix(message, Location::new(cond.origin.file, written.at), placeholder));
     }
-    // Braces at the start of a scalar without quotes would be YAML's.
+    // At the start of an unquoted scalar, braces would be YAML.
     let start = (written.at.start - cond.origin.span.start) as usize;
     let (before, after) = (cond.text.get(..start), cond.text.get(start + word.len()..));
     let (Some(before), Some(after)) = (before, after) else { return Ok(d) };
@@ -172,7 +174,7 @@ fn braces(cond: &Cond, expression: &Expression, d: Diagnostic) -> Result<Diagnos
     Ok(d.fix(message, cond.origin, format!("\"{before}{placeholder}{after}\"")))
 }
 
-/// Whether a literal is a placeholder that quotes make text.
+/// Whether a literal is a placeholder that is only text because of its quotes.
 fn is_quoted_placeholder(cond: &Cond, literal: &Value) -> bool {
     let (Some(text), reads) = (literal.as_str(), cond.condition.words().reads("")) else { return false };
     let (open, close) = reads.split_at(reads.len() / 2);
@@ -197,7 +199,7 @@ fn path(cond: &Cond, reference: u32) -> Option<String> {
     cond.condition.references().get(reference as usize).map(Reference::dotted)
 }
 
-/// Whether a scalar has no quotes and is on one line.
+/// Whether a scalar is unquoted and on one line.
 fn is_plain(cond: &Cond) -> bool {
     (cond.origin.span.end - cond.origin.span.start) as usize == cond.text.len()
 }
@@ -206,7 +208,7 @@ fn place(cond: &Cond, written: Option<&Spelling>) -> Location {
     written.map_or(cond.origin, |s| Location::new(cond.origin.file, s.at))
 }
 
-/// Nothing is there to be read.
+/// A scope without values.
 struct Nothing;
 
 impl Scope for Nothing {

@@ -1,4 +1,4 @@
-//! What looks like a credential. Never prints one.
+//! Recognises credentials in texts. Never prints one.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -6,13 +6,14 @@ use std::sync::LazyLock;
 /// Something in a text that looks like a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoundCredential {
-    /// Its bytes.
+    /// Its span.
     pub range: Range<usize>,
     /// `an OpenAI or Anthropic key`.
     pub what: &'static str,
 }
 
-/// How a provider's keys begin, how many letters, digits, `_` and `-` follow at least, and whose they are.
+/// The prefixes of providers' keys, the minimum number of letters, digits, `_` and `-` after the prefix, and the
+/// provider.
 const PREFIXES: &[(&str, usize, &str)] = &[
     ("sk-", 20, "a model provider's key"),
     ("sk_live_", 16, "a payment provider's key"),
@@ -36,7 +37,7 @@ const PREFIXES: &[(&str, usize, &str)] = &[
     ("Bearer ", 16, "a bearer token"),
 ];
 
-/// How keys end whose values are shorter than a token.
+/// The last words of keys whose values are shorter than a token.
 const PASSWORDS: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
 
 /// Keys of manifests whose values are credentials.
@@ -63,7 +64,7 @@ const KEYS: &[&str] = &[
     "authkey",
 ];
 
-/// What stands in examples for a credential.
+/// Placeholders for credentials in examples.
 const STAND_INS: &[&str] = &["example", "your", "xxxx", "placeholder", "changeme", "dummy", "redacted", "***"];
 
 /// Every credential in a text.
@@ -119,7 +120,7 @@ pub(super) fn in_text(text: &str) -> Vec<FoundCredential> {
     found
 }
 
-/// The credentials in the query of an address that begins here.
+/// The credentials in the query of an address that starts here.
 fn in_query(start: usize, address: &str) -> Vec<FoundCredential> {
     let end = address.find([' ', '\n', '"', '\'', '#']).unwrap_or(address.len());
     let address = address.get(..end).unwrap_or_default();
@@ -139,7 +140,7 @@ fn in_query(start: usize, address: &str) -> Vec<FoundCredential> {
     found
 }
 
-/// What is written in base64, where that is text.
+/// The decoded base64, if it is text.
 fn base64(token: &str) -> Option<String> {
     let token = token.trim_end_matches('=');
     let (mut bytes, mut bits, mut held) = (Vec::new(), 0u32, 0u8);
@@ -162,21 +163,28 @@ fn base64(token: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|t| t.chars().all(|c| !c.is_control()))
 }
 
-/// Where the first two bytes of something that is looked for stand. One pass over the text, where a search would make one
-/// for each prefix.
+/// The offsets where the first two bytes match any of the searched texts. A single pass over the text, where a search
+/// for each prefix would take many.
 fn places(text: &str) -> Vec<usize> {
     let starts = &*STARTS;
-    let pairs = text.bytes().zip(text.bytes().skip(1)).enumerate();
-    pairs.filter(|(_, (first, second))| starts.has(*first, *second)).map(|(at, _)| at).collect()
+    let mut found = Vec::new();
+    let mut seconds = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if seconds >> (byte & 63) & 1 == 1 {
+            found.push(at - 1);
+        }
+        seconds = starts.after(byte);
+    }
+    found
 }
 
-/// Those of the places where this begins.
+/// The offsets at which `what` starts.
 fn starting<'p>(text: &'p str, places: &'p [usize], what: &'p str) -> impl Iterator<Item = usize> + 'p {
     places.iter().copied().filter(move |at| text.get(*at..).is_some_and(|rest| rest.starts_with(what)))
 }
 
-/// The first two bytes of what is looked for, as bits: one word a first byte, the second byte by its low six bits. Says yes
-/// too often and never no too often.
+/// The first two bytes of the searched texts as a bit set: one word for each first byte, one bit for the low six bits
+/// of the second byte. May have false positives, but no false negatives.
 struct Starts([u64; 256]);
 
 static STARTS: LazyLock<Starts> = LazyLock::new(|| {
@@ -192,15 +200,17 @@ static STARTS: LazyLock<Starts> = LazyLock::new(|| {
 });
 
 impl Starts {
-    fn has(&self, first: u8, second: u8) -> bool {
-        self.0.get(usize::from(first)).is_some_and(|word| word >> (second & 63) & 1 == 1)
+    /// The second bytes that follow this first one.
+    fn after(&self, first: u8) -> u64 {
+        self.0.get(usize::from(first)).copied().unwrap_or_default()
     }
 }
 
-/// Whether a key of a manifest holds a credential: it is named as one, or its last words are (`SLACK_BOT_TOKEN`, `dbPassword`).
+/// Whether a key of a manifest holds a credential, judging by its name or its last words (`SLACK_BOT_TOKEN`,
+/// `dbPassword`).
 pub(super) fn is_key(key: &str) -> bool {
     let mut plain = [0; 16];
-    // From its end, word by word, while it can be one of the names.
+    // From the end, word by word, as long as it can match one of the names.
     let mut start = key.len();
     for (at, letter) in key.char_indices().rev() {
         if letter.is_ascii_alphanumeric() {
@@ -225,12 +235,12 @@ pub(super) fn is_key(key: &str) -> bool {
     false
 }
 
-/// Whether a value is a password, if its key says that it is one: shorter than a token.
+/// Whether a value is a password, judging by its key. Passwords are shorter than tokens.
 pub(super) fn is_password(key: &str, value: &str) -> bool {
     let ends = |end: &str| {
         key.len().checked_sub(end.len()).and_then(|at| key.get(at..)).is_some_and(|last| last.eq_ignore_ascii_case(end))
     };
-    // Next to no key ends so, and every text of a file is asked.
+    // Fast path: almost no key has these suffixes, and every text of a file is checked.
     if !PASSWORDS.into_iter().any(ends) {
         return false;
     }
@@ -245,7 +255,7 @@ pub(super) fn is_password(key: &str, value: &str) -> bool {
         && !is_stand_in(value)
 }
 
-/// Whether a value is one, and not the name of where it is kept.
+/// Whether a value is a credential, not the name of where one is stored.
 pub(super) fn is_value(value: &str) -> bool {
     let value = value.trim();
     let name = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
@@ -256,12 +266,12 @@ fn in_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/' | '=' | '~')
 }
 
-/// A reference (`env:X`, `{{secrets.x}}`, `$X`, `vault://x`) has other characters.
+/// References (`env:X`, `{{secrets.x}}`, `$X`, `vault://x`) contain other characters.
 fn in_value(c: char) -> bool {
     c.is_ascii_graphic() && !matches!(c, '{' | '}' | '$' | '<' | '>' | ':' | '(' | ')' | ',' | '"' | '\'')
 }
 
-/// Letters and digits mixed, as nobody writes words.
+/// Whether letters and digits are mixed as in no word.
 fn is_random(token: &str) -> bool {
     let digits = token.chars().filter(char::is_ascii_digit).count();
     let letters = token.chars().filter(char::is_ascii_alphabetic).count();

@@ -26,13 +26,13 @@ fn run(cx: &mut Context<'_>) {
                 let constant = transition.when.as_ref().is_some_and(|w| w.condition.is_constant());
                 let (why, before) = match taken {
                     Taken::Yes => continue,
-                    // `constant-condition` tells.
+                    // Reported by `constant-condition`.
                     Taken::Impossible if constant => continue,
                     Taken::Impossible => ("its condition can never hold", None),
                     Taken::NoFailure => ("this state cannot fail", None),
                     Taken::Shadowed(before) => ("an earlier transition always matches first", *before),
                 };
-                // That this one is always true is said of it, and it is what has to be fixed.
+                // The transition that is always taken is reported separately; that one must be fixed.
                 let written = |at: usize| {
                     let when = state.transitions.get(at).and_then(|t| t.when.as_ref());
                     when.is_some_and(|w| is_joined(w.condition.expression()) && is_written(w))

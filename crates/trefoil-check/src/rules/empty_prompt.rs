@@ -1,4 +1,4 @@
-//! A model call that says nothing.
+//! A model call without a message.
 
 use trefoil_syntax::hash::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let help = "write a prompt, or remove the key to use the default";
-    // Several steps may call one agent; what is written once is reported once.
+    // Several steps may call one agent; each text is reported once.
     let mut seen = HashSet::default();
     for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
@@ -53,7 +53,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// Where a message is written.
+/// The place of a message.
 fn place(message: &Expr) -> Option<Location> {
     match message {
         Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
@@ -63,7 +63,7 @@ fn place(message: &Expr) -> Option<Location> {
     }
 }
 
-/// Whether it surely is nothing but whitespace.
+/// Whether it certainly consists of whitespace only.
 fn is_blank(message: &Expr) -> bool {
     match message {
         Expr::Const(value) => value.is_null() || value.as_str().is_some_and(|t| t.trim().is_empty()),

@@ -1,4 +1,4 @@
-//! States that lead only to each other, and limits that end a run before it can get anywhere.
+//! States that lead only to each other, and limits that end a run too early.
 
 use trefoil_ir::{OnTimeout, Program, State, StateMachine, Step, StepId, StepKind, Takes, Transition, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -26,13 +26,13 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A loop without a way out.
+/// A loop without an exit.
 fn endless(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
     let stuck = written.stuck(&|_, _| true);
     let mut states = stuck.iter().filter_map(|at| machine.states.get(*at));
     let first = states.next()?;
     let place = |state: &State| cx.model.program.step(state.step).map(|step| step.origin);
-    // Of a state that leads only to itself, the way there is what was meant to be another one.
+    // For a state that only leads to itself, the target is probably the mistake.
     let own = first.transitions.last().map(|t| t.target_at).filter(|_| stuck.len() == 1);
     let message = format!("no transition leads from `{}` to an end", first.name);
     let mut d = cx.finding(own.or_else(|| place(first))?, message);
@@ -42,13 +42,13 @@ fn endless(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Optio
     Some(d.help("the run fails when it reaches a visit limit; add a transition that leads out"))
 }
 
-/// A loop that nothing but a failure of one of its states leads out of.
+/// A loop that ends only if one of its states fails.
 fn going_round(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
     let transitions = |state: usize| machine.states.get(state).map(|s| s.transitions.as_slice()).unwrap_or_default();
     let well = |t: &&Transition| t.takes != Takes::Failure;
     let leads = |from: usize, to: usize| {
         let is = |t: &&Transition| t.target.index() == to;
-        // A way that was meant is not a transition yet.
+        // A transition with an invalid target is not in the program yet.
         !transitions(from).iter().any(|t| is(&t)) || transitions(from).iter().filter(well).any(|t| is(&t))
     };
     let stuck = written.stuck(&leads);
@@ -67,8 +67,8 @@ fn going_round(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> O
     Some(cx.finding(transition.target_at, message).help(help))
 }
 
-/// Whether the failure of a step may well be the end that was meant: that nobody answers in time, that an answer passes no
-/// validation, that several agree on nothing, that a called machine finds no more to do.
+/// Whether the failure of a step may be the intended end: a timeout of a person, an answer that does not pass
+/// validation, a consensus that is not reached, a called machine that ends with an error.
 fn may_fail_as_meant(program: &Program, step: StepId) -> bool {
     let means = |step: &Step| match &step.kind {
         StepKind::Human(call) => step.policy.timeout_at.is_some() && matches!(call.on_timeout, OnTimeout::Fail),
@@ -89,14 +89,14 @@ fn may_fail_as_meant(program: &Program, step: StepId) -> bool {
     called.any(means)
 }
 
-/// Fewer entries of states than the shortest way to an end has.
+/// A limit of state entries below the length of the shortest path to an end.
 fn entries(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
     let shortest = written.shortest().filter(|shortest| *shortest > u64::from(machine.max_entries))?;
     let message = format!("no run can reach an end: the shortest path has {shortest} states");
     Some(cx.finding(machine.max_entries_at?, message).help("allow at least that many"))
 }
 
-/// A single visit of a state to which transitions lead back.
+/// A limit of one visit for a state to which transitions lead back.
 fn visits(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Vec<Diagnostic> {
     let once = |state: &State| -> Option<Location> { state.max_visits_at.filter(|_| state.max_visits == 1) };
     let states = machine.states.iter().enumerate().filter_map(|(i, s)| Some((i, s, once(s)?)));

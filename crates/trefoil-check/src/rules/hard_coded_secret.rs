@@ -1,4 +1,4 @@
-//! A credential written out in a manifest.
+//! A literal credential in a manifest.
 
 use trefoil_syntax::Severity;
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};

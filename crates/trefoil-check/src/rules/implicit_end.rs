@@ -1,4 +1,4 @@
-//! A state with transitions that ends the run when it succeeds, because none of them is for success.
+//! A state with transitions that ends the run on success, because none of them matches success.
 
 use trefoil_syntax::Severity;
 
@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
+    let Some(words) = cx.model.words().transitions else { return };
     for (machine, _) in cx.model.machines() {
         for state in machine.states.iter().filter(|s| s.ends_unmatched) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
@@ -23,7 +24,6 @@ fn run(cx: &mut Context<'_>) {
             for transition in &state.transitions {
                 finding = finding.label(transition.origin, format!("`{}`", transition.text));
             }
-            let words = cx.model.facts.words().transitions;
             let success = words.written(words.success);
             cx.report(finding.help(format!("to continue, add a transition with `{success}`")));
         }

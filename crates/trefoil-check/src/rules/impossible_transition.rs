@@ -1,5 +1,5 @@
-//! A transition whose condition never holds for what its state leaves: the sort of state has no such thing, or the declared
-//! answer no such figure.
+//! A transition whose condition can never hold for the result of its state, because of the kind of state or the
+//! declared answer.
 
 use trefoil_ir::{Callee, Cond, DeclarationKind, FlowId, Source, State, StepId, StepKind, types, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -38,7 +38,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A figure of an answer, and what a condition wants of it.
+/// A number in an answer, and the values that a condition requires.
 struct Figure<'w> {
     source: &'w Source,
     name: &'w str,
@@ -53,7 +53,7 @@ enum Wants {
     Between(f64, f64),
 }
 
-/// The figures that all have to be as a condition wants them.
+/// The numbers that must all match.
 fn figures(when: &Cond) -> Vec<Figure<'_>> {
     let mut found = Vec::new();
     let mut stack = vec![when.condition.expression()];
@@ -95,10 +95,10 @@ fn figures(when: &Cond) -> Vec<Figure<'_>> {
     found
 }
 
-/// Why a figure is never as it is wanted, if it is one that has a range whether or not that is declared.
+/// Why a number can never match, if its range is known or declared.
 fn never(model: &Model<'_>, flow: FlowId, figure: &Figure<'_>) -> Option<String> {
     let name = figure.name;
-    if !model.facts.words().transitions.measures.contains(&name) {
+    if !model.words().transitions.is_some_and(|words| words.measures.contains(&name)) {
         return None;
     }
     let Source::Member(slot, member) = figure.source else { return None };
@@ -122,7 +122,7 @@ fn never(model: &Model<'_>, flow: FlowId, figure: &Figure<'_>) -> Option<String>
     }
 }
 
-/// Whether values of a type are no numbers, nor texts that read as one.
+/// Whether values of a type are never numbers, nor texts that are numbers.
 fn is_no_number(schema: &Value) -> bool {
     let number = |v: &Value| v.as_f64().is_some() || v.as_str().is_some_and(|t| t.trim().parse::<f64>().is_ok());
     if let Some(words) = types::choices(schema) {
@@ -132,7 +132,7 @@ fn is_no_number(schema: &Value) -> bool {
     kinds.is_some_and(|kinds| !kinds.iter().any(|kind| matches!(*kind, "number" | "integer" | "string")))
 }
 
-/// The finding with the place where the agent that a state calls declares a figure.
+/// Adds the place where the agent that a state calls declares the number.
 fn labelled(model: &Model<'_>, state: &State, name: &str, finding: Diagnostic) -> Diagnostic {
     let declared = callees(model, state.step).into_iter().find_map(|callee| {
         let of = model.program.flow(callee)?.origin.file;

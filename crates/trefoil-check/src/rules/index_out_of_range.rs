@@ -1,4 +1,4 @@
-//! An index beyond the end of a list whose size is known.
+//! An index beyond the end of a list of known length.
 
 use trefoil_syntax::Severity;
 

@@ -1,4 +1,4 @@
-//! A placeholder in the part of a block where its own value has been found to be nothing: a guard turned round.
+//! A placeholder in the part of a block in which its value has been found empty: an inverted guard.
 
 use crate::rule::{Context, Group, Rule, Run};
 use trefoil_ir::types;
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// Only of text nothing is printed there: 0 and `false` are something to be read.
+/// Only for texts, which are empty there; 0 and `false` may be printed on purpose.
 fn run(cx: &mut Context<'_>) {
     for read in cx.model.reads() {
         let Some(reference) = read.reference.filter(|r| r.denied) else { continue };

@@ -1,4 +1,4 @@
-//! JSON that is written by hand around a value that can break it.
+//! Handwritten JSON around a value that can make it invalid.
 
 use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, types, walk};
 use trefoil_syntax::Severity;
@@ -27,7 +27,7 @@ fn run(cx: &mut Context<'_>) {
                 true => format!("a quotation mark or a line break in `{path}` would break this JSON"),
                 false => format!("text in `{path}` would break this JSON, because it has no quotes"),
             };
-            let help = match model.facts.words().json(&path) {
+            let help = match model.words().json(&path) {
                 Some(json) if broken.quoted => format!("write `{json}` instead of the placeholder and its quotes"),
                 Some(json) => format!("write `{json}`"),
                 None => "have a step answer with the whole JSON, and pass only that answer".to_owned(),
@@ -37,7 +37,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The texts of a step that somebody reads as JSON: inputs that are objects, and bodies of requests.
+/// The texts of a step that are read as JSON: inputs that are objects, and bodies of requests.
 fn written(step: &StepKind) -> Vec<&Text> {
     let mut texts = Vec::new();
     match step {
@@ -68,14 +68,14 @@ fn template(expr: &Expr) -> Option<&Text> {
     }
 }
 
-/// A value that can break the JSON around it.
+/// A value that can make the surrounding JSON invalid.
 struct Broken<'p> {
     value: Slotted<'p>,
-    /// It is in quotes.
+    /// Whether it is in quotes.
     quoted: bool,
 }
 
-/// The first value in a text that is JSON, if all goes well, and that another value in its place would break.
+/// The first value in a text that is valid JSON for some values but not for others.
 fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text) -> Option<Broken<'p>> {
     let pieces = pieces(text);
     let starts = |piece: &Piece<'_>| matches!(piece, Piece::Written(text) if text.trim_start().starts_with(['{', '[']));
@@ -104,14 +104,14 @@ fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text) -> Option<Broken<
     serde_json::from_str::<serde_json::Value>(&sample).ok().and(found)
 }
 
-/// Whether a value comes with the input, which is mostly a name or a number; what steps make is text of any form.
+/// Whether a value comes from the input, which is usually a name or a number; results of steps may be any text.
 fn is_given(model: &Model<'_>, flow: FlowId, source: &Source) -> bool {
     let Some(intake) = model.program.flow(flow).map(|flow| &flow.intake) else { return false };
     let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|raw| raw.0 == *slot);
     source.slots().iter().all(given)
 }
 
-/// Whether no value in this place breaks what is around it, by its type.
+/// Whether no value of its type can make the JSON invalid here.
 fn is_safe(model: &Model<'_>, flow: FlowId, value: &Slotted<'_>, quoted: bool) -> bool {
     let Some(source) = value.source.filter(|source| !is_given(model, flow, source)) else { return true };
     let rest = value.rest();

@@ -1,4 +1,4 @@
-//! A loop that only its limit ends.
+//! A loop that ends only at its limit.
 
 use trefoil_ir::{Attempts, Loop, StepKind, ValidatorKind};
 use trefoil_syntax::Severity;
@@ -29,16 +29,17 @@ fn run(cx: &mut Context<'_>) {
 
 fn until(cx: &mut Context<'_>, it: &Loop) {
     let Some(endless) = endless(cx.model.program, it) else { return };
-    let until = it.until.condition.words().until;
+    // A loop that the format has no key for is called by what ends it.
+    let until = it.until.condition.words().until.map_or("its condition".to_owned(), |key| format!("`{key}`"));
     let (message, help) = match endless {
-        // `constant-condition` tells.
+        // Reported by `constant-condition`.
         Endless::Never if it.until.condition.is_constant() => return,
         Endless::Never => (
-            format!("`{until}` can never be true, so the loop fails after {} {}", it.max, if it.max == 1 { "iteration" } else { "iterations" }),
+            format!("{until} can never be true, so the loop fails after {} {}", it.max, if it.max == 1 { "iteration" } else { "iterations" }),
             "compare with a value that a step of the loop can return",
         ),
         Endless::Unchanged => (
-            format!("no step in the loop changes what `{until}` reads: the loop ends after its first iteration or fails after {}", it.max),
+            format!("no step in the loop changes what {until} reads: the loop ends after its first iteration or fails after {}", it.max),
             "read the result of a step in the loop",
         ),
     };

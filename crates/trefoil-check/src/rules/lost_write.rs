@@ -1,5 +1,5 @@
-//! Nodes in an order that destroy what a node before them wrote: a text where an object is, something below a text, or a value
-//! in the place of one that nobody has read (`write-conflict`).
+//! Nodes in an order in which one destroys what another wrote: a text replaces an object, a value is written below a
+//! text, or a value is replaced before it was read (`write-conflict`).
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::semantic::Model;
 use crate::semantic::flow::Order;
 use crate::words;
 
-/// More writers of one place are not compared with each other.
+/// The maximum number of writers of one path that are compared.
 const MOST: usize = 64;
 
-/// Looks at the nodes of every graph.
+/// Checks the nodes of every graph.
 pub(super) fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     for &(flow, at) in model.steps() {
@@ -26,24 +26,24 @@ pub(super) fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// One node destroys what another one wrote.
+/// One node destroys the value of another one.
 struct LostWrite {
     first: usize,
     second: usize,
-    /// What the first wrote.
+    /// The path that the first node writes.
     path: String,
-    /// What the second writes.
+    /// The path that the second node writes.
     over: String,
     how: How,
 }
 
 #[derive(PartialEq, Clone, Copy)]
 enum How {
-    /// A value takes the place of an object with what was written.
+    /// A value replaces an object that contains the written value.
     Above,
-    /// Something is written below a text.
+    /// A value is written below a text.
     Below,
-    /// The same path, which nobody has read.
+    /// The same path, which was not read in between.
     Unread,
 }
 
@@ -104,12 +104,12 @@ fn lost<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
     found
 }
 
-/// Everything that the flow reads, also the message that a node gets from the one before it.
+/// Everything that the flow reads, including the message that a node gets from its predecessor.
 fn all_read<'p>(model: &Model<'p>, flow: FlowId) -> Vec<&'p Source> {
     model.reads_of(flow).iter().map(|read| read.source).collect()
 }
 
-/// Whether a read sees what a part lays, and not what another one lays over it.
+/// Whether a read sees the value of one part before another part replaces it.
 fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
     let mut found = false;
     source.tried(&mut |source| {
@@ -122,7 +122,7 @@ fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
     found
 }
 
-/// Whether a node runs in every run in which another one has run before it.
+/// Whether a node runs in every run after another node has run.
 fn always_follows(graph: &Graph, first: usize, second: usize) -> bool {
     let mut stack = vec![second];
     let mut seen = HashSet::default();
@@ -166,7 +166,7 @@ fn report(cx: &mut Context<'_>, graph: &Graph, lost: &LostWrite) {
     cx.report(d.label(there, "written here").help(help));
 }
 
-/// Where a node writes a path: its last name, in the extent of the node.
+/// Where a node writes a path: its last name, within the node.
 pub(super) fn written(model: &Model<'_>, node: Location, path: &str) -> Option<Location> {
     let facts = model.facts;
     let extent = facts.declarations.iter().find(|d| d.kind == DeclarationKind::Node && d.at == node)?.extent;

@@ -1,7 +1,7 @@
-//! A name that has no value on some of the ways that lead to where it is read (decision C9).
+//! A name that has no value on some paths to where it is read (decision C9).
 //!
-//! Steps that are skipped, first passes of loops, inner results of called pipelines, keys of shared state that only some states
-//! write.
+//! Caused by skipped steps, first passes of loops, inner results of called pipelines, and keys of shared state that
+//! only some states write.
 
 use trefoil_ir::{FlowId, Position, SlotId, StepId, types};
 use trefoil_syntax::hash::{HashMap, HashSet};
@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// Looks at every path that is written.
+/// Checks every written path.
 fn run(cx: &mut Context<'_>) {
     let (model, results, left) = (cx.model, cx.model.results(), cx.model.left());
     let mut told = HashSet::default();
@@ -52,7 +52,7 @@ fn run(cx: &mut Context<'_>) {
             None => format!("`{path}` has no value if {}", because(model, &left, read, why)),
         };
         let d = cx.finding(read.at, message);
-        // The usual loop: the first pass is without what a later step of it says.
+        // In a typical loop, the first pass lacks the result of a later step.
         let usual = *why == Why::FirstPass || again;
         let d = match (read.strict, usual) {
             (true, _) => Diagnostic { severity: Severity::Warning, ..d },
@@ -64,7 +64,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A value without content that nothing writes before it is read, where text prints a word for it (decision S3).
+/// A null value that nothing writes before it is read, if text prints it as a word (decision S3).
 fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
     let Some(word) = read.words.map(|words| words.null).filter(|word| !word.is_empty()) else { return };
     let text = matches!(read.position, Position::System | Position::User | Position::Person);
@@ -78,7 +78,7 @@ fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
     cx.report(d.help(format!("write `\"\"` for an empty text; a template prints the word `{word}`")));
 }
 
-/// Why a path has no value, with the nodes that would have given it one.
+/// Why a path has no value, with the nodes that would have provided one.
 fn because(model: &Model<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &Read<'_>, why: &Why) -> String {
     let mut nodes: Vec<StepId> = Vec::new();
     for node in read.source.slots().into_iter().filter_map(|slot| left.get(&(read.flow, slot))) {

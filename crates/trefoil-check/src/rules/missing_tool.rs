@@ -29,7 +29,7 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
     let has_tool = |name: &str| cx.roots.iter().any(|root| root.supplied.tools.iter().any(|known| known.name == name));
     let has_server = |name: &str| cx.roots.iter().any(|root| root.supplied.servers.iter().any(|known| known == name));
     match &call.kind {
-        // What a manifest describes completely needs no declaration.
+        // A tool that is fully described in the manifest needs no declaration.
         ToolKind::Http | ToolKind::Python => None,
         ToolKind::Mcp { server, .. } if server.contains("://") => None,
         ToolKind::Local if has_tool(&call.name) => None,

@@ -17,12 +17,12 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let words = cx.model.facts.words().transitions;
+    let Some(words) = cx.model.words().transitions else { return };
     let [always, success, failure] = [words.always, words.success, words.failure].map(|word| words.written(word));
     for (machine, exits) in cx.model.machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
-            // Those of a straight pipeline nobody has written; it fails where a step fails.
+            // The transitions of a pipeline are not written; it fails if a step fails.
             let Some(last) = state.transitions.last().map(|t| t.origin).filter(|at| *at != step.origin) else { continue };
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
                 Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != Takes::Failure) => (
@@ -51,7 +51,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A written condition that names success makes a reader expect that failure was thought of.
+/// A condition that names success suggests that failures were considered.
 fn names_success(state: &State, words: &TransitionWords) -> bool {
     state.transitions.iter().any(|t| *t.text == *words.success)
 }

@@ -1,4 +1,4 @@
-//! The rules: one file and one page each, and one line here. Those of loading have only a page; `load` lists them.
+//! The rules: one file, one page and one line here for each. Load rules have only a page; `load` lists them.
 
 use std::sync::LazyLock;
 use trefoil_syntax::Diagnostic;
@@ -12,7 +12,7 @@ mod load;
 macro_rules! rules {
     ($($name:ident,)*) => {
         $(mod $name;)*
-        /// The rules of this crate, in the order in which they look.
+        /// The rules of this crate, in the order in which they run.
         static PROGRAM: &[Rule] = &[$($name::RULE,)*];
     };
 }
@@ -26,6 +26,7 @@ rules! {
     inverted_guard,
     write_conflict,
     secret_in_prompt,
+    secret_in_argument,
     constant_condition,
     unused_output,
     unused_input,
@@ -81,19 +82,19 @@ mod replaced;
 mod settled;
 mod siblings;
 
-/// Every rule, those of loading first.
+/// All rules, load rules first.
 pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| load::RULES.iter().chain(PROGRAM).collect());
 
-/// The rules by name: every finding is asked for its rule more than once.
+/// The rules by name, because every finding's rule is looked up several times.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Rule>> =
     LazyLock::new(|| RULES.iter().rev().map(|r| (r.name, *r)).collect());
 
-/// What the documentation of a format calls the findings of a rule, and the rule. A rule can be named like this wherever
-/// one can be named.
+/// Names for findings in the documentation of a format, and the equivalent rule. They are accepted wherever a rule can
+/// be named.
 const ALSO_CALLED: &[(&str, &str)] =
     &[("circular_ref", "circular-ref"), ("working_dot_node_id", "working-dot-node-id")];
 
-/// Rules that were parts of others: what the operator or a comment says about the other one holds for them as well.
+/// Rules that were split from others. Levels and comments for the old rule also apply to the new one.
 const SPLIT_FROM: &[(&str, &[&str])] = &[
     ("always-true", &["never-true"]),
     ("ambiguous-reference", &["duplicate-id"]),
@@ -116,17 +117,17 @@ const SPLIT_FROM: &[(&str, &[&str])] = &[
     ("unused", &["no-effect"]),
 ];
 
-/// The rules that a rule was a part of.
+/// The rules that a rule was split from.
 pub fn split_from(name: &str) -> &'static [&'static str] {
     SPLIT_FROM.iter().find(|(part, _)| *part == name).map_or(&[], |(_, wholes)| wholes)
 }
 
-/// The rules that a finding may have been one of before it moved: what is said about them holds for it as well.
+/// The rules that a finding belonged to before it moved. Levels and comments for them apply to it as well.
 pub fn formerly(finding: &Diagnostic) -> &'static [&'static str] {
     if finding.of_property { &["unknown-property", "property-of-text"] } else { &[] }
 }
 
-/// The rule of a name.
+/// The rule with this name.
 pub fn rule(name: &str) -> Option<&'static Rule> {
     let own = |name: &str| BY_NAME.get(name).copied();
     own(name).or_else(|| own(ALSO_CALLED.iter().find(|(other, _)| *other == name)?.1))

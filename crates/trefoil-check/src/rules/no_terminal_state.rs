@@ -1,4 +1,4 @@
-//! States from which no transition that can be taken leads to an end.
+//! States from which no possible sequence of transitions leads to an end.
 
 use trefoil_syntax::Severity;
 
@@ -24,7 +24,7 @@ fn run(cx: &mut Context<'_>) {
         let ends = ending(ends, &|at| states::targets(machine, exits, at));
         let reached = states::reached(machine, exits);
         let is = |list: &[bool], at: usize| list.get(at) == Some(&true);
-        // Where nothing that is written leads to an end, that is said (`endless-loop`).
+        // If no written transition leads to an end, `endless-loop` reports it.
         let stuck = (0..machine.states.len()).filter(|s| is(&reached, *s) && !is(&ends, *s) && is(&meant, *s));
         let mut places = stuck.filter_map(|s| machine.states.get(s)).filter_map(|s| Some((s, program.step(s.step)?.origin)));
         let Some((state, at)) = places.next() else { continue };

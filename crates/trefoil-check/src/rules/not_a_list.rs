@@ -1,4 +1,4 @@
-//! A fan-out, or a loop of a template, over something that is no list.
+//! A fan-out, or a loop in a template, over a value that is not a list.
 
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Expr, FlowId, Items, StepKind, Text};
@@ -45,7 +45,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// What a value is that is neither a list nor text that could be one written out.
+/// The kind of a value that is neither a list nor text that may contain one.
 fn never_a_list(of: &Value) -> Option<&'static str> {
     let kinds = types::solid_kinds(of).filter(|k| !k.is_empty() && !k.contains(&"array"))?;
     if !kinds.contains(&"string") {
@@ -63,7 +63,7 @@ fn never_a_list(of: &Value) -> Option<&'static str> {
     (!inner.is_empty() && !inner.contains(&"array")).then_some("text that is never a list")
 }
 
-/// `{{#each}}` over what has no items.
+/// `{{#each}}` over a value without items.
 fn looped(model: &Model<'_>, flow: FlowId, text: &Text, found: &mut Vec<(Location, String)>) {
     for i in text.template.looped() {
         let Some(reference) = text.template.references().get(i) else { continue };

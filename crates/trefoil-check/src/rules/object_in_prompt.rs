@@ -1,4 +1,4 @@
-//! An object printed into what a model or a person reads, where one of its fields was probably meant.
+//! An object printed in a text for a model or a person, when one of its fields was probably meant.
 
 use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -31,8 +31,8 @@ fn run(cx: &mut Context<'_>) {
             StepKind::Compute(value) => concatenated(value),
             _ => continue,
         };
-        // What is given to a flow is printed where it is put into other text; alone it keeps its type. Commands are often
-        // given objects, but hardly ever what a format puts around them.
+        // In the input of a flow, an object is printed only inside other text; alone it keeps its type. Commands often
+        // get objects, but rarely with the wrapper that a format adds.
         let given = matches!(step.kind, StepKind::Call(_));
         let command = matches!(step.kind, StepKind::Command(_) | StepKind::Compute(_));
         for expr in texts {
@@ -52,7 +52,7 @@ fn run(cx: &mut Context<'_>) {
         }
     }
     for (i, flow) in model.program.flows.iter().enumerate() {
-        // A placeholder alone keeps the object; among other text it is printed.
+        // A single placeholder keeps the object; inside other text it is printed.
         let Some(output) = flow.output.as_ref() else { continue };
         walk::expressions(output, &mut |e| {
             if let Expr::Typed(text) = e
@@ -68,7 +68,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The parts of what is put together to a text.
+/// The parts of a concatenated text.
 fn concatenated(value: &Expr) -> Vec<&Expr> {
     let mut parts = Vec::new();
     walk::expressions(value, &mut |e| {
@@ -96,13 +96,16 @@ fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, Strin
             return None; // Written to be JSON, or what is printed is another value.
         }
         let name = text.template.references().get(i)?.dotted();
+        if name.is_empty() {
+            return None; // `this` outside of blocks: `loop-variable` tells.
+        }
         let list = fields.iter().take(8).map(|f| format!("`{name}.{f}`")).collect::<Vec<_>>().join(", ");
         Some((at, format!("`{name}` is an object, so it is printed as JSON"), *severity, format!("its fields are {list}")))
     });
     found.collect()
 }
 
-/// The fields of an object that a reference names, and how bad it is to print it whole.
+/// The fields of an object that a reference prints as a whole, and the severity.
 fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Option<(Severity, Vec<String>)> {
     let reference = text.template.references().get(reference)?;
     let source = text.sources.get(reference.binding.source as usize)?;
@@ -123,12 +126,12 @@ fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Opt
         return None; // All of what was given, as it was given.
     }
     let fields = fields(&walk.schema);
-    // All of what a step leaves: what the format itself puts around the result.
+    // The whole result of a step includes the wrapper that the format itself adds.
     let wrapped = path.is_empty() && matches!(source, Source::Slot(slot) if wraps(model, flow, *slot));
     (!fields.is_empty()).then_some((if wrapped { Severity::Warning } else { Severity::Info }, fields))
 }
 
-/// The slot of a step's result that is read as a whole, with what is found beside its answer.
+/// The slot of a step's result that is read as a whole, together with values next to its answer.
 fn whole_result(source: &Source) -> Option<SlotId> {
     let Source::Compose { parts, .. } = source else { return None };
     let (first, rest) = parts.split_first()?;
@@ -136,7 +139,7 @@ fn whole_result(source: &Source) -> Option<SlotId> {
     whole.then_some(first.slot)
 }
 
-/// Whether an expression makes JSON of this reference.
+/// Whether an expression converts this reference to JSON.
 pub(super) fn in_json(expression: &Expression, reference: usize) -> bool {
     let Expression::Call(function, arguments) = expression else { return false };
     arguments.iter().any(|a| match a {
@@ -146,7 +149,7 @@ pub(super) fn in_json(expression: &Expression, reference: usize) -> bool {
     })
 }
 
-/// Whether what is printed of this reference is its keys, how many there are, or one of its members.
+/// Whether an expression uses only the keys, the length or a member of this reference.
 fn taken_apart(expression: &Expression, reference: usize) -> bool {
     let Expression::Call(function, arguments) = expression else { return false };
     let apart = matches!(function, Function::Keys | Function::Length | Function::Lookup);
@@ -170,7 +173,7 @@ fn fields(of: &Value) -> Vec<String> {
     all
 }
 
-/// Whether a slot holds a step's result with something around it that the manifest does not say.
+/// Whether a slot holds a step's result in a wrapper that the format adds.
 fn wraps(model: &Model<'_>, flow: FlowId, slot: SlotId) -> bool {
     let mut steps = model.steps_of(flow).iter();
     steps.any(|(_, id)| model.program.step(*id).is_some_and(|s| s.out == Some(slot) && s.shape.is_some()))

@@ -1,4 +1,4 @@
-//! A condition that compares an answer with a word which the prompt writes with other capitals.
+//! A condition that compares an answer with a word that the prompt spells with different capitals.
 
 use trefoil_ir::{FlowId, SlotId, StepId, types};
 use trefoil_syntax::{Location, Severity};
@@ -26,7 +26,8 @@ fn run(cx: &mut Context<'_>) {
             continue;
         }
         let Some(word) = compared.other.literal.as_ref().and_then(Value::as_str).filter(|w| is_word(w)) else { continue };
-        // Of a text with declared choices a wrong one is never true; other values are not text of a model.
+        // If the choices are declared, a wrong one is reported by `never-true`; other kinds of values are not text from
+        // a model.
         let text = types::solid_kinds(&compared.value.schema).is_none_or(|kinds| kinds.contains(&"string"));
         if !text || types::choices(&compared.value.schema).is_some() {
             continue;
@@ -40,14 +41,14 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A word with letters that have capitals.
+/// Whether a text has letters with upper and lower case.
 fn is_word(text: &str) -> bool {
     text.len() > 1
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
         && text.to_lowercase() != text.to_uppercase()
 }
 
-/// How the prompts write a word, if none writes it as the condition does.
+/// The spelling of a word in the prompts, if none of them spells it as the condition does.
 fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, Location)> {
     let lower = word.to_lowercase();
     let mut other = None;
@@ -56,7 +57,7 @@ fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, Locat
             if found == word {
                 return None;
             }
-            // In a sentence a word is not what has to be answered, unless it stands out.
+            // In a sentence, a word is not necessarily the required answer, unless it is emphasised.
             let capitals = found.len() > 1 && found.to_uppercase() == *found;
             if capitals || matches!(before, Some('"' | '\'' | '`')) {
                 other.get_or_insert((found, one.at));
@@ -70,7 +71,8 @@ fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, Locat
     other
 }
 
-/// How a list of words, `Refund, Opening or Other`, writes one of them. The first may have a capital because a sentence starts.
+/// The spelling of a word in a list, `Refund, Opening or Other`. The first word may be capitalised as the start of a
+/// sentence.
 fn among<'t>(lower: &str, list: &[&'t str]) -> Option<&'t str> {
     let at = list.iter().position(|word| word.to_lowercase() == lower)?;
     let small = |word: &&str| !word.starts_with(char::is_uppercase);
@@ -81,7 +83,7 @@ fn among<'t>(lower: &str, list: &[&'t str]) -> Option<&'t str> {
 /// The words of a text, each with the character before it.
 fn words(text: &str) -> impl Iterator<Item = (Option<char>, &str)> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).filter(|word| !word.is_empty()).map(|word| {
-        // A part of the text: its place is told by the addresses.
+        // A subslice of the text, whose offset follows from the addresses.
         let at = word.as_ptr() as usize - text.as_ptr() as usize;
         (text.get(..at).and_then(|before| before.chars().next_back()), word)
     })

@@ -1,4 +1,4 @@
-//! A sampling parameter that the provider does not take.
+//! A sampling parameter that the provider rejects.
 
 use trefoil_ir::{ModelCall, StepKind};
 use trefoil_syntax::Severity;
@@ -14,7 +14,8 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// What providers take less of than others: provider, parameter, from, to. What all of them refuse, loading reports.
+/// Ranges of providers that are narrower than usual: provider, parameter, minimum, maximum. Values that all providers
+/// reject are load errors.
 const RANGES: &[(&str, &str, f64, f64)] = &[
     ("anthropic", "temperature", 0.0, 1.0),
     ("mistral", "temperature", 0.0, 1.5),
@@ -23,11 +24,11 @@ const RANGES: &[(&str, &str, f64, f64)] = &[
     ("cohere", "frequency_penalty", 0.0, 1.0),
 ];
 
-/// Usual limits; beyond them loading has spoken.
+/// The usual limits; values beyond them are load errors.
 const USUAL: &[(&str, f64, f64)] =
     &[("temperature", 0.0, 2.0), ("presence_penalty", -2.0, 2.0), ("frequency_penalty", -2.0, 2.0)];
 
-/// How many texts to stop at providers take.
+/// The maximum number of stop sequences of providers.
 const STOPS: &[(&str, usize)] = &[("openai", 4), ("azure", 4)];
 
 fn run(cx: &mut Context<'_>) {

@@ -1,4 +1,4 @@
-//! A prompt that asks for what the schema of the answer does not allow.
+//! A prompt that asks for something that the schema of the answer does not allow.
 
 use trefoil_ir::{AnswerFormat, StepKind, types};
 use trefoil_syntax::Severity;
@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// Phrases that ask for no JSON.
+/// Phrases that ask for an answer without JSON.
 const NO_JSON: &[&str] = &[
     "do not use json",
     "don't use json",
@@ -37,7 +37,7 @@ const NO_JSON: &[&str] = &[
     "return markdown",
 ];
 
-/// Words that a range of numbers is about, if it is about what the schema limits.
+/// Words that show that a range of numbers is about the number in the schema.
 const RATING: &[&str] = &["score", "rate", "rating", "grade", "scale", "confidence"];
 
 fn run(cx: &mut Context<'_>) {
@@ -71,7 +71,7 @@ fn no_json(words: &str) -> Why {
     Some((message, "remove the sentence, or the schema".to_owned()))
 }
 
-/// A list in which most words are choices of the schema, and one is none.
+/// A list in which most words are choices of the schema, but one is not.
 fn no_choice(words: &str, schema: &Value) -> Why {
     let mut enums = Vec::new();
     choices(schema, &mut enums, 0);
@@ -90,7 +90,7 @@ fn no_choice(words: &str, schema: &Value) -> Why {
     None
 }
 
-/// The texts that the parts of a schema list.
+/// The choices of texts in all parts of a schema.
 fn choices(schema: &Value, found: &mut Vec<Vec<String>>, depth: usize) {
     if depth > 6 {
         return;
@@ -111,7 +111,7 @@ fn choices(schema: &Value, found: &mut Vec<Vec<String>>, depth: usize) {
     }
 }
 
-/// A range of a rating that is not the one of the only number that the schema limits.
+/// A range of a rating that differs from that of the only number with limits in the schema.
 fn other_range(words: &str, schema: &Value) -> Why {
     let limited: Vec<(f64, f64)> = types::declares(schema)
         .iter()
@@ -135,7 +135,7 @@ fn other_range(words: &str, schema: &Value) -> Why {
     Some((message, "write the same limits in both places".to_owned()))
 }
 
-/// `1 to 10`, `1-10`, `between 1 and 10`: where, and the two numbers.
+/// `1 to 10`, `1-10`, `between 1 and 10`: the offset and the two numbers.
 fn ranges(text: &str) -> impl Iterator<Item = (usize, f64, f64)> {
     let number = |text: &str| {
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! Text from outside in a system message.
+//! Untrusted text in a system message.
 
 use trefoil_ir::StepKind;
 

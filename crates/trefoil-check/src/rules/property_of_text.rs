@@ -37,7 +37,7 @@ fn run(cx: &mut Context<'_>) {
     });
 }
 
-/// Whether the manifest says what the value is.
+/// Whether the manifest declares the type of the value.
 fn is_declared(read: &Read<'_>) -> bool {
     matches!(read.source, Source::Missing(_, Lost::Beyond(beyond)) if beyond.refused)
 }

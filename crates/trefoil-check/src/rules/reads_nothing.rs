@@ -1,4 +1,4 @@
-//! One of several that run side by side that reads nothing, while all others do.
+//! One of several concurrent entries that reads nothing, while all others do.
 
 use trefoil_syntax::Severity;
 use trefoil_syntax::yaml::{Kind, Mapping, Node};
@@ -30,7 +30,7 @@ fn look(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
     cx.report(d.help("write a placeholder for the value"));
 }
 
-/// Whether an entry, or the agent that is written in it, says what it asks.
+/// Whether an entry, or the agent defined in it, defines its request.
 fn asks(words: &SiblingWords, one: &Mapping) -> bool {
     let agent = words.inline.and_then(|key| one.get(key)?.value.mapping());
     let own = |m: &Mapping| words.asking.iter().any(|key| m.get(key).is_some());

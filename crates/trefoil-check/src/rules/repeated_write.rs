@@ -1,4 +1,4 @@
-//! Requests that change something, and that are sent again when they fail.
+//! Requests that change something and are retried on failure.
 
 use trefoil_ir::{Expr, StepKind, ToolCall, ToolKind};
 use trefoil_syntax::Severity;
@@ -29,7 +29,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The method of a request that changes something each time (RFC 9110, 9.2.2).
+/// The method of a request that has another effect each time it is sent (RFC 9110, 9.2.2).
 fn writes(call: &ToolCall) -> Option<&str> {
     let Expr::Object(members) = &call.arguments else { return None };
     let (_, Expr::Const(method)) = members.iter().find(|(name, _)| &**name == "method")? else { return None };

@@ -1,5 +1,5 @@
-//! Values that a second writer replaces whatever the order is: two branches with one key, the result of another node, a value
-//! that is there from the start (`write-conflict`).
+//! Values that a second writer replaces in any order: two branches with one key, the result of another node, a seeded
+//! value (`write-conflict`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::rule::Context;
 use crate::semantic::Model;
 use crate::words;
 
-/// Branches that leave their results under one key: it has only one value.
+/// Branches whose results have the same key, which has only one value.
 pub(super) fn branches(cx: &mut Context<'_>) {
     let model = cx.model;
     for &(flow, id) in model.steps() {
@@ -29,7 +29,7 @@ pub(super) fn branches(cx: &mut Context<'_>) {
                     let d = Diagnostic { severity: Severity::Error, ..d };
                     cx.report(
                         d.label(*other, "written here too")
-                            .help(format!("write another `{}` for the step", cx.model.facts.words().kept)),
+                            .help(format!("write another `{}` for the step", cx.model.words().kept)),
                     );
                 }
                 None => drop(first.insert(key, at)),
@@ -38,7 +38,7 @@ pub(super) fn branches(cx: &mut Context<'_>) {
     }
 }
 
-/// Where the name of a step's result is written; else the step.
+/// The place of the name of a step's result; otherwise the step.
 pub(super) fn named(model: &Model<'_>, step: Location, name: &str) -> Location {
     let around =
         |d: &&Declaration| d.at.file == step.file && d.extent.start <= step.span.start && step.span.end <= d.extent.end;
@@ -46,8 +46,8 @@ pub(super) fn named(model: &Model<'_>, step: Location, name: &str) -> Location {
     steps.filter(around).min_by_key(|d| d.extent.end - d.extent.start).map_or(step, |d| d.at)
 }
 
-/// A node that writes where another one leaves its result, which templates then no longer read (decision S4). One that stands
-/// in for the other does so on purpose.
+/// A node that writes to the path of another node's result, which templates then cannot read any more (decision S4). A
+/// fallback does so on purpose.
 pub(super) fn results(cx: &mut Context<'_>) {
     let model = cx.model;
     for &(flow, id) in model.steps() {
@@ -86,7 +86,7 @@ fn paths<'p>(model: &Model<'p>, flow: trefoil_ir::FlowId, slot: SlotId) -> &'p [
     model.program.flow(flow).and_then(|flow| flow.slots.get(slot.index())).map_or(&[], |slot| &slot.writes)
 }
 
-/// The node that a path names first, and what it names of it.
+/// The node that a path names first, and the rest of the path.
 fn owner<'p>(labels: &HashMap<&str, usize>, path: &'p str) -> Option<(&'p str, &'p str)> {
     let ends = path.match_indices('.').map(|(at, _)| at);
     let (name, rest) = ends
@@ -95,7 +95,7 @@ fn owner<'p>(labels: &HashMap<&str, usize>, path: &'p str) -> Option<(&'p str, &
     Some((name, rest.split('.').next().unwrap_or(rest)))
 }
 
-/// A path below a value that is there from the start, and that is no object: nothing is left of it.
+/// A path below a seeded value that is not an object, so the value is lost.
 pub(super) fn seeds(cx: &mut Context<'_>) {
     let facts = cx.model.facts;
     let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
@@ -119,7 +119,7 @@ pub(super) fn seeds(cx: &mut Context<'_>) {
     found.into_iter().for_each(|d| cx.report(d));
 }
 
-/// Where declarations begin, in order, and how far they and those before them in the file reach.
+/// The starts of declarations in order, each with the furthest end of it and those before it in the file.
 struct Extents(Vec<(FileId, u32, u32)>);
 
 impl Extents {
@@ -135,7 +135,7 @@ impl Extents {
         }
         Self(extents)
     }
-    /// Whether a place is in one of them.
+    /// Whether a place is in a declaration.
     fn hold(&self, at: Location) -> bool {
         let after = self.0.partition_point(|(file, start, _)| (*file, *start) <= (at.file, at.span.start));
         let before = after.checked_sub(1).and_then(|before| self.0.get(before));
@@ -143,7 +143,7 @@ impl Extents {
     }
 }
 
-/// The path to a key from the root of its tree, as the nodes that write below it name it.
+/// The path to a key from the root of its tree, as used by nodes that write below it.
 fn tree_path(model: &Model<'_>, key: &Declaration) -> String {
     let mut names = vec![&*key.name];
     let mut parent = key.parent;

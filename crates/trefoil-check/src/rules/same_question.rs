@@ -1,4 +1,4 @@
-//! Two that run side by side and ask the very same thing.
+//! Two concurrent entries with the same request.
 
 use std::fmt::Write as _;
 
@@ -42,8 +42,8 @@ fn compare(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
     }
 }
 
-/// Whether two that ask the same were meant to ask something else: their names say so, or, without names, the others of
-/// their list do.
+/// Whether two entries with the same request were meant to differ: because their names differ or, without names,
+/// because the other entries of the list do.
 fn differ(one: Option<&str>, other: Option<&str>, vote: bool) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one != other,
@@ -51,7 +51,8 @@ fn differ(one: Option<&str>, other: Option<&str>, vote: bool) -> bool {
     }
 }
 
-/// What an entry is called, without a number or letter at its end: `judge_1` and `judge_2` are asked the same on purpose.
+/// The name of an entry without a number or letter at its end: `judge_1` and `judge_2` have the same request on
+/// purpose.
 fn own_name<'m>(words: &SiblingWords, one: &'m Mapping) -> Option<&'m str> {
     let agent = words.inline.and_then(|key| one.get(key)?.value.mapping());
     let named = |key: &&str| {
@@ -68,14 +69,14 @@ fn own_name<'m>(words: &SiblingWords, one: &'m Mapping) -> Option<&'m str> {
     Some(bare)
 }
 
-/// What an entry asks, as one text; entries that ask the same have the same.
+/// The request of an entry as text, equal for equal requests.
 fn asked(words: &SiblingWords, one: &Mapping) -> String {
     let mut out = String::new();
     mapping(Some(words), one, &mut out);
     out
 }
 
-/// `words`: of an entry of a list, whose labels do not count.
+/// `words`: for an entry of a list, whose labels are ignored.
 fn mapping(words: Option<&SiblingWords>, all: &Mapping, out: &mut String) {
     let is_label = |key: &str| words.is_some_and(|words| words.names.contains(&key) || words.labels.contains(&key));
     let mut entries: Vec<_> = all.entries.iter().filter(|e| !is_label(&e.key.value)).collect();
@@ -83,7 +84,7 @@ fn mapping(words: Option<&SiblingWords>, all: &Mapping, out: &mut String) {
     out.push('{');
     for entry in entries {
         let _ = write!(out, "{}:", entry.key.value);
-        // The names of an agent that is written where it is called are its own.
+        // The names of an agent that is defined inside the entry are ignored as well.
         match &*entry.value.kind {
             Kind::Mapping(agent) if words.is_some_and(|w| w.inline == Some(&*entry.key.value)) => {
                 mapping(words, agent, out);

@@ -1,4 +1,4 @@
-//! Numbers between two ranges for which nobody provided.
+//! Numbers between two ranges that no condition covers.
 
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Expr, Graph, Program, State, StepKind, Strategy};
@@ -29,9 +29,12 @@ fn run(cx: &mut Context<'_>) {
             for transition in &state.transitions {
                 finding = finding.label(transition.origin, format!("`{}`", transition.text));
             }
-            let words = cx.model.facts.words().transitions;
-            let always = words.written(words.always);
-            cx.report(finding.help(format!("let the ranges meet, or add a last transition with `{always}`")));
+            cx.report(match cx.model.words().transitions.map(|words| words.written(words.always)) {
+                Some(always) => {
+                    finding.help(format!("let the ranges meet, or add a last transition with `{always}`"))
+                }
+                None => finding.help("let the ranges meet"),
+            });
         }
     }
     for &(_, id) in cx.model.reachable() {
@@ -41,7 +44,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// Whether the score of a state is that of a vote: of its three values, and nothing between them.
+/// Whether the score of a state is that of a majority vote, which has three possible values.
 pub(super) fn by_majority(program: &Program, state: &State) -> bool {
     let mut stack = vec![state.step];
     let mut found = false;
@@ -57,7 +60,7 @@ pub(super) fn by_majority(program: &Program, state: &State) -> bool {
     found
 }
 
-/// Two or more edges out of a node that tell ranges apart, and leave something out.
+/// Two or more edges of a node that distinguish ranges and leave a gap.
 fn edges(cx: &mut Context<'_>, graph: &Graph) {
     let mut leaving = vec![Vec::new(); graph.nodes.len()];
     for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
@@ -70,7 +73,7 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
         if conditions.len() < 2 || conditions.len() < out.len() {
             continue;
         }
-        // A number may be requested as the text that it is: `working.t == "5"`.
+        // A number may be compared as text: `working.t == "5"`.
         if conditions.iter().any(|c| asks_for_text(c.condition.expression())) {
             continue;
         }
@@ -80,9 +83,9 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
             continue;
         }
         let unmatched = |case: &Case<'_>| !(0..conditions.len()).any(|c| case.holds(c));
-        // What is no number falls through ranges; that is not what they are about.
+        // Values that are not numbers match no range, but the ranges are not about them.
         let number = |case: &Case<'_>| case.value(0).and_then(Value::as_f64);
-        // Nor is what is beyond all of them: a graph may well end there.
+        // Numbers beyond all ranges are not a gap: a graph may end there.
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         cases.each(true, &mut |case| {
             if let Some(n) = number(case).filter(|_| !unmatched(case)) {

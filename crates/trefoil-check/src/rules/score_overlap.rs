@@ -1,4 +1,4 @@
-//! Two ranges that cover the same numbers, so that their order decides.
+//! Two overlapping ranges, so that their order decides.
 
 use trefoil_ir::{State, Transition};
 use trefoil_syntax::Severity;
@@ -48,7 +48,7 @@ fn pair(cx: &mut Context<'_>, state: &State, first: &Transition, second: &Transi
         }
         true
     });
-    // A narrow range before a wide one is a cascade, and one number at a common end does no harm.
+    // A narrow range before a wide one is a cascade, and a shared boundary does no harm.
     let crossed = both.filter(|_| only_first && only_second);
     if let Some(example) = crossed.filter(|_| !by_majority(cx.model.program, state)) {
         let message = format!("`{}` and `{}` both match {example}; the first one wins", first.text, second.text);

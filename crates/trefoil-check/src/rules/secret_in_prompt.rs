@@ -1,4 +1,4 @@
-//! A secret in a prompt, or a credential of the environment that gets there, straight or by way of inputs and results.
+//! A secret, or a credential from the environment, that reaches a prompt directly or through inputs and results.
 
 use trefoil_ir::{Expr, Source, StepKind};
 use trefoil_syntax::hash::HashMap;
@@ -17,7 +17,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut Context<'_>) {
-    // To follow every value through a thousand steps takes as long as all other rules, and most programs read neither.
+    // Following every value through a thousand steps takes as long as all other rules together, and most programs read
+    // neither.
     let reads = cx.model.reads().iter();
     let mut guarded = reads.filter(|read| matches!(read.source, Source::Environment | Source::Secrets)).peekable();
     if guarded.peek().is_none() {

@@ -1,5 +1,5 @@
-//! Comparisons and conditions that can only go one way (`never-true`, `always-true`): values of kinds that are never equal, words that a schema does not list, numbers
-//! beyond a schema's limits.
+//! Comparisons and conditions with a constant result (`never-true`, `always-true`): values of kinds that are never
+//! equal, words that a schema does not list, numbers beyond a schema's limits.
 
 use trefoil_ir::Cond;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
@@ -12,13 +12,13 @@ use crate::semantic::compare::{Compared, Side};
 use crate::semantic::conditions::{self, Decides, is_joined};
 use trefoil_ir::types::{self, Member};
 
-/// Reports what always holds, or what never does.
+/// Reports comparisons that always hold, or those that never do.
 pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
     compared(cx, wanted);
     always_there::run(cx, wanted);
 }
 
-/// Looks at every comparison, and at every condition that is made of several.
+/// Checks every comparison, and every condition that is composed of several.
 fn compared(cx: &mut Context<'_>, wanted: bool) {
     let model = cx.model;
     let mut told: Vec<Location> = Vec::new();
@@ -36,7 +36,7 @@ fn compared(cx: &mut Context<'_>, wanted: bool) {
     for decision in conditions::all(model).into_iter().filter(|d| d.runs) {
         let (cond, expression) = (decision.cond, decision.cond.condition.expression());
         let told = told.iter().any(|at| at.file == cond.origin.file && overlap(at.span, cond.origin.span));
-        // What a part reads nothing of is told as that.
+        // Parts that read nothing are reported by another rule.
         if told || !is_joined(expression) || cond.condition.is_constant() || has_lone(expression) {
             continue;
         }
@@ -47,7 +47,7 @@ fn compared(cx: &mut Context<'_>, wanted: bool) {
                 let help = format!("to exclude several values, join the comparisons with `{}`", words.and);
                 cx.report(cx.finding(cond.origin, message).help(help));
             }
-            // What never runs because of it is told at the others.
+            // If a step or state never runs because of it, other rules report that.
             Truth::Never if !wanted && decision.of == Decides::Edge => {
                 let message = "this condition can never be true: its parts exclude each other";
                 let help = format!("if either one is enough, join them with `{}`", words.or);
@@ -59,8 +59,8 @@ fn compared(cx: &mut Context<'_>, wanted: bool) {
     }
 }
 
-/// A part of a condition that never holds beside an alternative, or always holds beside something else that has to. The
-/// condition as a whole can still go both ways.
+/// A part that never holds next to an alternative, or that always holds next to another requirement. The condition as a
+/// whole can still have both results.
 fn part(cx: &mut Context<'_>, cond: &Cond, wanted: bool) {
     let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression()) else { return };
     if (verdict == Truth::Always) != wanted {
@@ -77,7 +77,7 @@ fn part(cx: &mut Context<'_>, cond: &Cond, wanted: bool) {
     cx.report(cx.finding(cond.origin, message).help(format!("join its parts with `{other}`, or remove it")));
 }
 
-/// The first part that is settled, counted from 1, and how many parts there are.
+/// The first part with a constant result, counted from 1, and the number of parts.
 fn settled_part(cond: &Cond, expression: &Expression) -> Option<(Truth, usize, usize)> {
     let (all, settled) = match expression {
         Expression::Or(all) => (all, Truth::Never),
@@ -93,7 +93,7 @@ fn settled_part(cond: &Cond, expression: &Expression) -> Option<(Truth, usize, u
     })
 }
 
-/// Whether a literal is a part of its own.
+/// Whether a literal is a separate part.
 fn has_lone(expression: &Expression) -> bool {
     match expression {
         Expression::And(parts) | Expression::Or(parts) => {
@@ -108,24 +108,24 @@ fn overlap(a: Span, b: Span) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// A comparison that only goes one way.
+/// A comparison with a constant result.
 struct Settled {
-    /// Which.
+    /// The result.
     holds: bool,
     why: String,
     help: Option<String>,
     change: Option<Change>,
 }
 
-/// What to do with the literal.
+/// The fix of the literal.
 enum Change {
-    /// Take its quotes away.
+    /// Remove its quotes.
     Bare,
-    /// Put it in quotes.
+    /// Add quotes.
     Quoted,
     /// The same in another notation, without quotes.
     Exactly(&'static str),
-    /// Another word, if the mistake is here and not where the words are declared.
+    /// Another word, unless the mistake is where the choices are declared.
     Word(String),
 }
 
@@ -141,14 +141,14 @@ impl Settled {
     }
 }
 
-/// The finding with the change of the literal.
+/// Adds the fix of the literal.
 fn changed(d: Diagnostic, compared: &Compared, change: &Change) -> Diagnostic {
     let Some((spelling, quote)) = compared.other.spelling.and_then(|s| Some((s, s.quote?))) else { return d };
     let (at, written) = (Location::new(compared.at.file, spelling.at), &compared.other.words);
     match change {
         Change::Bare if spelling.quoted => d.fix(format!("write `{written}`"), at, written.as_str()),
         Change::Quoted if !spelling.quoted => {
-            // It would be silent then, and still never true: the name may be the wrong one.
+            // Would silence the finding without making the comparison true, because the name may be wrong.
             let text = format!("{quote}{written}{quote}");
             d.suggestion(format!("write `{text}`"), at, text)
         }
@@ -162,7 +162,7 @@ fn changed(d: Diagnostic, compared: &Compared, change: &Change) -> Diagnostic {
     }
 }
 
-/// Whether it holds whatever the run brings, why, and what to write instead.
+/// Whether the result is constant in every run, why, and what to write instead.
 fn settled(compared: &Compared) -> Option<Settled> {
     if compared.same {
         let always = match compared.comparison {
@@ -206,7 +206,7 @@ fn unequal(compared: &Compared) -> Option<Settled> {
     let Compared { value, other, .. } = compared;
     let never = |why| Settled::new(compared.comparison == Comparison::NotEqual, why);
     if other.literal == Some(Value::Null) {
-        // Elsewhere what is not there is null.
+        // In other languages a missing value is null.
         if !compared.strict || compared.comparison != Comparison::Equal {
             return None;
         }
@@ -216,7 +216,7 @@ fn unequal(compared: &Compared) -> Option<Settled> {
     }
     let [kinds, others] = [value, other].map(|s| types::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
     let (kinds, others) = (kinds?, others?);
-    // Under strict rules true is 1 and false is 0.
+    // In strict languages, true equals 1 and false equals 0.
     let alike =
         |a: &str, b: &str| a == b || (compared.strict && [a, b].iter().all(|k| ["number", "boolean"].contains(k)));
     if !kinds.iter().any(|a| others.iter().any(|b| alike(a, b))) {
@@ -273,7 +273,7 @@ fn unequal(compared: &Compared) -> Option<Settled> {
     })
 }
 
-/// `true` and `false` as other languages write them.
+/// `true` and `false` in the notation of other languages.
 fn boolean(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" => Some("true"),
@@ -282,7 +282,7 @@ fn boolean(word: &str) -> Option<&'static str> {
     }
 }
 
-/// An order that one side rules out, or that a schema's limits settle.
+/// An ordering that the type of one side rules out, or whose result follows from a schema's limits.
 fn ordered(compared: &Compared) -> Option<Settled> {
     let Compared { value, other, .. } = compared;
     let kinds = types::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;

@@ -1,4 +1,4 @@
-//! A state or a step whose result hides an input of its name.
+//! A state or step whose result hides an input with the same name.
 
 use trefoil_ir::{Flow, StateMachine, StepId, StepKind};
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -28,7 +28,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// States that templates name like inputs.
+/// States with the same name as an input.
 fn states(cx: &mut Context<'_>, flow: &Flow, machine: &StateMachine, at: Location) {
     for state in &machine.states {
         let Some(field) = flow.intake.fields.iter().find(|f| f.name == state.name) else { continue };
@@ -39,7 +39,7 @@ fn states(cx: &mut Context<'_>, flow: &Flow, machine: &StateMachine, at: Locatio
     }
 }
 
-/// Steps whose results take the names of inputs: from then on these cannot be read.
+/// Steps whose results have the names of inputs, which cannot be read afterwards.
 fn outputs(cx: &mut Context<'_>, flow: &Flow, steps: &[StepId]) {
     let model = cx.model;
     for step in steps.iter().filter_map(|id| model.program.step(*id)).filter(|step| step.label.is_some()) {
@@ -51,6 +51,6 @@ fn outputs(cx: &mut Context<'_>, flow: &Flow, steps: &[StepId]) {
         }
         let d = cx.finding(named(model, step.origin, key), format!("the output would hide the input `{key}`"));
         let d = field.into_iter().fold(d, |d, field| d.label(field.origin, "the input"));
-        cx.report(d.help(format!("write another `{}` for the step", cx.model.facts.words().kept)));
+        cx.report(d.help(format!("write another `{}` for the step", cx.model.words().kept)));
     }
 }

@@ -1,8 +1,8 @@
-//! Entries of a list that run side by side, as they are written.
+//! Entries of a list that run concurrently, as written.
 
 use trefoil_syntax::yaml::{Kind, Mapping, Node, Text};
 
-/// Calls `look` with the mappings in each list that is written under such a key and has at least two.
+/// Calls `look` with the mappings of each list under such a key that has at least two.
 pub(super) fn lists<'n>(at: &'n Node, is_list: &dyn Fn(&str) -> bool, look: &mut dyn FnMut(&[&'n Mapping])) {
     match &*at.kind {
         Kind::Scalar(..) => {}
@@ -23,7 +23,7 @@ pub(super) fn lists<'n>(at: &'n Node, is_list: &dyn Fn(&str) -> bool, look: &mut
     }
 }
 
-/// Where to point at when an entry is meant: its first key.
+/// The place for findings about an entry: its first key.
 pub(super) fn head(one: &Mapping) -> Option<&Text> {
     one.entries.first().map(|entry| &entry.key)
 }

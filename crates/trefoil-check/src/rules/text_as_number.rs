@@ -28,7 +28,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// What is wrong with ordering this text against the other side.
+/// Why comparing the order of this text and the other side is wrong.
 fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, String)> {
     let is = |side: &Side, kind: &str| types::solid_kinds(&side.schema).is_some_and(|k| k == [kind]);
     if !is(text, "string") {
@@ -53,7 +53,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
         let help = "compare words with `==`; only numbers, and text that reads as a number, can be ordered";
         return Some((format!("`{name}` never reads as a number, so this can never be true"), help.to_owned()));
     }
-    // What comes from the environment is text, whatever it says, and is declared nowhere.
+    // A value from the environment is always text, and its type is not declared.
     if name.starts_with("env.") || name.starts_with("secrets.") {
         return None;
     }
@@ -66,12 +66,12 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
     Some((message, help.to_owned()))
 }
 
-/// Whether digits are those of a year, a post code or another code, whose order as texts is the one that is meant.
+/// Whether digits are a year, a post code or another code, whose order as text is intended.
 fn is_code(text: &str) -> bool {
     text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit()) || text.len() > 1 && text.starts_with('0') && !text.contains('.')
 }
 
-/// As conditions read text (`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`).
+/// The numbers in text that conditions accept (`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`).
 fn reads_as_number(text: &str) -> bool {
     let text = text.trim();
     text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c)) && text.parse::<f64>().is_ok()

@@ -1,4 +1,4 @@
-//! A worst case beyond what is allowed.
+//! A worst case beyond the limit.
 
 use trefoil_ir::{FlowId, OnExceeded};
 use trefoil_syntax::Severity;

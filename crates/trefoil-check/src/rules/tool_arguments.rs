@@ -1,4 +1,4 @@
-//! Arguments that a declared tool does not take.
+//! Arguments that a declared tool does not accept.
 
 use trefoil_ir::{Expr, FlowId, StepKind, ToolCall, ToolKind, types};
 use trefoil_syntax::{Location, Severity, suggest};
@@ -21,7 +21,7 @@ fn run(cx: &mut Context<'_>) {
     for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let StepKind::Tool(call) = &step.kind else { continue };
-        // What a model gives a tool is checked when it does.
+        // Arguments from a model are checked at run time.
         let Expr::Object(given) = &call.arguments else { continue };
         let Some(tool) = declared(cx, call) else { continue };
         for (message, help, at) in faults(cx, flow, given, &tool) {
@@ -34,7 +34,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The tool, if whoever declares it says what it takes.
+/// The tool, if its arguments are declared.
 fn declared(cx: &Context<'_>, call: &ToolCall) -> Option<SuppliedTool> {
     let mut all = cx.roots.iter().flat_map(|root| &root.supplied.tools);
     let is_local = call.kind == ToolKind::Local;

@@ -1,4 +1,4 @@
-//! A fan-out over a list whose length nobody limits.
+//! A fan-out over a list of unlimited length.
 
 use trefoil_ir::{Expr, Items, Source, StepKind, walk};
 use trefoil_syntax::Severity;
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let budget = |f| program.flow(f).and_then(|f| f.budget.as_ref()).is_some_and(|b| b.max_calls.is_some());
-    // A budget of the flow that is run covers all that this one calls.
+    // A budget of the started flow also covers the flows that it calls.
     let open_ended: Vec<_> = cx.model.roots.iter().copied().filter(|root| !budget(*root)).collect();
     let uncovered: HashSet<_> = walk::reachable_from(program, &open_ended).into_iter().map(|(_, step)| step).collect();
     let mut costs = cx.model.costs();
@@ -42,7 +42,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// Whether the list depends on something that only the run knows.
+/// Whether the list depends on values that are only known at run time.
 fn open(list: &Expr) -> bool {
     let mut found = false;
     walk::sources(list, &mut |source| found |= !matches!(source, Source::Const(_) | Source::Missing(..)));

@@ -1,4 +1,4 @@
-//! A node that edges connect with no other, in a graph that has edges, and one that lost the edge which decided whether it runs.
+//! A node without edges in a graph with edges, and a node that lost the edge that decided whether it runs.
 
 use trefoil_ir::{Graph, StepKind};
 use trefoil_syntax::Severity;
@@ -40,7 +40,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The nodes that no edge connects with another, where edges connect others.
+/// The nodes without edges, in a graph that has edges.
 fn apart(graph: &Graph) -> Vec<usize> {
     if graph.nodes.iter().all(|n| n.incoming.is_empty()) {
         return Vec::new();
@@ -62,8 +62,8 @@ fn apart(graph: &Graph) -> Vec<usize> {
     connected.iter().enumerate().filter(|(_, c)| !**c).map(|(at, _)| at).collect()
 }
 
-/// Nodes without an incoming edge beside nodes that one node decides about: all lead to the same node. Each with one of those, and
-/// the node that decides.
+/// Nodes without an incoming edge next to nodes that one node selects between, where all lead to the same node. Each is
+/// returned with one of those and with the selecting node.
 fn undecided(graph: &Graph) -> Vec<(usize, usize, usize)> {
     let decided = |at: usize| {
         let [edge] = graph.nodes.get(at)?.incoming.as_slice() else { return None };

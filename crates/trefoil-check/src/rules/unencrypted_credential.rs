@@ -1,4 +1,4 @@
-//! A credential that is sent over an address without TLS.
+//! A credential sent to an address without TLS.
 
 use trefoil_syntax::Severity;
 use trefoil_syntax::yaml::{Kind, Mapping, Node};
@@ -30,7 +30,7 @@ fn node(cx: &mut TreeContext<'_>, at: &Node) {
     }
 }
 
-/// A mapping with an address, and a header or key beside it that says who asks.
+/// A mapping with an address, and with a header or key that contains a credential.
 fn request(cx: &mut TreeContext<'_>, mapping: &Mapping) {
     let Some(url) = mapping.get("url").and_then(|e| e.value.string()) else { return };
     let Some(host) = url.value.strip_prefix("http://").map(host).filter(|host| is_public(host)) else { return };
@@ -43,15 +43,15 @@ fn request(cx: &mut TreeContext<'_>, mapping: &Mapping) {
     cx.report(d.help("write `https://`"));
 }
 
-/// The host of an address without its scheme.
+/// The host in an address without its scheme.
 fn host(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     host.split(':').next().unwrap_or_default()
 }
 
-/// Whether a host is on the internet as far as its name tells: what is written in a placeholder, a name without a dot and an
-/// address of a private network may all be next door.
+/// Whether a host is on the internet, judging by its name. A placeholder, a name without a dot or a private address may
+/// be on the local network.
 fn is_public(host: &str) -> bool {
     let private = ["127.", "10.", "192.168.", "169.254.", "0."].iter().any(|start| host.starts_with(start))
         || host.strip_prefix("172.").and_then(|r| r.split('.').next()?.parse::<u8>().ok()).is_some_and(|n| (16..32).contains(&n));
@@ -59,7 +59,7 @@ fn is_public(host: &str) -> bool {
     host.contains('.') && !host.contains(['{', '}', '[', '$']) && !private && !local
 }
 
-/// Headers that say who asks.
+/// Headers that contain credentials.
 fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(&*name, "authorization" | "proxy-authorization" | "cookie") || ["api-key", "apikey", "token", "secret"].iter().any(|w| name.contains(w))

@@ -1,4 +1,4 @@
-//! An output schema that a provider cannot make its model keep to.
+//! An output schema that a provider cannot enforce.
 
 use trefoil_ir::{AnswerFormat, SchemaId, StepKind};
 use trefoil_syntax::Severity;

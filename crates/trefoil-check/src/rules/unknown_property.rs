@@ -1,4 +1,4 @@
-//! Paths that continue with a property that the value before it does not have, by its type or by what its names tell.
+//! Paths that continue with a property that the value before it does not have, judging by its type or its names.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Several(&[Run::Program(run), Run::Program(of_items)]),
 };
 
-/// A property that an object does not have, or that an open one does not declare.
+/// A property that an object does not have, or that an open object does not declare.
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     for read in model.reads() {
@@ -31,7 +31,7 @@ fn run(cx: &mut Context<'_>) {
         let message = format!("the schema of `{before}` declares no `{name}`");
         let here = place(read, *at).unwrap_or(read.at);
         let closed = is_closed(model, read, *at, &name);
-        // An open object may have it all the same, unless it is a slip of the pen.
+        // An open object may still have it, unless it is a misspelling.
         let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else {
             let open = is_given(model, read) && !is_listed(model, read, *at) && !closed;
             let severity = if open { Severity::Info } else { Severity::Warning };
@@ -61,7 +61,7 @@ fn run(cx: &mut Context<'_>) {
     });
 }
 
-/// Whether a value is what a flow was given, where whoever gives it may add to what is declared.
+/// Whether a value is the input of a flow, which may have undeclared properties.
 fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
     let Some(intake) = model.program.flow(read.flow).map(|flow| &flow.intake) else { return true };
     match read.source {
@@ -72,14 +72,14 @@ fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
     }
 }
 
-/// Whether a run is not started with this first member of what a flow is given.
+/// Whether the input of a flow can certainly not have this first member.
 fn is_closed(model: &Model<'_>, read: &Read<'_>, at: usize, name: &str) -> bool {
     let first = read.reference.is_some_and(|reference| usize::from(reference.binding.skip) == at);
     let intake = model.program.flow(read.flow).map(|flow| &flow.intake);
     first && intake.is_some_and(|intake| intake.closed && !intake.tolerated.contains(&name))
 }
 
-/// Paths in the loops of templates: a member of an item, by what the loop goes over.
+/// Paths in loops of templates: a member of an item, judging by the type of the list.
 fn of_items(cx: &mut Context<'_>) {
     let model = cx.model;
     for item in locals::all(model) {
@@ -107,10 +107,10 @@ fn of_items(cx: &mut Context<'_>) {
     }
 }
 
-/// What is wrong, advice, and the name that was meant with whether that is sure.
+/// The message, the advice, and the intended name with whether it is certain.
 pub(super) type Wrong = (String, String, Option<(String, bool)>);
 
-/// Whether the schema of the value before a segment says with its properties alone what there is.
+/// Whether the `properties` in the schema of the value before a segment list everything that it can have.
 fn is_listed(model: &Model<'_>, read: &Read<'_>, at: usize) -> bool {
     let Some(reference) = read.reference else { return false };
     let skip = usize::from(reference.binding.skip);
@@ -120,7 +120,7 @@ fn is_listed(model: &Model<'_>, read: &Read<'_>, at: usize) -> bool {
     schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
 }
 
-/// Looks at every path that ends too soon.
+/// Checks every path that continues after a value without that member.
 pub(super) fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<Wrong>) {
     let model = cx.model;
     for read in model.reads() {
@@ -150,11 +150,11 @@ pub(super) fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Membe
     }
 }
 
-/// What an answer is called elsewhere.
+/// Names of answers in other systems.
 const ANSWER: [&str; 10] =
     ["text", "stdout", "result", "content", "response", "message", "answer", "reply", "completion", "value"];
 
-/// Advice where a member of a member was meant: `writer.title` for `writer.output.title`.
+/// Advice if a member of a member was meant: `writer.title` for `writer.output.title`.
 fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], name: &str) -> Option<String> {
     let path = &read.reference?.path;
     let before: Vec<&str> = path.get(..at)?.iter().map(|s| &*s.name).collect();
@@ -168,7 +168,7 @@ fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], n
     if let Some(member) = members.iter().find(|member| matches!(inner(member), Member::Is { .. })) {
         return Some(format!("write `{before}.{member}.{name}`"));
     }
-    // An answer that nobody declares may have it.
+    // An answer of undeclared type may have it.
     let open = || members.iter().find(|member| matches!(inner(member), Member::Maybe));
     let member = open().filter(|_| is_answer(model, read))?;
     Some(match ANSWER.contains(&name) {
@@ -177,20 +177,20 @@ fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], n
     })
 }
 
-/// Where the value is after which a path ends too soon.
+/// The slot of the value that lacks the member.
 fn lost(read: &Read<'_>) -> Option<SlotId> {
     let Source::Missing(_, Lost::Beyond(beyond)) = read.source else { return None };
     beyond.of.as_ref()?.slots().first().copied()
 }
 
-/// Whether the value after which a path ends too soon is, or is part of, what an agent answers.
+/// Whether the value that lacks the member is an agent's answer or a part of it.
 pub(super) fn is_answer(model: &Model<'_>, read: &Read<'_>) -> bool {
     let Some(slot) = lost(read) else { return false };
     let leaves = |id: StepId| model.program.step(id).is_some_and(|step| step.out == Some(slot));
     model.steps_of(read.flow).iter().any(|&(_, id)| leaves(id) && called(model, id, 0).is_some())
 }
 
-/// The finding with the place, in another file, where the value is declared that has no such member.
+/// Adds the place, in another file, where the value is declared.
 fn beside(model: &Model<'_>, read: &Read<'_>, d: Diagnostic) -> Diagnostic {
     match declared(model, read).filter(|at| at.file != read.at.file) {
         Some(at) => d.label(at, "its properties are declared here"),
@@ -198,7 +198,7 @@ fn beside(model: &Model<'_>, read: &Read<'_>, d: Diagnostic) -> Diagnostic {
     }
 }
 
-/// The schema that the answer of a called flow has to fit, else the flow.
+/// The schema of a called flow's answer, otherwise the flow.
 fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
     let source = match read.source {
         Source::Missing(_, Lost::Beyond(beyond)) => beyond.of.as_ref()?,
@@ -224,7 +224,7 @@ fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
     schema.or_else(|| properties.find(|d| d.parent == Some(flow)).map(|d| d.at)).or(Some(flow))
 }
 
-/// The schema that a model's answer has to fit.
+/// The schema of a model's answer.
 fn answered(step: &Step) -> Option<SchemaId> {
     match &step.kind {
         StepKind::Model(call) => match call.format {
@@ -235,7 +235,7 @@ fn answered(step: &Step) -> Option<SchemaId> {
     }
 }
 
-/// The flow that a step calls, also within other steps.
+/// The flow that a step calls, possibly within other steps.
 fn called(model: &Model<'_>, step: StepId, depth: usize) -> Option<FlowId> {
     let step = model.program.step(step).filter(|_| depth < 8)?;
     match &step.kind {
@@ -247,8 +247,8 @@ fn called(model: &Model<'_>, step: StepId, depth: usize) -> Option<FlowId> {
     }
 }
 
-/// The finding with the change of the name to the one that was meant, and with the place of that one: it may be the slip.
-/// `closed`: nothing but what is declared can be there.
+/// Adds a fix that replaces the name by the intended one, and the declaration of that one, which may be the
+/// misspelling. `closed`: only declared properties can exist.
 fn respelt(
     model: &Model<'_>,
     read: Option<&Read<'_>>,
@@ -268,19 +268,19 @@ fn respelt(
     if closed && near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
 }
 
-/// Where a name is declared that is declared once.
+/// The declaration of a name that is declared only once.
 fn only(model: &Model<'_>, name: &str) -> Option<Location> {
     let mut all = model.facts.declarations.iter().filter(|d| *d.name == *name).map(|d| d.at);
     all.next().filter(|_| all.next().is_none())
 }
 
-/// Where a segment of a path stands.
+/// The place of a segment of a path.
 fn place(read: &Read<'_>, at: usize) -> Option<Location> {
     let reference = read.reference?;
     place::part(&reference.span, read.at, reference.path.get(at)?.span.clone())
 }
 
-/// What stands before a segment of the path, and the segment.
+/// The path before a segment, and the segment.
 pub(super) fn parts(read: &Read<'_>, at: usize) -> Option<(String, String)> {
     let path = &read.reference?.path;
     let before = path.get(..at)?.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");

@@ -1,6 +1,6 @@
-//! What a state answers by itself when nobody does, while no transition is for that answer.
+//! The default answer of a state that no transition matches.
 //!
-//! The conditions are evaluated on the answer. One that reads anything else may hold.
+//! The conditions are evaluated with that answer. One that also reads something else may hold.
 
 use trefoil_ir::{OnTimeout, StepKind, Takes};
 use trefoil_syntax::Severity;
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let words = cx.model.facts.words().transitions;
+    let Some(words) = cx.model.words().transitions else { return };
     for (machine, _) in cx.model.machines() {
         for state in &machine.states {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else {

@@ -1,4 +1,4 @@
-//! Something that is read where nothing has written it on any way: the result of a state that never runs before, a key of
+//! A value that is read where it is not written on any path: the result of a state that never runs before, or a key of
 //! shared state that only such states write.
 
 use trefoil_ir::{Cond, DeclarationKind, Expr, FlowId, Graph, Lost, SlotId, Source, Step, StepId, StepKind};
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// Looks at every path that is written.
+/// Checks every written path.
 fn run(cx: &mut Context<'_>) {
     let (model, results) = (cx.model, cx.model.results());
     late(cx);
@@ -41,7 +41,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// What steps, branches and nodes read of those that have not ended by then.
+/// Reads of steps, branches and nodes that have not ended yet.
 fn late(cx: &mut Context<'_>) {
     let model = cx.model;
     for read in model.reads() {
@@ -60,17 +60,19 @@ fn late(cx: &mut Context<'_>) {
             ),
             _ => (
                 format!("`{name}` has not run yet here, so `{path}` is always empty"),
-                format!(
-                    "a step sees only the steps before it; with `{}` it sees the others from the second iteration on",
-                    model.facts.words().until
-                ),
+                match model.words().until {
+                    Some(until) => format!(
+                        "a step sees only the steps before it; with `{until}` it sees the others from the second iteration on"
+                    ),
+                    None => "a step sees only the steps before it".to_owned(),
+                },
             ),
         };
         cx.report_cause(cx.finding(read.at, message).help(help));
     }
 }
 
-/// The step that puts a step beside others; the step itself if it is that of an edge's condition.
+/// The step that runs a step concurrently with others; the step itself for the condition of an edge.
 fn around<'p>(model: &Model<'p>, step: StepId) -> Option<&'p Step> {
     let own = model.program.step(step)?;
     if matches!(own.kind, StepKind::Graph(_)) && own.label.is_none() {
@@ -79,7 +81,7 @@ fn around<'p>(model: &Model<'p>, step: StepId) -> Option<&'p Step> {
     model.parent(model.named(step)?).and_then(|parent| model.program.step(parent))
 }
 
-/// What a node, or the condition on an edge, reads of a node that does not end before it.
+/// A node, or the condition of an edge, that reads a node which does not end before it.
 fn in_graph(model: &Model<'_>, read: &Read<'_>, graph: &Graph, name: &str, writes: bool) -> (String, String) {
     let program = model.program;
     let label = |node: usize| words::step(program, graph.nodes.get(node).map_or(StepId(u32::MAX), |n| n.step));
@@ -155,7 +157,7 @@ pub(super) fn result(
     Some((words::step(model.program, step), step))
 }
 
-/// The key that is read of an object that is written key by key, and where it is written first.
+/// The key that is read from an object that is written key by key, and where it is written first.
 fn key<'p>(model: &Model<'p>, read: &Read<'p>) -> Option<(&'p str, Location)> {
     let Source::Slot(slot) = read.source else { return None };
     let reference = read.reference?;
@@ -173,7 +175,7 @@ fn key<'p>(model: &Model<'p>, read: &Read<'p>) -> Option<(&'p str, Location)> {
     Some((key, declared.unwrap_or(writer)))
 }
 
-/// Where something is read: the step with a name, or the end of the run.
+/// Where something is read: a named step, or the end of the run.
 pub(super) fn here(model: &Model<'_>, read: &Read<'_>) -> String {
     let named = read.step.and_then(|step| model.named(step));
     named.map_or_else(|| "the end".to_owned(), |step| words::step(model.program, step))

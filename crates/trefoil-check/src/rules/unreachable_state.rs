@@ -1,4 +1,4 @@
-//! A state that no transition leads to.
+//! A state that is not the target of any transition.
 
 use trefoil_ir::StateMachine;
 use trefoil_syntax::{Location, Severity};
@@ -21,7 +21,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// States to which only states lead that never run are reported with the first of those.
+/// States that can only be reached from unreachable states are reported together with the first of those.
 fn one(cx: &mut Context<'_>, machine: &StateMachine, written: &Written) {
     let count = machine.states.len();
     let places: Vec<Option<Location>> =
@@ -34,7 +34,7 @@ fn one(cx: &mut Context<'_>, machine: &StateMachine, written: &Written) {
             led.get_mut(to).into_iter().for_each(|led| *led = true);
         }
     }
-    // Those that nothing leads to come first; the others form circles.
+    // Those without incoming transitions come first; the others form cycles.
     let roots = (0..count).filter(|at| led.get(*at) == Some(&false));
     for root in roots.chain(0..count).collect::<Vec<_>>() {
         let (Some(true), Some(state), Some(at)) = (left.get(root), machine.states.get(root), place(&places, root)) else {

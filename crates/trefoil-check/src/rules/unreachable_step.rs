@@ -1,4 +1,4 @@
-//! A step, state or node that no run begins.
+//! A step, state or node that never runs.
 
 use trefoil_ir::{State, StateMachine, StepId};
 use trefoil_syntax::{Location, Severity};
@@ -36,11 +36,11 @@ fn run(cx: &mut Context<'_>) {
                 "move that transition up, or fix its condition",
             ),
             Why::Empty => ("its list is empty", "empty list", "use a list that has items"),
-            // `dead-fallback` tells.
+            // Reported by `dead-fallback`.
             Why::Fallback => continue,
         };
         let cause = dead.at.filter(|at| *at != step.origin);
-        // Its own condition is what is wrong; anything else may be meant, and the step is what nobody would miss.
+        // If its own condition is the cause, report the condition; otherwise anything may be wrong, so report the step.
         let own = dead.why == Why::When;
         let at = cause.filter(|_| own).unwrap_or(step.origin);
         let mut finding = cx.finding(at, format!("{name} never runs: {what}")).help(help);

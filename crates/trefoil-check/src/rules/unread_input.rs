@@ -1,4 +1,4 @@
-//! A state that passes an input to an agent that never reads it: the model answers without having seen it.
+//! A state that passes an input to an agent that never reads it, so the model answers without having seen it.
 
 use trefoil_ir::{Callee, Expr, Flow, FlowId, StepKind, walk};
 use trefoil_syntax::{Location, Severity};
@@ -33,7 +33,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// Where an input is written that has a value in it.
+/// The place of an input that contains a value.
 fn given(input: &Expr) -> Option<Location> {
     let mut at = None;
     walk::texts(input, &mut |text| {

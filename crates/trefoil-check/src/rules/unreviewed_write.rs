@@ -1,5 +1,5 @@
-//! Tools that change something with text that a model or another tool wrote, where nobody looks at it before: in steps, and where a
-//! model calls them itself.
+//! Tools that change something with text from a model or another tool, without a review before: in steps, and in tool
+//! calls by a model.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let alive = cx.model.reachable().iter().filter(|(_, id)| cx.model.reach().is_alive(*id));
     let steps: Vec<_> = alive.filter_map(|(flow, id)| Some((*flow, *id, program.step(*id)?))).collect();
-    // Whoever asks a person somewhere has thought of it, and what is shown there is another rule's.
+    // A flow that asks a person anywhere has a review; what is shown to the person is checked by another rule.
     if steps.iter().any(|(.., step)| matches!(step.kind, StepKind::Human(_))) {
         return;
     }
@@ -57,7 +57,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// What the model of a step may call without anybody who judges the calls.
+/// The tools that the model of a step may call without a judge of the calls.
 fn offers(step: &Step) -> Option<&[Offer]> {
     match &step.kind {
         StepKind::Conversation(it) if it.gate.is_none() => Some(&it.offers),
@@ -65,14 +65,14 @@ fn offers(step: &Step) -> Option<&[Offer]> {
     }
 }
 
-/// Whether all that a tool takes is pinned.
+/// Whether all arguments of a tool are pinned.
 fn gives_nothing(cx: &Context<'_>, offer: &Offer) -> bool {
     let schema = offer.parameters.and_then(|id| cx.model.program.schema(id));
     let properties = schema.and_then(|schema| schema.json.get("properties"));
     properties.and_then(Value::as_object).is_some_and(|all| all.is_empty())
 }
 
-/// What it changes, if that is known.
+/// What it changes, if known.
 fn writes(cx: &Context<'_>, call: &ToolCall) -> Option<String> {
     match &call.kind {
         ToolKind::Http => {
@@ -86,12 +86,12 @@ fn writes(cx: &Context<'_>, call: &ToolCall) -> Option<String> {
             let is_it = tools.any(|tool| *tool.name == *call.name && tool.writes);
             is_it.then(|| format!("this calls `{}`, which changes something,", call.name))
         }
-        // What these do, nobody declares.
+        // The effects of these are not declared.
         ToolKind::Mcp { .. } | ToolKind::Python => None,
     }
 }
 
-/// Everything that the arguments can hold.
+/// The labels of everything that the arguments can contain.
 fn held(cx: &Context<'_>, flow: FlowId, id: StepId, arguments: &Expr) -> Labels {
     let mut all = Labels::default();
     walk::expressions(arguments, &mut |expr| {
@@ -102,7 +102,7 @@ fn held(cx: &Context<'_>, flow: FlowId, id: StepId, arguments: &Expr) -> Labels 
     all
 }
 
-/// The first text with a value in it.
+/// The place of the first text with a value in it.
 fn place(arguments: &Expr) -> Option<Location> {
     let mut at = None;
     walk::texts(arguments, &mut |text| {

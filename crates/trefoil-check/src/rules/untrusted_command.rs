@@ -1,4 +1,4 @@
-//! Text from outside where a shell would read it as code, or as more than one word.
+//! Untrusted text that a shell would read as code, or split into several words.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
         let Some(value) = shell::value(call, &name) else { continue };
         let labels = labels(cx, flow, id, value);
         let Some((who, from)) = labels.untrusted() else { continue };
-        // A caller is trusted further than what a model was talked into.
+        // A caller is trusted more than a model, whose answer may be caused by prompt injection.
         let by_origin = if labels.model.is_some() { Severity::Error } else { Severity::Warning };
         let (shown, place) = shown(&name, value);
         let (severity, message, help) = match how {
@@ -110,7 +110,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
             ),
             How::Host | How::Header => continue,
         };
-        // The worst comes first.
+        // The most severe use comes first.
         if !seen.insert(name) {
             continue;
         }
@@ -120,7 +120,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
     }
 }
 
-/// A value of a command as its author wrote it, and where.
+/// A value of a command as written, and its place.
 pub(super) fn shown(name: &str, value: &Expr) -> (String, Option<Location>) {
     let parameter = name.starts_with(|c: char| c.is_ascii_digit());
     let path = pieces_of(value).into_iter().find_map(|piece| match piece {

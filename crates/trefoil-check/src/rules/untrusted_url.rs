@@ -1,4 +1,4 @@
-//! Text from outside that decides where a request goes or what is in a header, and hosts that hand out credentials.
+//! Untrusted text that determines the host of a request or is part of a header, and hosts that return credentials.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// Hosts of clouds' metadata that are not link-local.
+/// Hosts of clouds' metadata services that are not link-local.
 const METADATA: &[&str] = &["metadata.google.internal", "metadata", "100.100.100.200", "168.63.129.16"];
 const METADATA_V6: &[Ipv6Addr] = &[Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)];
 
@@ -91,7 +91,7 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                 last = None;
             }
             Piece::Value(value) => {
-                // Behind the host a value is encoded. What stands first may bring its scheme along.
+                // After the host, values are encoded. A value at the start may contain the scheme.
                 if before.split_once("://").map_or(&*before, |(_, rest)| rest).contains(['/', '?', '#']) {
                     return;
                 }
@@ -99,7 +99,7 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                 let path = value.path().unwrap_or_default();
                 if let Some((who, from)) = labels.untrusted() {
                     let (severity, message, help) = match &last {
-                        // It ends with a slash, or it does not.
+                        // The host ends with a slash, or it does not.
                         Some(host) => (
                             Severity::Warning,
                             format!("without `/` before it, `{path}` can change the host `{host}`, and it comes from {who}"),
@@ -122,7 +122,7 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                         last = None;
                     }
                     None => {
-                        // Of a port or the rest of a host, nothing is known.
+                        // The values of a port or the rest of a host are unknown.
                         before.push('x');
                         last = Some(path);
                     }
@@ -132,7 +132,7 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
     }
 }
 
-/// A written host that gives credentials to whoever asks from inside: those of clouds, and all link-local addresses.
+/// A literal host that returns credentials to internal callers: clouds' metadata services and all link-local addresses.
 fn metadata(cx: &mut Context<'_>, url: &Expr, at: Location) {
     let Some(Piece::Written(text)) = pieces_of(url).into_iter().next() else { return };
     let Some((_, rest)) = text.split_once("://") else { return };
@@ -156,13 +156,13 @@ fn metadata(cx: &mut Context<'_>, url: &Expr, at: Location) {
     cx.report(finding);
 }
 
-/// How bad it is that a value chooses the host. Whoever starts the run may mean to; a model or a tool may have been talked
-/// into it.
+/// The severity of a value that determines the host. The caller of the run may do so on purpose; a model or a tool may
+/// be under the control of an attacker.
 fn severity(labels: &Labels) -> Severity {
     if labels.model.is_some() || labels.tool.is_some() { Severity::Error } else { Severity::Warning }
 }
 
-/// A text that the manifest holds somewhere else.
+/// A text that is a constant elsewhere in the manifest.
 fn constant(value: &Slotted<'_>) -> Option<String> {
     let Some(Source::Const(held)) = value.source else { return None };
     let rest = value.rest();
@@ -173,7 +173,7 @@ fn constant(value: &Slotted<'_>) -> Option<String> {
 fn header(cx: &mut Context<'_>, flow: FlowId, id: StepId, name: &str, value: &Expr, at: Location) {
     for piece in pieces_of(value) {
         let Piece::Value(value) = piece else { continue };
-        // What whoever starts the run sends along is theirs to send; what a model makes up is not.
+        // The caller of the run may set headers; a model may not.
         let labels = Labels { input: None, ..cx.model.taint().value(cx.model.program, flow, id, &value) };
         if let Some((who, from)) = labels.untrusted() {
             let path = value.path().unwrap_or_default();

@@ -29,7 +29,7 @@ fn run(cx: &mut Context<'_>) {
         let Some(read) = names_read(model, id, flow) else { continue };
         for field in &flow.intake.fields {
             let wrapped = flow.intake.wrap.as_ref() == Some(&field.name);
-            // What a caller gives, and what the format itself adds, is declared nowhere.
+            // Inputs from a caller, and those that the format itself adds, are not declared in the manifest.
             let declared = field.default.is_some() || field.schema.as_object().is_some_and(|s| !s.is_empty());
             if wrapped || !declared || field.default.as_ref().is_some_and(|d| d == &Value::from("")) && field.schema.get("type").is_none() {
                 continue;
@@ -43,16 +43,16 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// Whether a template names this declaration: some texts are looked at and stand in no program.
+/// Whether a template names this declaration. Some texts are checked but are not part of a program.
 fn mentioned(model: &Model<'_>, declared: Location) -> bool {
     let names = |to: Location| to.file == declared.file && to.span.start == declared.span.start;
     model.facts.mentions.iter().any(|m| m.template && m.to.is_some_and(names))
 }
 
-/// Whether a part of the flow is not run, and what it reads therefore not known.
+/// Whether a part of the flow is not supported, so that what it reads is unknown.
 fn refused(model: &Model<'_>, flow: FlowId) -> bool {
     let program = model.program;
-    // What is refused before the work itself, which is all there.
+    // A refused feature at the start; the work after it is complete.
     let body = program.flow(flow).and_then(|f| program.step(f.body)).map(|s| &s.kind);
     let first = match body {
         Some(StepKind::Sequence(steps)) if steps.len() == 2 => steps.first().copied(),
@@ -62,9 +62,9 @@ fn refused(model: &Model<'_>, flow: FlowId) -> bool {
     steps.any(|(_, s)| model.program.step(*s).is_some_and(|s| matches!(s.kind, StepKind::Refused(_))))
 }
 
-/// The names that occur in paths of a flow and of its fan-outs; none: the input is read as a whole somewhere.
+/// The names in paths of a flow and of its fan-outs; `None`: the input is read as a whole somewhere.
 fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<str>>> {
-    // Slots that hold the input, or something that is made by laying other things over it.
+    // Slots that hold the input, or a value made by merging something into it.
     let mut holders: HashSet<(FlowId, SlotId)> = HashSet::from_iter([(id, flow.intake.slot)]);
     holders.extend(flow.intake.raw.iter().map(|(slot, _)| (id, *slot)));
     for (slot, value) in &flow.init {
@@ -111,7 +111,7 @@ fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<
     Some(names)
 }
 
-/// Whether all of an input is read.
+/// Whether an input is read as a whole.
 fn whole(read: &Read<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
     let rest = read.reference.map_or(0, |r| r.path.len().saturating_sub(usize::from(r.binding.skip)));
     let holds = |slot: &SlotId| holders.contains(&(read.flow, *slot));
@@ -124,12 +124,12 @@ fn whole(read: &Read<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
         }
 }
 
-/// Whether this only lays other things over the input.
+/// Whether this only merges other values into the input.
 fn lays(read: &Read<'_>, flow: &Flow) -> bool {
     read.reference.is_none() && read.guarded && matches!(read.source, Source::Slot(s) if read.step.is_none() && *s == flow.intake.slot || laid(flow, *s))
 }
 
-/// Whether a slot is made by laying things over the input.
+/// Whether a slot is the input with other values merged into it.
 fn laid(flow: &Flow, slot: SlotId) -> bool {
     flow.init.iter().any(|(s, value)| *s == slot && matches!(value, Expr::Merge(_)))
 }

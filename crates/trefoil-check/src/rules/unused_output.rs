@@ -1,6 +1,6 @@
-//! A step whose result nobody reads: a model is called and paid for nothing.
+//! A step whose result is not used, so that a model is called for nothing.
 //!
-//! Only steps that do nothing but call models; a tool, a command or a person is there for what it does.
+//! Only steps that do nothing but call models; tools, commands and people have side effects.
 
 use trefoil_syntax::hash::HashSet;
 
@@ -39,7 +39,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The steps that a template names, by their files and names: also one that is not evaluated (`env` of a plain `echo`).
+/// The steps that a template names, by file and name. Includes texts that are not evaluated (`env` of a plain `echo`).
 fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
     use DeclarationKind::{Node, State, Step};
     let read: HashSet<_> = facts.mentions.iter().filter(|m| m.template).filter_map(|m| m.to).collect();
@@ -47,7 +47,7 @@ fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
     steps.map(|d| (d.at.file, &*d.name)).collect()
 }
 
-/// The slots that something reads.
+/// The slots that are read.
 fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
     let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.source.slots().into_iter().map(|s| (r.flow, s))).collect();
     for &(flow, id) in model.steps() {
@@ -61,7 +61,7 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
         for evaluated in trefoil_ir::walk::evaluated(step) {
             evaluated.sources(&mut add);
         }
-        // Whoever calls a flow may read its inner results.
+        // A caller of the flow may read its inner results.
         if let StepKind::Call(call) = &step.kind
             && let Some(under) = call.exports
         {
@@ -77,7 +77,7 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
     used
 }
 
-/// Marks the inner results of a flow that a path leads to; without a path all of them.
+/// Marks the inner results of a flow that a path reads; without a path, all of them.
 fn exported(
     model: &Model<'_>,
     flow: FlowId,
@@ -103,13 +103,13 @@ fn exported(
     }
 }
 
-/// Whether a segment names a key, hyphens or not: an id is also a name of the key that is made of it.
+/// Whether a segment names a key, with or without hyphens: the id from which a key is made is also a name for it.
 fn is_key(segment: &str, key: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect::<String>();
     segment == key || letters(segment) == letters(key)
 }
 
-/// Whether a result is used without anybody naming it: it is the flow's, or where a graph or a machine ends.
+/// Whether a result is used without being named: it is the flow's result, or that of an end of a graph or machine.
 fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
     let Some(found) = model.program.flow(flow) else { return true };
     if found.output.is_none() && last(model.program, found.body).contains(&id) {
@@ -123,7 +123,7 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
                 let follows = |n: &trefoil_ir::GraphNode| {
                     n.incoming.iter().any(|e| e.from.index() == at) || n.after.iter().any(|n| n.index() == at)
                 };
-                // Where the flow says what it gives back, an end that is not in it is no result.
+                // If the flow declares its output, an end that is not part of it is not a result.
                 return found.output.is_none() && !graph.nodes.iter().any(follows);
             }
             StepKind::StateMachine(machine) => {
@@ -133,11 +133,11 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
             _ => {}
         }
     }
-    // Two steps that share a key: which of them is read is not the slot's to say.
+    // If two steps share a key, the slot does not show which of them is read.
     model.steps_of(flow).iter().any(|(_, s)| *s != id && model.program.step(*s).is_some_and(|s| s.out == Some(out)))
 }
 
-/// The steps whose result is that of this one.
+/// The steps whose result is the result of this one.
 fn last(program: &Program, id: StepId) -> Vec<StepId> {
     let mut all = vec![id];
     let Some(step) = program.step(id) else { return all };
@@ -152,7 +152,7 @@ fn last(program: &Program, id: StepId) -> Vec<StepId> {
     all
 }
 
-/// Whether a step calls models and does nothing else.
+/// Whether a step only calls models.
 fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     let Some(step) = program.step(id) else { return false };
     if depth > 32 {
@@ -160,7 +160,7 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     }
     let inner = || {
         let flows = callees(step);
-        // What an agent does that nobody declares here, nobody knows.
+        // The effects of an agent that is not declared are unknown.
         let missing = |f: &FlowId| {
             let name = program.flow(*f).map(|f| &f.name);
             program.missing_agents.iter().any(|(n, _)| Some(n) == name)

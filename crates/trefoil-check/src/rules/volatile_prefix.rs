@@ -1,4 +1,4 @@
-//! A value that changes, before much text that never does.
+//! A value that changes between calls, before a long text that does not.
 
 use trefoil_ir::{Expr, ModelCall, Source, StepKind};
 use trefoil_syntax::Severity;
@@ -15,9 +15,9 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Declared(run),
 };
 
-/// Providers reuse prefixes from about this many tokens on.
+/// The approximate length, in tokens, from which providers cache prefixes.
 const TOKENS: usize = 1024;
-/// Characters of a token, about.
+/// The approximate number of characters per token.
 const TOKEN: usize = 4;
 
 fn run(cx: &mut Context<'_>) {
@@ -57,7 +57,7 @@ fn prefix(cx: &mut Context<'_>, call: &ModelCall) {
     cx.report(cx.finding(at, message).help("put fixed text first and values last"));
 }
 
-/// No more characters than these are written in a message: as many as it takes in the file, values and all.
+/// An upper bound for the number of literal characters in a message: its length in the file, including placeholders.
 fn longest(message: &Expr) -> usize {
     match message {
         Expr::Const(value) => value.json_length(),

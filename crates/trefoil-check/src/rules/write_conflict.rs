@@ -1,4 +1,4 @@
-//! Two nodes that write one path, or a path and one beneath it, at the same time.
+//! Two nodes that write the same path, or a path and one below it, at the same time.
 
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
@@ -14,17 +14,17 @@ use crate::semantic::flow::Order;
 use crate::semantic::together::Together;
 use crate::words;
 
-/// With how many earlier writers of one path each is compared.
+/// The maximum number of earlier writers of a path with which each is compared.
 const MOST: usize = 16;
 
-/// A path that several nodes write, and who writes it, in order.
+/// A path that several nodes write, and its writers in order.
 type WrittenPath = (Arc<str>, Vec<Writer>);
 
 /// A node that writes a path.
 struct Writer {
     node: Arc<str>,
     file: FileId,
-    /// It writes something beneath the path.
+    /// Whether it writes below the path.
     beneath: bool,
 }
 
@@ -43,17 +43,17 @@ pub(super) const RULE: Rule = Rule {
     ]),
 };
 
-/// Two nodes that write to one place, in the order in which their values are laid over each other.
+/// Two nodes that write to the same place, in the order in which their values are merged.
 struct Pair {
     first: usize,
     second: usize,
-    /// What the outer one of them writes.
+    /// The path that the outer one writes.
     path: String,
-    /// Which of them writes beneath that, if one does.
+    /// Which of them writes below that path, if one does.
     beneath: Option<usize>,
 }
 
-/// Looks at the nodes of every graph.
+/// Checks the nodes of every graph.
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let written = written(cx.model.facts);
@@ -73,7 +73,7 @@ fn run(cx: &mut Context<'_>) {
             if order.precedes(a, b) || order.precedes(b, a) {
                 continue;
             }
-            // In every run that comes so far, or with some values only.
+            // In every run that gets there, or only with some values.
             let values = if both_run(graph, &order, a, b) {
                 None
             } else {
@@ -88,7 +88,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// The pairs of nodes that write to one place, each once.
+/// The pairs of nodes that write to the same place, each once.
 #[derive(Default)]
 struct Pairs {
     all: Vec<Pair>,
@@ -102,7 +102,7 @@ impl Pairs {
         }
     }
 
-    /// Those whose values somebody reads, laid over each other.
+    /// Adds pairs whose merged values are read.
     fn read(&mut self, program: &Program, flow: &Flow, graph: &Graph, steps: &[(FlowId, StepId)]) {
         let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
         let writers: HashMap<SlotId, usize> = slots.collect();
@@ -118,7 +118,7 @@ impl Pairs {
     }
 
     fn laid(&mut self, parts: &[ComposedPart], writers: &HashMap<SlotId, usize>) {
-        // The nodes that wrote a path, and those that wrote something beneath it.
+        // The nodes that wrote a path, and those that wrote below it.
         let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
         let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
         let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
@@ -140,7 +140,7 @@ impl Pairs {
         }
     }
 
-    /// Those that name one path, whether or not somebody reads it.
+    /// Adds pairs that write the same path, whether or not it is read.
     fn named(&mut self, program: &Program, graph: &Graph, written: &[WrittenPath]) {
         let named = graph.nodes.iter().enumerate().rev();
         let named: HashMap<(&str, FileId), usize> = named
@@ -153,7 +153,7 @@ impl Pairs {
                 let Some(&b) = named.get(&(&*one.node, one.file)) else { continue };
                 for &(a, beneath) in before.iter().rev().take(MOST) {
                     match (beneath, one.beneath) {
-                        // What two write beneath it are two places.
+                        // Two writes below the path are to different places.
                         (true, true) => {}
                         (true, false) => self.add(a, b, path, Some(a)),
                         (false, true) => self.add(a, b, path, Some(b)),
@@ -166,7 +166,7 @@ impl Pairs {
     }
 }
 
-/// What is wrong with two nodes that run at the same time; `values`: those with which they do, if not always.
+/// The finding about two nodes that run at the same time. `values`: the values with which both run, if not always.
 fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>) -> Option<Diagnostic> {
     let program = cx.model.program;
     let Pair { first, second, path, beneath } = pair;
@@ -195,8 +195,8 @@ fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>
     Some(finding.help(help))
 }
 
-/// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names,
-/// and that one of them writes as a whole.
+/// The paths that are written more than once, whether or not they are read: keys of shared state that several nodes
+/// write, at least one of them as a whole.
 fn written(facts: &Facts) -> Vec<WrittenPath> {
     let mut places: HashMap<Location, Vec<Location>> = HashMap::default();
     for mention in facts.mentions.iter().filter(|m| !m.template) {
@@ -205,7 +205,7 @@ fn written(facts: &Facts) -> Vec<WrittenPath> {
         }
     }
     let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
-    // A segment with another one behind its dot is written beneath.
+    // A segment that is followed by another one is written below.
     let starts: HashSet<(FileId, u32)> =
         keys().map(|d| d.at).chain(places.values().flatten().copied()).map(|at| (at.file, at.span.start)).collect();
     let nodes: Vec<_> = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node).collect();
@@ -228,7 +228,7 @@ fn written(facts: &Facts) -> Vec<WrittenPath> {
     all
 }
 
-/// Whether some node, or the beginning, whenever it runs, leads to both.
+/// Whether some node, or the start, leads to both whenever it runs.
 fn both_run(graph: &Graph, order: &Order, a: usize, b: usize) -> bool {
     let mut next = vec![Vec::new(); graph.nodes.len()];
     for (at, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.fallback_of.is_empty()) {

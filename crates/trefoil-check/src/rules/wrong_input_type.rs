@@ -1,4 +1,4 @@
-//! A value that can never be what the called flow takes.
+//! A value that can never match the input of the called flow.
 
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind, Text};
@@ -54,10 +54,10 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// Stands for a placeholder in text that is read as JSON: fits where a number may stand, and inside quotes.
+/// Replaces a placeholder in text that is read as JSON: valid as a number and inside quotes.
 const PLACEHOLDER: &str = "9007199254740881";
 
-/// What an input was written as, where it is put into an object first when it is none.
+/// The input as written, if it is wrapped in an object first.
 fn carried<'p>(cx: &Context<'p>, flow: FlowId, input: &'p Expr) -> &'p Expr {
     let behind = || {
         let Expr::If { source: Source::Slot(object), then, .. } = input else { return None };
@@ -69,7 +69,7 @@ fn carried<'p>(cx: &Context<'p>, flow: FlowId, input: &'p Expr) -> &'p Expr {
     behind().unwrap_or(input)
 }
 
-/// The members of an input that is JSON in a text, without those that placeholders are in.
+/// The members of an input that is a JSON text, without those that contain placeholders.
 pub(super) fn written(input: &Expr) -> Vec<(Option<Location>, String, Value)> {
     let Expr::Structured(inner) = input else { return Vec::new() };
     let Some((at, text)) = text(inner) else { return Vec::new() };
@@ -78,7 +78,7 @@ pub(super) fn written(input: &Expr) -> Vec<(Option<Location>, String, Value)> {
     known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
 }
 
-/// The text of an expression, placeholders marked, and its place where it has one of its own.
+/// The text of an expression with placeholders replaced, and its place if it has a separate one.
 pub(super) fn text(expr: &Expr) -> Option<(Option<Location>, String)> {
     if let Expr::Const(Value::Str(text)) = expr {
         return Some((None, text.to_string()));
@@ -91,7 +91,8 @@ pub(super) fn text(expr: &Expr) -> Option<(Option<Location>, String)> {
     Some((Some(source.origin), parts.collect()))
 }
 
-/// Placeholders in JSON that no value makes valid: text outside of quotes, and what writes its own quotes inside of some.
+/// Placeholders in JSON that are invalid with any value: text outside quotes, or values printed with their own quotes
+/// inside quotes.
 fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, String, String)> {
     let Expr::Structured(inner) = input else { return Vec::new() };
     let Expr::Template(text) = &**inner else { return Vec::new() };
@@ -99,8 +100,8 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
     if !matches!(all.first(), Some(Piece::Written(begin)) if begin.trim_start().starts_with('{')) {
         return Vec::new();
     }
-    // Of what is not JSON for other reasons nobody knows where its quotes begin; that it is not is said by lint. What is
-    // shown in a block may not be there.
+    // If the text is not JSON for other reasons, its quotes cannot be determined, and lint reports it. The contents of
+    // a block may not be rendered.
     let values = all.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
     let json = |text: &str| serde_json::from_str::<Value>(text.trim()).is_ok();
     if values == text.template.references().len() && self::text(inner).is_some_and(|(_, text)| !json(&text)) {
@@ -126,7 +127,7 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
         if walk.stop.is_some() || types::solid_kinds(&walk.schema).is_none_or(|kinds| kinds != ["string"]) {
             continue;
         }
-        // What an agent answered is text too, and may be JSON.
+        // A model's answer is text that may contain JSON.
         let open = types::is_answer(&walk.schema) || walk.schema.get("contentSchema").is_some() || walk.schema.get("enum").is_some();
         let Some(name) = value.path() else { continue };
         let quoted = |at: Option<usize>, begins: bool| match at.and_then(|at| all.get(at)) {
@@ -157,7 +158,7 @@ fn mentions(expression: &Expression, reference: usize) -> bool {
     }
 }
 
-/// The members of an input, as far as they are written out.
+/// The members of an input, as far as they are literal.
 fn members<'e>(input: &'e Expr, into: &mut Vec<(&'e std::sync::Arc<str>, &'e Expr)>) {
     match input {
         Expr::Object(all) => into.extend(all.iter().map(|(k, e)| (k, e))),
@@ -182,7 +183,7 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
         let (bad, good): (Vec<_>, Vec<_>) = tried.partition(|(_, why)| why.is_some());
         return match bad.into_iter().next()? {
             (_, why) if good.is_empty() => why,
-            // A condition may see to it that only the others come here.
+            // A condition may ensure that only other values get here.
             (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, but {why}", value.to_text())),
         };
     }
@@ -194,7 +195,7 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
     Some(format!("it must be {}, not {}", types::spoken_kinds(&wanted), types::spoken_kinds(&kinds)))
 }
 
-/// Why a text with placeholders is none of the choices: none begins, or none ends, like it.
+/// Why a text with placeholders matches none of the choices: none has its start, or none has its end.
 fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
     let all = pieces(text);
     let values = all.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
@@ -218,7 +219,7 @@ fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
     Some(format!("it must be one of {list}, but this {part}"))
 }
 
-/// Whether a condition of the flow looks at what a value is made of.
+/// Whether a condition of the flow tests the parts of a value.
 fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
     let mut slots = Vec::new();
     walk::sources(value, &mut |source| slots.extend(source.slots()));
@@ -231,11 +232,11 @@ fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
     })
 }
 
-/// A value unlike the default in whose place it comes.
+/// A value of another type than the default that it replaces.
 fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow, field: &InputField, value: &Expr) {
     let Some((usual, declared)) = &field.usual else { return };
     let wanted = types::solid_kinds(usual).unwrap_or_default();
-    // Whatever is printed into a text is a text.
+    // Everything can be printed in a text.
     if wanted.is_empty() || wanted.contains(&"string") {
         return;
     }
@@ -246,13 +247,13 @@ fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow
         },
         other => types::solid_kinds(&cx.model.types().expr(flow, other, None)).unwrap_or_default(),
     };
-    // Text that only the run knows may be the JSON of a list or an object.
+    // Text that is known only at run time may be the JSON of a list or an object.
     let written = matches!(value, Expr::Const(_));
     let open = !written && given.contains(&"string") && wanted.iter().any(|k| ["array", "object"].contains(k));
     if given.is_empty() || open || given.iter().any(|k| wanted.contains(k)) {
         return;
     }
-    // What is written out has no place of its own in the program; its key has.
+    // A literal has no place in the program, but its key has one.
     let mentions = cx.model.facts.mentions.iter().filter(|m| m.to == Some(*declared) && m.at.file == step.file);
     let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
     let at = place(value).or(key).unwrap_or(step);

@@ -1,12 +1,12 @@
-//! Conditions on what a person answered: evaluated with a certain answer in the place of the state's result.
+//! Conditions on a person's answer, evaluated with a certain answer as the state's result.
 
 use std::sync::Arc;
 
 use trefoil_ir::{Cond, SlotId, Source, Step, StepKind, Transition};
 use trefoil_template::{Binding, Found, Scope, Value};
 
-/// Whether the transitions of a step that asks a person accept yes and no. After any other answer the question is asked again, and whoever wrote
-/// these two wants no other.
+/// Whether the transitions of a step that asks a person accept yes and no. After any other answer the question is asked
+/// again, which is intended.
 pub fn is_yes_or_no(step: &Step, transitions: &[Transition]) -> bool {
     let (StepKind::Human(_), Some(slot)) = (&step.kind, step.out) else { return false };
     let accepts = |answer: &str| {
@@ -16,7 +16,7 @@ pub fn is_yes_or_no(step: &Step, transitions: &[Transition]) -> bool {
     accepts("yes") && accepts("no")
 }
 
-/// Whether a condition holds when this is the answer; none: it also reads something else.
+/// Whether a condition holds for this answer; `None`: it also reads something else.
 pub fn holds_for(cond: &Cond, slot: SlotId, answer: &Arc<str>) -> Option<bool> {
     let mut condition = cond.condition.clone();
     let mut values = Vec::new();
@@ -34,7 +34,7 @@ pub fn holds_for(cond: &Cond, slot: SlotId, answer: &Arc<str>) -> Option<bool> {
     known.then(|| condition.evaluate(&Answered(values)).ok()).flatten()
 }
 
-/// What a source of the state's own result holds; none: it is about something else.
+/// The value of a source in the state's own result; `None`: it is another value.
 fn read(source: &Source, slot: SlotId, answer: &Arc<str>) -> Option<Value> {
     match source {
         Source::Slot(read) if *read == slot => Some(result(answer)),

@@ -1,26 +1,26 @@
-//! Which steps of a graph or a sequence never run in one run, because the conditions they depend on exclude each other, and
-//! what the most expensive steps cost that can run together. Errs on the side of running together.
+//! Finds steps of a graph or a sequence that never run in the same run, because their conditions exclude each other,
+//! and computes the maximum cost of steps that can run together. In doubt, steps can run together.
 
 use trefoil_ir::walk::children;
 use trefoil_ir::{Cond, FlowId, Graph, Program, SlotId, Source, Step, StepId, StepKind};
 
 use super::exclusive::Claim;
 
-/// Steps beyond which nobody looks for steps that exclude each other.
+/// The maximum number of steps that are compared.
 const MOST: usize = 400;
-/// Choices tried for the most expensive steps; beyond, the bound is a coarser one.
+/// The number of combinations tried for the maximum; beyond it, a coarser bound is used.
 const TRIES: u32 = 2000;
 
-/// Steps that are counted together.
+/// The exclusions between steps that are counted together.
 pub struct Apart {
-    /// The bundle of each step: steps of one bundle exclude the same other ones.
+    /// The bundle of each step: steps in one bundle exclude the same other steps.
     bundle: Vec<usize>,
-    /// For each bundle, those that it excludes.
+    /// For each bundle, the bundles that it excludes.
     excludes: Vec<Vec<usize>>,
 }
 
 impl Apart {
-    /// Of a graph's nodes.
+    /// For the nodes of a graph.
     pub fn of_graph(graph: &Graph) -> Option<Self> {
         let nodes = &graph.nodes;
         let conditional =
@@ -28,7 +28,7 @@ impl Apart {
         if !conditional || nodes.len() > MOST {
             return None;
         }
-        // What a node needs: one of these to have ended, well (and then maybe a condition) or badly.
+        // The needs of a node: one of these nodes must have succeeded (possibly with a condition) or failed.
         let needs: Vec<Vec<(usize, Need)>> = nodes
             .iter()
             .map(|n| {
@@ -67,7 +67,7 @@ impl Apart {
         }
         Self::bundled(&apart)
     }
-    /// Of steps that each run unless their own condition keeps them from it, one after the other or at the same time.
+    /// For steps in sequence or in parallel, each of which runs unless its own condition is false.
     pub fn of_steps(program: &Program, flow: FlowId, steps: &[StepId]) -> Option<Self> {
         let all: Vec<&Step> = steps.iter().filter_map(|s| program.step(*s)).collect();
         let claims: Vec<Option<(Claim, Vec<SlotId>)>> =
@@ -76,7 +76,7 @@ impl Apart {
             return None;
         }
         let body = program.flow(flow)?.body;
-        // Nodes of a graph write while others run: there, nothing in the flow may write what the conditions read.
+        // Nodes of a graph write concurrently, so nothing in the flow may write the values that the conditions read.
         let everywhere = beneath(program, &[body]);
         let shared = everywhere.iter().any(|s| matches!(s.kind, StepKind::Graph(_)));
         let written_anywhere: Vec<SlotId> = everywhere.iter().flat_map(|s| writes(s)).collect();
@@ -91,7 +91,7 @@ impl Apart {
                 continue;
             }
             for (b, other) in claims.iter().enumerate().skip(a + 1) {
-                // The value that both read must be the same value when the other one is asked.
+                // The value that both conditions read must not change between them.
                 if written.get(b - 1).is_some_and(|w| w.iter().any(|s| reads.contains(s))) {
                     break;
                 }
@@ -131,7 +131,7 @@ impl Apart {
             .collect();
         Some(Self { bundle, excludes })
     }
-    /// What the most expensive steps cost that can run together, where each costs this; at least that much.
+    /// The maximum cost of steps that can run together, given the cost of each; an upper bound.
     pub fn most(&self, costs: &[u64]) -> u64 {
         let mut sums = vec![0u64; self.excludes.len()];
         for (cost, bundle) in costs.iter().zip(&self.bundle) {
@@ -146,7 +146,7 @@ impl Apart {
     fn excludes(&self, at: usize) -> &[usize] {
         self.excludes.get(at).map(Vec::as_slice).unwrap_or_default()
     }
-    /// Of bundles of which none has to do with another one, each is for itself.
+    /// The maximum for bundles; unrelated groups are computed separately.
     fn dearest(&self, sums: &[u64], mut left: Vec<usize>, tries: &mut u32) -> u64 {
         let mut all = 0u64;
         while let Some(one) = left.pop() {
@@ -163,7 +163,7 @@ impl Apart {
         }
         all
     }
-    /// Of bundles that have to do with each other: with the one that excludes most of them, or without it.
+    /// The maximum for related bundles: with the bundle that excludes the most others, or without it.
     fn knot(&self, sums: &[u64], mut left: Vec<usize>, tries: &mut u32) -> u64 {
         let sum = |at: usize| sums.get(at).copied().unwrap_or_default();
         if left.len() < 2 || *tries == 0 {
@@ -195,7 +195,7 @@ enum Need {
 }
 
 impl Need {
-    /// Of the same node.
+    /// Whether two needs of the same node exclude each other.
     fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Failure, Self::Failure) => false,
@@ -206,7 +206,7 @@ impl Need {
     }
 }
 
-/// Each node after those it needs; none: they go round in a circle.
+/// The nodes in the order of their needs; `None`: they are circular.
 fn order(needs: &[Vec<(usize, Need)>]) -> Option<Vec<usize>> {
     let edges =
         needs.iter().enumerate().flat_map(|(at, all)| all.iter().map(move |(from, _)| (*from as u32, at as u32)));
@@ -218,7 +218,7 @@ fn order(needs: &[Vec<(usize, Need)>]) -> Option<Vec<usize>> {
     Some(petgraph::algo::toposort(&graph, None).ok()?.into_iter().map(petgraph::graph::NodeIndex::index).collect())
 }
 
-/// The slots that a condition reads; none where it reads something else that may change.
+/// The slots that a condition reads; `None`: it reads something else that may change.
 fn slots(cond: &Cond) -> Option<Vec<SlotId>> {
     let mut all = Vec::new();
     for source in &cond.sources {
@@ -237,7 +237,7 @@ fn slots(cond: &Cond) -> Option<Vec<SlotId>> {
     Some(all)
 }
 
-/// These steps and what is in them, in this flow.
+/// These steps and all steps inside them, in this flow.
 fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
     let mut stack = steps.to_vec();
     let mut all = Vec::new();
@@ -248,7 +248,7 @@ fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
     all
 }
 
-/// The slots of its own flow that a step fills itself.
+/// The slots of its own flow that a step itself fills.
 fn writes(step: &Step) -> Vec<SlotId> {
     let mut all: Vec<SlotId> = step.out.into_iter().collect();
     match &step.kind {
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn many_branches_take_no_time() {
-        // Forty places at which the run goes one of four ways.
+        // Forty places at which the run takes one of four branches.
         let rows: Vec<Vec<bool>> =
             (0..160).map(|a: usize| (0..160).map(|b: usize| a != b && a / 4 == b / 4).collect()).collect();
         let costs: Vec<u64> = (0..160).map(|n| n % 4).collect();

@@ -1,47 +1,47 @@
-//! Worst cases: how often something is called at most, where the number of items may be unknown before the run, or where
-//! there is no limit because a flow calls itself.
+//! Worst cases: the maximum number of calls, which may depend on the number of items in a run, or be unlimited because
+//! a flow calls itself.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// `fixed`, and so many for each product of unknown counts.
+/// A fixed number, and multiples of products of unknown counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// What is known.
+    /// The fixed part.
     pub fixed: u64,
-    /// What depends on the length of lists that only the run knows: a factor, and the lists.
+    /// The part that depends on the length of lists known only at run time: a factor, and the lists.
     pub per: Vec<(u64, Vec<String>)>,
-    /// There is no limit: a flow that does it can call itself.
+    /// Whether there is no limit, because a flow that does it can call itself.
     pub endless: bool,
 }
 
 impl Bound {
-    /// A known number.
+    /// A fixed number.
     pub const fn known(fixed: u64) -> Self {
         Self { fixed, per: Vec::new(), endless: false }
     }
-    /// However often.
+    /// No limit.
     pub const fn endless() -> Self {
         Self { fixed: 0, per: Vec::new(), endless: true }
     }
-    /// As many as a list has items.
+    /// The number of items in a list.
     pub fn items(list: String) -> Self {
         Self { fixed: 0, per: vec![(1, vec![list])], endless: false }
     }
-    /// Whether it is never.
+    /// Whether it is always zero.
     pub fn is_zero(&self) -> bool {
         self.fixed == 0 && self.per.is_empty() && !self.endless
     }
-    /// The number, if it is known.
+    /// The number, if it is fixed.
     pub fn number(&self) -> Option<u64> {
         (self.per.is_empty() && !self.endless).then_some(self.fixed)
     }
-    /// Both.
+    /// The sum.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.merge(other, u64::saturating_add)
     }
-    /// Either; at least as much as the larger one.
+    /// An upper bound of both.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         self.merge(other, u64::max)
@@ -59,9 +59,9 @@ impl Bound {
         }
         Self { fixed: f(self.fixed, other.fixed), per, endless: false }
     }
-    /// Several, as `most` says what costs of theirs come to at most; it is asked of every part by itself.
+    /// Combines several bounds. `most` computes the maximum of costs; it is called separately for each part.
     fn combine(all: &[&Self], most: &dyn Fn(&[u64]) -> u64) -> Self {
-        // Most programs do one of the things that are counted, and what costs nothing costs nothing together.
+        // Fast path: most programs have few of the counted things, and zeros add up to zero.
         let ask = |cost: &dyn Fn(&Self) -> u64| {
             let costs: Vec<u64> = all.iter().map(|b| cost(b)).collect();
             if costs.iter().all(|cost| *cost == 0) { 0 } else { most(&costs) }
@@ -79,12 +79,12 @@ impl Bound {
         combined.per.retain(|(n, _)| *n > 0);
         combined
     }
-    /// Not more than this, whatever it depends on.
+    /// Limits it to this number.
     #[must_use]
     pub fn up_to(&self, most: u64) -> Self {
         Self::known(self.number().map_or(most, |n| n.min(most)))
     }
-    /// So many times over.
+    /// Multiplies it.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
         if self.is_zero() || other.is_zero() {
@@ -113,7 +113,7 @@ impl Bound {
 }
 
 impl Bound {
-    /// With its numbers as `number` writes them.
+    /// Formats it, with `number` for the numbers.
     pub fn in_words(&self, number: &dyn Fn(u64) -> String) -> String {
         if self.endless {
             return "no limit".to_owned();
@@ -142,22 +142,22 @@ pub struct Calls {
     pub tool: Bound,
     pub command: Bound,
     pub human: Bound,
-    /// The model calls of each model, where somebody asks for them by name.
+    /// The model calls of each model, if models are named.
     pub models: Vec<(Arc<str>, Bound)>,
-    /// What the model calls cost together, where somebody says what one costs.
+    /// The total cost of the model calls, if prices are set.
     pub cost: Bound,
 }
 
 impl Calls {
-    /// Each by name, for showing.
+    /// Each bound with its name, for display.
     pub fn each(&self) -> [(&'static str, &Bound); 4] {
         [("model", &self.model), ("tool", &self.tool), ("command", &self.command), ("human", &self.human)]
     }
-    /// Those of one model.
+    /// The calls of one model.
     pub fn of_model(&self, name: &str) -> Bound {
         self.models.iter().find(|(n, _)| **n == *name).map(|(_, b)| b.clone()).unwrap_or_default()
     }
-    /// Several, as `most` says what costs of theirs come to at most.
+    /// Combines several. `most` computes the maximum of costs.
     #[must_use]
     pub fn combine(all: &[Self], most: &dyn Fn(&[u64]) -> u64) -> Self {
         let each = |of: fn(&Self) -> &Bound| Bound::combine(&all.iter().map(of).collect::<Vec<_>>(), most);
@@ -177,7 +177,7 @@ impl Calls {
             models,
         }
     }
-    /// Not more model calls than this.
+    /// Limits the number of model calls.
     #[must_use]
     pub fn up_to(mut self, most: u64) -> Self {
         self.model = self.model.up_to(most);
@@ -203,17 +203,17 @@ impl Calls {
             cost: f(&self.cost, &other.cost),
         }
     }
-    /// Both.
+    /// The sum.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.both(other, Bound::plus)
     }
-    /// Either.
+    /// An upper bound of both.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         self.both(other, Bound::or)
     }
-    /// So many times over.
+    /// Multiplies it.
     #[must_use]
     pub fn times(&self, n: &Bound) -> Self {
         self.both(self, |a, _| a.times(n))

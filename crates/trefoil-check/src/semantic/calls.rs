@@ -1,19 +1,19 @@
-//! Which flow calls which: an order in which each comes after those that it calls, and the flows that can call themselves.
-//! Never recurses: a folder may be one long chain.
+//! The call graph: an order in which callees come before their callers, and the flows that can call themselves. Not
+//! recursive, because a folder may be one long chain.
 
 use std::ops::Range;
 
 use trefoil_ir::walk::called_by;
 use trefoil_ir::{FlowId, Program};
 
-/// Which flows each flow calls itself, as often as it does, in the order of the manifest.
+/// The flows that each flow calls directly, once for each call, in the order of the manifest.
 pub struct CallGraph {
     calls: Vec<FlowId>,
     of: Vec<Range<u32>>,
 }
 
 impl CallGraph {
-    /// Of a program.
+    /// The call graph of a program.
     pub fn of(program: &Program) -> Self {
         let mut graph = Self { calls: Vec::new(), of: Vec::with_capacity(program.flows.len()) };
         for flow in 0..program.flows.len() as u32 {
@@ -27,16 +27,16 @@ impl CallGraph {
         let range = self.of.get(flow.index()).cloned().unwrap_or_default();
         self.calls.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
-    /// By flow: no.
+    /// `false` for each flow.
     pub fn none(&self) -> Vec<bool> {
         vec![false; self.of.len()]
     }
-    /// Flows and all that they lead to, those that a flow calls before it. Those that are `seen` are left out, with what only
-    /// they lead to.
+    /// Flows and everything that they reach, callees before their callers. Flows in `seen`, and those that only they
+    /// reach, are left out.
     pub fn callees_first(&self, roots: impl Iterator<Item = FlowId>, seen: &mut [bool]) -> Vec<FlowId> {
         let mut order = Vec::new();
         for root in roots {
-            // A flow, and whether what it calls is done.
+            // A flow, and whether its callees are finished.
             let mut stack = vec![(root, false)];
             while let Some((flow, done)) = stack.pop() {
                 if done {
@@ -53,11 +53,12 @@ impl CallGraph {
         }
         order
     }
-    /// By flow: whether calls lead back to it. By name they can: only the run knows whom a templated name means.
+    /// For each flow: whether calls lead back to it. Calls with templated names count, because the callee is known only
+    /// at run time.
     pub fn recursive(&self) -> Vec<bool> {
         let mut recursive = self.none();
         let flows = || (0..self.of.len() as u32).map(FlowId);
-        // A flow that comes after all that it calls is not called by any of them.
+        // A flow that comes after all its callees is not called by any of them.
         let mut place = vec![0; self.of.len()];
         for (at, flow) in self.callees_first(flows(), &mut self.none()).into_iter().enumerate() {
             if let Some(place) = place.get_mut(flow.index()) {

@@ -1,9 +1,8 @@
-//! Every comparison of a program, with the types of what is compared: of conditions and of the tests in templates.
+//! Every comparison of a program, in conditions and in tests of templates, with the types of its sides.
 
 use trefoil_ir::walk::{self, Evaluated, children};
 use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling};
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::policy::ConditionGrammar;
 use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words};
 
 use super::types::Types;
@@ -12,42 +11,42 @@ use trefoil_ir::types;
 /// A comparison of two values.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    /// In which flow.
+    /// The flow.
     pub flow: FlowId,
-    /// The path that is compared.
+    /// The compared path.
     pub at: Location,
-    /// The path's side.
+    /// The side with the path.
     pub value: Side,
     /// The other side.
     pub other: Side,
-    /// With the path on the left.
+    /// The comparison with the path on the left.
     pub comparison: Comparison,
-    /// Values of different kinds have no order, and text is not read as a number.
+    /// Whether values of different kinds have no order, and text is not converted to a number.
     pub strict: bool,
-    /// What its language calls things.
+    /// The terms of its language.
     pub words: &'static Words,
-    /// Both sides are the same path.
+    /// Whether both sides are the same path.
     pub same: bool,
 }
 
 /// A side of a comparison.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// As written.
+    /// The text as written.
     pub words: String,
     /// Its type.
     pub schema: Value,
-    /// The value, where it is written out.
+    /// The value, if it is a literal.
     pub literal: Option<Value>,
-    /// How that is written, if the manifest has it.
+    /// The spelling of the literal, if it is in the manifest.
     pub spelling: Option<Spelling>,
-    /// It may be missing.
+    /// Whether it may be missing.
     pub optional: bool,
-    /// The slots that a path reads, if it is compared as it is.
+    /// The slots that the path reads, if it is compared directly.
     pub slots: Vec<SlotId>,
 }
 
-/// A text with comparisons, taken apart.
+/// A text with comparisons during analysis.
 struct WrittenText<'p> {
     flow: FlowId,
     file: FileId,
@@ -83,7 +82,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
             sources: &text.sources,
             spans: &text.spans,
             written: &text.written,
-            strict: text.template.grammar() == ConditionGrammar::Python,
+            strict: text.template.grammar().is_strict(),
             words: text.template.words(),
         };
         text.template.expressions().iter().for_each(|e| written.visit(e, types, found));
@@ -104,7 +103,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
                 sources: &cond.sources,
                 spans: &cond.spans,
                 written: &cond.written,
-                strict: cond.condition.grammar() == ConditionGrammar::Python,
+                strict: cond.condition.grammar().is_strict(),
                 words: cond.condition.words(),
             };
             written.visit(cond.condition.expression(), types, found);
@@ -137,7 +136,7 @@ impl WrittenText<'_> {
                             };
                             items.iter().for_each(|item| self.pair(left, item, equal, types, found));
                         }
-                        // Whether an object has a key.
+                        // Tests whether an object has a key.
                         (Comparison::In | Comparison::NotIn, Expression::Reference(_))
                             if matches!(left, Expression::Literal(Value::Str(_), _)) =>
                         {
@@ -183,7 +182,7 @@ impl WrittenText<'_> {
         });
     }
 
-    /// Whether two operands are one path.
+    /// Whether two operands are the same path.
     fn same(&self, left: &Expression, right: &Expression) -> bool {
         let read = |e: &Expression| match e {
             Expression::Reference(i) => {
@@ -242,12 +241,12 @@ impl WrittenText<'_> {
                         let name = if *function == Function::Abs { "abs" } else { "len" };
                         Side { optional: of.optional, ..side(format!("{name}({})", of.words), types::at_least_zero()) }
                     }
-                    // An object is no number: this fails.
+                    // Fails for an object, which is not a number.
                     Function::Int | Function::Float if self.strict && is_object(&of.schema) => of,
                     _ => side(of.words, types::of_kind(kind)),
                 }
             }
-            // One character of a text.
+            // A single character of a text.
             Expression::Index(of, _) if self.strict => {
                 let of = self.side(of, types)?;
                 let text = types::solid_kinds(&of.schema).is_some_and(|k| k == ["string"]);
@@ -262,7 +261,7 @@ fn is_object(of: &Value) -> bool {
     types::solid_kinds(of).is_some_and(|k| k == ["object"])
 }
 
-/// The path that an operand is, or is made of.
+/// The path that an operand is, or is computed from.
 fn reference(expression: &Expression) -> Option<u32> {
     match expression {
         Expression::Reference(i) => Some(*i),
@@ -273,7 +272,7 @@ fn reference(expression: &Expression) -> Option<u32> {
 }
 
 impl Compared {
-    /// Whether it asks for an order.
+    /// Whether it compares order.
     pub fn is_ordering(&self) -> bool {
         self.comparison.is_ordering()
     }

@@ -1,4 +1,4 @@
-//! Every condition that a manifest writes, with what it decides.
+//! Every condition in a manifest, with what it decides.
 
 use trefoil_ir::{Cond, FlowId, Spelling, StepId, StepKind};
 use trefoil_syntax::Location;
@@ -7,14 +7,14 @@ use trefoil_template::{Expression, Value};
 
 use super::Model;
 
-/// A condition in its place.
+/// A condition and its purpose.
 #[derive(Clone, Copy)]
 pub struct Decision<'p> {
-    /// What is written.
+    /// The condition.
     pub cond: &'p Cond,
     /// What it decides.
     pub of: Decides,
-    /// Some run comes to it.
+    /// Whether some run evaluates it.
     pub runs: bool,
 }
 
@@ -31,7 +31,7 @@ pub enum Decides {
     Transition,
 }
 
-/// All of them, each once.
+/// All conditions, each once.
 pub fn all<'p>(model: &Model<'p>) -> Vec<Decision<'p>> {
     let runs: HashSet<(FlowId, StepId)> = model.reachable().iter().copied().collect();
     let mut found: Vec<Decision<'p>> = Vec::new();
@@ -65,17 +65,17 @@ pub fn all<'p>(model: &Model<'p>) -> Vec<Decision<'p>> {
     found
 }
 
-/// Whether a condition stands in the manifest as it is, not as a word that lowering knows.
+/// Whether a condition is written in the manifest, rather than made by lowering from a keyword.
 pub fn is_written(cond: &Cond) -> bool {
     !cond.written.is_empty() || cond.condition.references().iter().any(|r| !r.span.is_empty())
 }
 
-/// Whether a condition is made of several parts.
+/// Whether a condition has several parts.
 pub fn is_joined(expression: &Expression) -> bool {
     matches!(expression, Expression::And(_) | Expression::Or(_) | Expression::Not(_))
 }
 
-/// The literals that a part of a condition is made of, if it compares nothing: text, a number, or a list of them.
+/// The literals of a part that compares nothing: a text, a number, or a list of them.
 pub fn lone(part: &Expression) -> Option<Vec<(&Value, Option<u32>)>> {
     match part {
         Expression::Literal(value, at) => Some(vec![(value, at.0)]),
@@ -86,7 +86,7 @@ pub fn lone(part: &Expression) -> Option<Vec<(&Value, Option<u32>)>> {
     }
 }
 
-/// How a literal of a condition is written.
+/// The spelling of a literal in a condition.
 pub fn spelling(cond: &Cond, literal: Option<u32>) -> Option<&Spelling> {
     cond.written.get(literal? as usize)
 }

@@ -1,4 +1,4 @@
-//! Worst-case numbers of calls, and what they cost, through loops, retries, fan-outs and iterations.
+//! The worst-case number and cost of calls, through loops, retries, fan-outs and iterations.
 
 use std::rc::Rc;
 
@@ -15,39 +15,40 @@ use super::bound::{Bound, Calls};
 use super::calls::CallGraph;
 use super::visits::Ways;
 
-/// What a list that only the run knows is called where somebody reads the bound.
+/// The displayed name of a list whose length is known only at run time.
 type NameList<'p> = dyn Fn(FlowId, &Expr) -> String + 'p;
-/// What a model is called where somebody reads how often it is asked.
+/// The displayed name of a model.
 type NameModel<'p> = dyn Fn(&ModelChoice) -> String + 'p;
-/// What one model call costs, in the unit of whoever asks.
+/// The cost of one model call, in the caller's unit.
 type Price<'p> = dyn Fn(FlowId, &ModelCall) -> u64 + 'p;
-/// What a call of a tool does beside being one.
+/// The calls that a call of a tool causes in addition.
 type Beneath<'p> = dyn Fn(&ToolCall) -> Calls + 'p;
 
-/// Counts calls; each flow once.
+/// Counts calls; each flow is counted once.
 pub struct Costs<'p> {
     program: &'p Program,
     name: Box<NameList<'p>>,
     model: Option<Box<NameModel<'p>>>,
     price: Option<Box<Price<'p>>>,
     beneath: Option<Box<Beneath<'p>>>,
-    /// Each loop goes round once, each state is entered once at most, and nothing is tried again.
+    /// Whether to count a run in which each loop has one pass, each state is entered at most once, and nothing is
+    /// retried.
     once: bool,
     flows: HashMap<FlowId, Calls>,
-    /// By flow: whether it was counted.
+    /// For each flow: whether it was counted.
     counted: Vec<bool>,
-    /// Which flow calls which.
+    /// The call graph.
     calls: Rc<CallGraph>,
-    /// By flow: whether calls lead back to it.
+    /// For each flow: whether calls lead back to it.
     recursive: Vec<bool>,
 }
 
 impl<'p> Costs<'p> {
-    /// Nothing counted yet.
+    /// Without any counts yet.
     pub fn new(program: &'p Program) -> Self {
         Self::over(program, Rc::new(CallGraph::of(program)))
     }
-    /// The same where it is known which flow calls which.
+    /// The same with a known call graph.
     pub(super) fn over(program: &'p Program, calls: Rc<CallGraph>) -> Self {
         Self {
             program,
@@ -62,7 +63,7 @@ impl<'p> Costs<'p> {
             calls,
         }
     }
-    /// The same, with lists and models called by these names, and the calls of each model by itself.
+    /// Sets names for lists and models, and counts the calls of each model separately.
     pub fn naming(
         program: &'p Program,
         name: impl Fn(FlowId, &Expr) -> String + 'p,
@@ -70,23 +71,22 @@ impl<'p> Costs<'p> {
     ) -> Self {
         Self { name: Box::new(name), model: Some(Box::new(model)), ..Self::new(program) }
     }
-    /// The same, with what model calls cost together.
+    /// Sets the cost of model calls.
     #[must_use]
     pub fn priced(self, price: impl Fn(FlowId, &ModelCall) -> u64 + 'p) -> Self {
         Self { price: Some(Box::new(price)), ..self }
     }
-    /// The same, with what calls of tools do: some are flows.
+    /// Sets the calls caused by tools, because some tools are flows.
     #[must_use]
     pub fn beneath(self, tool: impl Fn(&ToolCall) -> Calls + 'p) -> Self {
         Self { beneath: Some(Box::new(tool)), ..self }
     }
-    /// The same for a run that goes straight through: each loop goes round once, each state is entered once at most, and
-    /// nothing is tried again.
+    /// Counts a run in which each loop has one pass, each state is entered at most once, and nothing is retried.
     #[must_use]
     pub fn straight(self) -> Self {
         Self { once: true, ..self }
     }
-    /// One call of a flow. A budget that ends the run does so before it makes one model call too many.
+    /// One call of a flow. A budget that ends the run does so before one model call too many.
     pub fn flow(&mut self, id: FlowId) -> Calls {
         let calls = self.without_budget(id);
         match self.program.flow(id).and_then(ceiling) {
@@ -94,7 +94,8 @@ impl<'p> Costs<'p> {
             None => calls,
         }
     }
-    /// The same for somebody who is told about the budget beside it: where only the budget makes it a number, that number.
+    /// The same for display next to the budget: the budget is applied only if the number is otherwise unlimited or
+    /// unknown.
     pub fn beside_budget(&mut self, id: FlowId) -> Calls {
         let calls = self.without_budget(id);
         match self.program.flow(id).and_then(ceiling) {
@@ -102,12 +103,12 @@ impl<'p> Costs<'p> {
             _ => calls,
         }
     }
-    /// One call of a flow, as if it had no budget of its own.
+    /// One call of a flow, ignoring its own budget.
     pub fn without_budget(&mut self, id: FlowId) -> Calls {
         if let Some(known) = self.flows.get(&id) {
             return known.clone();
         }
-        // What it calls is counted before it, so that a long chain of calls takes no stack.
+        // Callees are counted first, so that a long chain of calls needs no stack.
         for flow in self.calls.callees_first(std::iter::once(id), &mut self.counted) {
             let calls = if self.recursive.get(flow.index()) == Some(&true) {
                 self.endless(flow)
@@ -118,7 +119,7 @@ impl<'p> Costs<'p> {
         }
         self.flows.get(&id).cloned().unwrap_or_default()
     }
-    /// Of whatever a flow that calls itself does, there may be any number.
+    /// Everything that a flow which calls itself does is unlimited.
     fn endless(&self, id: FlowId) -> Calls {
         let mut calls = Calls::default();
         for (_, step) in walk::reachable(self.program, id) {
@@ -132,13 +133,13 @@ impl<'p> Costs<'p> {
         }
         calls
     }
-    /// One execution of a step, its retries included.
+    /// One execution of a step, including its retries.
     pub fn step(&mut self, flow: FlowId, id: StepId) -> Calls {
         let Some(step) = self.program.step(id) else { return Calls::default() };
         let once = self.once(flow, step).times(&self.passes(flow, step));
         if self.once { once } else { once.times(&Bound::known(tries(step))) }
     }
-    /// How often what is in a step begins at most, each time that the step does.
+    /// The maximum number of times that the contents of a step start in one execution.
     pub fn passes(&self, flow: FlowId, step: &Step) -> Bound {
         match &step.kind {
             StepKind::Loop(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
@@ -148,7 +149,7 @@ impl<'p> Costs<'p> {
             _ => Bound::known(1),
         }
     }
-    /// One pass of it.
+    /// One pass of a step.
     fn once(&mut self, flow: FlowId, step: &Step) -> Calls {
         let one = Bound::known(1);
         match &step.kind {
@@ -183,7 +184,7 @@ impl<'p> Costs<'p> {
                 once
             }
             StepKind::Conversation(it) => {
-                // Which tools a model calls, and how often, is its choice.
+                // The model decides which tools it calls and how often.
                 let often = if self.once { 1 } else { u64::from(Conversation::MOST_CALLS) };
                 let called = it.offers.iter().fold(Calls::default(), |all, o| all.or(&self.step(flow, o.step)));
                 let checked = it.gate.map(|gate| self.step(flow, gate)).unwrap_or_default();
@@ -207,7 +208,7 @@ impl<'p> Costs<'p> {
         let price = self.price.as_ref().map_or(0, |price| price(flow, call));
         Calls { cost: times.times(&Bound::known(price)), model: times, models, ..Calls::default() }
     }
-    /// All of them, but for those that never run in one run.
+    /// The sum of all steps, except those that never run in the same run.
     fn sum(&mut self, flow: FlowId, steps: &[StepId], apart: Option<Apart>) -> Calls {
         let Some(apart) = apart else {
             return steps.iter().fold(Calls::default(), |all, s| all.plus(&self.step(flow, *s)));
@@ -215,7 +216,7 @@ impl<'p> Costs<'p> {
         let each: Vec<Calls> = steps.iter().map(|s| self.step(flow, *s)).collect();
         Calls::combine(&each, &|costs| apart.most(costs))
     }
-    /// How many items a fan-out has at most.
+    /// The maximum number of items of a fan-out.
     fn count(&self, flow: FlowId, items: &Items) -> Bound {
         match items {
             Items::Count(Expr::Const(value), max) => {
@@ -227,7 +228,7 @@ impl<'p> Costs<'p> {
             Items::List(list) => Bound::items((self.name)(flow, list)),
         }
     }
-    /// The most expensive way through the machine.
+    /// The most expensive path through the machine.
     fn machine(&mut self, flow: FlowId, machine: &StateMachine) -> Calls {
         let each: Vec<Calls> = machine.states.iter().map(|s| self.step(flow, s.step)).collect();
         let ways = if self.once { Ways::once(machine) } else { Ways::of(machine) };
@@ -235,7 +236,7 @@ impl<'p> Costs<'p> {
     }
 }
 
-/// How many model calls a flow's budget allows, if one more ends the run.
+/// The maximum number of model calls allowed by a flow's budget, if exceeding it ends the run.
 fn ceiling(flow: &Flow) -> Option<u64> {
     let budget = flow.budget.as_ref().filter(|b| b.on_exceeded == OnExceeded::Abort)?;
     budget.max_calls
@@ -250,7 +251,7 @@ fn written(_: FlowId, list: &Expr) -> String {
     if names.is_empty() { "a list".to_owned() } else { names.join(" ") }
 }
 
-/// Tries of a step: the retries of its manifest, and the question for an answer that fits.
+/// The maximum number of attempts of a step: the retries in the manifest, and the request for an answer that matches.
 pub fn tries(step: &Step) -> u64 {
     let retries = step.policy.retry.as_ref().map_or(1, |r| u64::from(r.max_attempts.max(1)));
     retries + u64::from(step.asks_again())

@@ -1,37 +1,37 @@
-//! Whether two conditions can hold of the same values. Says that they cannot only where that is so for sure: worst cases
-//! rest on it. Does not ask whether the values are the same when each is evaluated.
+//! Whether two conditions exclude each other for the same values. Says so only if it is certain, because worst cases
+//! depend on it. Does not consider whether values change between the evaluations.
 
 use trefoil_ir::{Cond, Source};
 use trefoil_template::{Comparison, Expression, Value};
 
 use super::cases::claim::written;
 
-/// What a condition comes down to.
+/// The logical structure of a condition.
 #[derive(Debug)]
 pub enum Claim {
     /// All of these.
     All(Vec<Claim>),
-    /// One of these at least.
+    /// At least one of these.
     Any(Vec<Claim>),
-    /// One test, or its opposite.
+    /// A test, possibly negated.
     Test { test: Test, negated: bool },
-    /// Something that is not understood.
+    /// Something that is not analysed.
     Unknown,
 }
 
 /// A test.
 #[derive(Debug, PartialEq)]
 pub struct Test {
-    /// What is tested, the same text for the same value.
+    /// The tested value as text, which is equal for equal values.
     subject: String,
-    /// How; none: whether it is true.
+    /// The comparison; `None`: tests whether it is true.
     comparison: Option<(Comparison, String)>,
-    /// What it is compared with, where that is written out.
+    /// The literal with which it is compared, if it is one.
     literal: Option<Value>,
 }
 
 impl Claim {
-    /// Of a condition.
+    /// The claim of a condition.
     pub fn of(cond: &Cond) -> Self {
         let value = |at: u32| {
             let reference = cond.condition.references().get(at as usize)?;
@@ -42,7 +42,7 @@ impl Claim {
         };
         read(cond.condition.expression(), false, &value)
     }
-    /// Whether this and the other never hold of the same values.
+    /// Whether this one and the other never hold for the same values.
     pub fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Any(all), _) => all.iter().all(|c| c.excludes(other)),
@@ -109,7 +109,7 @@ fn compared(
         let all = items.iter().map(|item| compared(a, Comparison::Equal, item, negated, value)).collect();
         return if negated { Claim::All(all) } else { Claim::Any(all) };
     }
-    // What is not equal is the opposite of what is, exactly; `<` and `>=` are not of what has no order.
+    // `!=` is exactly the opposite of `==`; `<` and `>=` are both false for values without an order.
     let (comparison, negated) = match comparison {
         Comparison::NotEqual => (Comparison::Equal, !negated),
         Comparison::NotIn => (Comparison::In, !negated),
@@ -131,7 +131,7 @@ fn literal(operand: &Expression) -> Option<&Value> {
     }
 }
 
-/// Whether nothing equals both. In Python `true` is 1.
+/// Whether no value equals both. In Python, `true` equals 1.
 fn differ(a: &Value, b: &Value) -> bool {
     let number = |v: &Value| v.as_f64().or_else(|| v.as_bool().map(f64::from));
     match (number(a), number(b)) {
@@ -147,20 +147,20 @@ fn differ(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Numbers from here to there.
+/// A range of numbers.
 struct Range {
     low: (f64, bool),
     high: (f64, bool),
 }
 
 impl Range {
-    /// Whether all of it is below all of the other; a bound that is itself in says `true`.
+    /// Whether all of it is below all of the other. `true` in a bound means that it is included.
     fn ends_before(&self, other: &Self) -> bool {
         self.high.0 < other.low.0 || self.high.0 <= other.low.0 && !(self.high.1 && other.low.1)
     }
 }
 
-/// The numbers of which a comparison with a number holds.
+/// The numbers for which a comparison with a number holds.
 fn range(comparison: Comparison, with: &Value) -> Option<Range> {
     let n = with.as_f64().filter(|n| n.is_finite() && n.abs() < 1e15 && with.as_str().is_none())?;
     let (none, all) = ((f64::NEG_INFINITY, true), (f64::INFINITY, true));

@@ -1,13 +1,13 @@
-//! Whether values of one type can be values of another below the top: items of lists, properties of objects.
+//! Whether values of one type can match another below the top level: items of lists, properties of objects.
 
 use trefoil_ir::types::{self, Member};
 use trefoil_template::Value;
 
-/// How deep types are compared.
+/// The maximum depth of the comparison.
 const DEPTH: usize = 6;
 
-/// Why no value of the first type is one of the second, though both are lists, or both objects: `its items must be text, not
-/// numbers`. Says nothing where a type does not.
+/// Why no value of the first type matches the second, although both are lists or both are objects: `its items must be
+/// text, not numbers`. `None` if a type does not say enough.
 pub fn misfit(held: &Value, wanted: &Value) -> Option<String> {
     below(held, wanted, &mut Vec::new())
 }
@@ -24,7 +24,7 @@ fn below(held: &Value, wanted: &Value, way: &mut Vec<String>) -> Option<String> 
             .then(|| format!("{what} must be {}, not {}", types::spoken_kinds(&needs), types::spoken_kinds(&is)));
     }
     match (&*is, &*needs) {
-        // An empty list has no items that could be wrong, but nobody passes a list to leave it empty.
+        // An empty list would match, but people do not pass a list that is always empty.
         (["array"], ["array"]) => inside(&types::item_of(held), &types::item_of(wanted), "an item".to_owned(), way),
         (["object"], ["object"]) => {
             let names = types::declares(wanted);

@@ -1,4 +1,5 @@
-//! What runs: which steps and states a run can reach, which loops can end, what can run at the same time.
+//! What runs: the steps and states that a run can reach, the loops that can end, the steps that can run at the same
+//! time.
 
 use trefoil_syntax::hash::HashMap;
 
@@ -16,54 +17,54 @@ use super::states::{self, Exits};
 pub struct Reach {
     alive: Vec<bool>,
     flows: Vec<bool>,
-    /// The outermost steps that no run begins, each with the place that decides so.
+    /// The outermost steps that never start, each with the place that causes this.
     pub dead: Vec<Dead>,
     /// State machines, with what is known about their states.
     pub machines: HashMap<StepId, Vec<Exits>>,
     around: HashMap<StepId, StepId>,
 }
 
-/// A step that never begins.
+/// A step that never starts.
 #[derive(Debug, Clone)]
 pub struct Dead {
     /// The step.
     pub step: StepId,
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// The place that decides it.
+    /// The place that causes it.
     pub at: Option<Location>,
 }
 
-/// Why a step never begins.
+/// Why a step never starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// Its own condition never holds.
     When,
-    /// An arm before it always is taken.
+    /// An earlier arm is always taken.
     Arm,
-    /// What comes before it never ends well.
+    /// The step before it never succeeds.
     Before,
     /// None of its edges can be taken.
     Edges,
-    /// It stands in for nodes that never run or never fail.
+    /// It is the fallback of nodes that never run or never fail.
     Fallback,
     /// Every transition to it is shadowed or impossible.
     Transitions,
-    /// The list that it is done for is empty.
+    /// Its list is empty.
     Empty,
 }
 
-/// Why a loop does not end as it should.
+/// Why a loop does not end properly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endless {
     /// Its condition can never hold.
     Never,
-    /// Nothing in it changes what the condition reads.
+    /// Nothing in the loop changes what the condition reads.
     Unchanged,
 }
 
 impl Reach {
-    /// From these flows on.
+    /// The reachability from these flows.
     pub fn of(program: &Program, roots: &[FlowId]) -> Self {
         let mut reach = Self {
             alive: vec![false; program.steps.len()],
@@ -83,7 +84,7 @@ impl Reach {
         reach.dead.sort_by_key(|d| d.step);
         reach
     }
-    /// Whether a run can begin a step.
+    /// Whether a run can start a step.
     pub fn is_alive(&self, step: StepId) -> bool {
         self.alive.get(step.index()) == Some(&true)
     }
@@ -121,7 +122,7 @@ impl Reach {
         if let Some(when) = &step.when
             && truth(when) == Truth::Never
         {
-            // A constant is what loading talks about.
+            // Constant conditions are reported separately.
             if when.condition.is_constant() {
                 return;
             }
@@ -195,7 +196,7 @@ impl Reach {
             if runs.get(at) == Some(&true) {
                 self.visit(program, node.step, flows);
             } else if node.fallback_of.is_empty() {
-                // Behind a node that is reported there is nothing to add.
+                // Nodes after a reported one are not reported as well.
                 let first = node.incoming.iter().any(|e| runs.get(e.from.index()) == Some(&true));
                 if first {
                     let decides = node.incoming.iter().find_map(|e| e.when.as_ref());
@@ -209,7 +210,7 @@ impl Reach {
     fn machine(&mut self, program: &Program, id: StepId, machine: &StateMachine, flows: &mut Vec<FlowId>) {
         let exits = states::exits(program, machine);
         let reached = states::reached(machine, &exits);
-        // What no transition leads to at all, loading has said.
+        // States without any incoming transition are reported separately.
         let everything: Vec<Exits> = machine
             .states
             .iter()
@@ -236,7 +237,7 @@ impl Reach {
     }
 }
 
-/// Which nodes of a graph can run.
+/// The nodes of a graph that can run.
 fn running(program: &Program, graph: &Graph) -> Vec<bool> {
     let possible = |e: &Edge| e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never);
     let into: Vec<Vec<usize>> = graph
@@ -246,7 +247,7 @@ fn running(program: &Program, graph: &Graph) -> Vec<bool> {
         .collect();
     let fails: Vec<bool> = graph.nodes.iter().map(|n| states::can_fail(program, n.step)).collect();
     let mut runs = vec![false; graph.nodes.len()];
-    // A graph has no cycles: this ends, most often after one pass over its nodes in their order.
+    // A graph has no cycles, so this terminates, usually after one pass over the nodes in order.
     let mut changed = true;
     while std::mem::take(&mut changed) {
         for (at, (node, into)) in graph.nodes.iter().zip(&into).enumerate() {
@@ -268,15 +269,15 @@ fn running(program: &Program, graph: &Graph) -> Vec<bool> {
     runs
 }
 
-/// Which nodes of a graph end before which begin.
+/// Which nodes of a graph end before which others start.
 pub struct Order {
     words: usize,
-    /// Per node: the nodes before it, as bits.
+    /// For each node: the nodes before it, as bits.
     before: Vec<u64>,
 }
 
 impl Order {
-    /// Of a graph.
+    /// The order of a graph's nodes.
     pub fn of(graph: &Graph) -> Self {
         let count = graph.nodes.len();
         let words = count.div_ceil(64);
@@ -289,7 +290,7 @@ impl Order {
                 before.chain(node.fallback_of.iter().copied()).map(NodeId::index).filter(|n| *n < count).collect()
             })
             .collect();
-        // Most often nodes stand in their order, and the second pass finds nothing new.
+        // Nodes are usually in topological order, so the second pass finds nothing new.
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (at, direct) in direct.iter().enumerate() {
@@ -300,11 +301,11 @@ impl Order {
         }
         order
     }
-    /// Whether node `a` ends before node `b` begins.
+    /// Whether node `a` ends before node `b` starts.
     pub fn precedes(&self, a: usize, b: usize) -> bool {
         self.before.get(b * self.words + a / 64).is_some_and(|word| word & (1 << (a % 64)) != 0)
     }
-    /// Notes that `from`, and what is before it, is before `at`.
+    /// Records that `from`, and everything before it, is before `at`.
     fn add(&mut self, at: usize, from: usize) -> bool {
         let mut changed = false;
         for word in 0..self.words {
@@ -321,7 +322,7 @@ impl Order {
     }
 }
 
-/// Whether a step fails whenever it runs, and takes what it is in with it.
+/// Whether a step fails whenever it runs, and its parent with it.
 fn never_ends_well(program: &Program, step: &Step) -> bool {
     matches!(step.policy.on_failure, OnFailure::Fail)
         && step.when.is_none()
@@ -334,7 +335,7 @@ fn never_ends_well(program: &Program, step: &Step) -> bool {
         }
 }
 
-/// Whether a loop can only end by its limit, or in its first pass.
+/// Whether a loop can only end at its limit, or in its first pass.
 pub fn endless(program: &Program, it: &Loop) -> Option<Endless> {
     if truth(&it.until) == Truth::Never {
         return Some(Endless::Never);

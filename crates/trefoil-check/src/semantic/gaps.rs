@@ -1,4 +1,4 @@
-//! What could not be read of a program, and how far that reaches: nobody knows what it would have said.
+//! The parts of a program that could not be read. Findings that could be caused by them are not reported.
 
 use trefoil_ir::{Facts, Lost, Program, Source, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
@@ -6,22 +6,22 @@ use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
 use super::reads::Read;
 
-/// What loading has found wrong with what a program is made of.
+/// The load errors of a program.
 #[derive(Debug, Default)]
 pub struct Mistakes {
-    /// The places of the mistakes that keep the program, or parts of it, from being run.
+    /// The places of the errors that prevent the program, or parts of it, from running.
     places: Vec<Location>,
-    /// The files that have one, or that call such a file.
+    /// The files with such errors, and the files that call them.
     files: HashSet<FileId>,
-    /// Names that are not defined as they are written, or for which another one is proposed.
+    /// Names that are not defined as written, or for which another one is suggested.
     names: Vec<Location>,
-    /// Where a key is missing for which something stands in that is hardly ever meant.
+    /// Places of missing keys whose default is rarely intended.
     missing: Vec<Location>,
 }
 
 impl Mistakes {
-    /// What loading found; `files` are those that it keeps from being run, with what calls them. `about_names`: whether a rule is
-    /// about names.
+    /// The load errors among these findings; `files` are those that cannot run because of them, including their
+    /// callers. `about_names`: whether a rule is about names.
     pub fn of(found: &[Diagnostic], files: HashSet<FileId>, about_names: impl Fn(&str) -> bool) -> Self {
         let mut mistakes = Self { files, ..Self::default() };
         for d in found {
@@ -42,18 +42,18 @@ impl Mistakes {
     }
 }
 
-/// The places of the mistakes that keep a program from being run.
+/// The places of the mistakes that prevent a program from running.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// By file: what is declared, and whether there is a mistake in it that is in nothing smaller.
+    /// For each file: its declarations, and whether each contains a mistake that is in no smaller declaration.
     declared: HashMap<FileId, Vec<(Span, bool)>>,
     files: HashSet<FileId>,
-    /// By file: names that are not what they say.
+    /// For each file: the names that are wrong.
     names: HashMap<FileId, Vec<Span>>,
 }
 
 impl Gaps {
-    /// Of these mistakes, and of what is read although no run has it.
+    /// The gaps caused by these mistakes, and by reads that never have a value.
     pub fn of(program: &Program, facts: &Facts, mistakes: &Mistakes, reads: &[Read<'_>]) -> Self {
         let mut gaps = Self::default();
         let lost: Vec<(Location, bool)> = reads.iter().filter_map(|read| Some((read.at, is_error(read)?))).collect();
@@ -78,19 +78,19 @@ impl Gaps {
         gaps
     }
 
-    /// Whether not all of a file, and of what it calls, could be read.
+    /// Whether a part of a file, or of its callees, could not be read.
     pub fn reach(&self, file: Option<FileId>) -> bool {
         file.map_or(!self.files.is_empty(), |file| self.files.contains(&file))
     }
 
-    /// Whether there is a mistake in what is declared around a place, or in anything that is declared in that.
+    /// Whether there is a mistake in the smallest declaration around a place, or in any declaration inside it.
     pub fn touch(&self, at: Location) -> bool {
         let Some(all) = self.declared.get(&at.file) else { return self.reach(Some(at.file)) };
         let Some((around, _)) = smallest(all, at.span) else { return self.reach(Some(at.file)) };
         all.iter().any(|(span, mistaken)| *mistaken && contains(*around, *span))
     }
 
-    /// Whether a place is in a name that is not what it says: what it reads is not what is meant.
+    /// Whether a place is in a wrong name, so that the intended value is unknown.
     pub fn rename(&self, at: Location) -> bool {
         self.names.get(&at.file).is_some_and(|all| all.iter().any(|name| contains(*name, at.span)))
     }
@@ -106,7 +106,7 @@ impl Gaps {
     }
 }
 
-/// Whether a path that no run has keeps the program from a run; none: it has one.
+/// Whether a read that never has a value prevents the run; `None`: it has a value.
 fn is_error(read: &Read<'_>) -> Option<bool> {
     match read.source {
         Source::Missing(_, Lost::Late { .. }) => Some(true),
@@ -117,7 +117,7 @@ fn is_error(read: &Read<'_>) -> Option<bool> {
     }
 }
 
-/// The missing keys that decide when a transition is taken.
+/// The missing keys that affect when a transition is taken.
 fn unmeant(program: &Program, missing: &[Location]) -> Vec<Location> {
     if missing.is_empty() {
         return Vec::new();
@@ -139,7 +139,7 @@ fn contains(outer: Span, inner: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// The smallest of these around a place.
+/// The smallest of these spans around a place.
 fn smallest(all: &[(Span, bool)], at: Span) -> Option<&(Span, bool)> {
     all.iter().filter(|(span, _)| contains(*span, at)).min_by_key(|(span, _)| span.end - span.start)
 }

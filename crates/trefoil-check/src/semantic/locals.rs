@@ -1,4 +1,4 @@
-//! Paths in the loops of templates, which lowering does not bind: their types come from what the loop goes over.
+//! Paths in the loops of templates. Lowering does not bind them; their types follow from what the loop iterates over.
 
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{FlowId, Text};
@@ -9,20 +9,20 @@ use super::Model;
 use super::types::Walk;
 use trefoil_ir::types;
 
-/// A path of a loop.
+/// A path in a loop.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// Where it stands.
+    /// The place of the path.
     pub at: Location,
     /// Its segments, from the item on.
     pub path: Vec<std::sync::Arc<str>>,
-    /// Where each of them stands, as far as that can be told.
+    /// The place of each segment, if known.
     pub places: Vec<Option<Location>>,
-    /// What it reads.
+    /// The result of following the path.
     pub walk: Walk,
 }
 
-/// All of them, in texts that steps evaluate.
+/// All such paths in texts that steps evaluate.
 pub fn all(model: &Model<'_>) -> Vec<Item> {
     let mut found = Vec::new();
     for (flow, id) in model.steps() {
@@ -56,7 +56,7 @@ fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
     found
 }
 
-/// The type of what a path starts at; `types` are those of the paths before it.
+/// The type of the value at which a path starts; `types` are those of the preceding paths.
 fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[Value]) -> Value {
     if local.start != Start::This {
         return types::any();

@@ -1,5 +1,5 @@
-//! The semantic model: computed once for a program, read by every rule and by the editor. Each analysis is done when somebody
-//! asks for it first.
+//! The semantic model, computed once for a program and used by all rules and by the editor. Each analysis is performed
+//! on first use.
 
 pub mod answered;
 mod apart;
@@ -31,10 +31,11 @@ pub mod written;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use trefoil_ir::{Facts, FlowId, Program, SlotId, StateMachine, StepId, StepKind, walk};
+use trefoil_ir::{Facts, FlowId, Program, SlotId, StateMachine, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::Value;
+use trefoil_template::{Value, Words};
 
+use bound::Calls;
 use calls::CallGraph;
 use compare::Compared;
 use cost::Costs;
@@ -46,15 +47,17 @@ use taint::Taint;
 pub use types::{Types, Walk};
 use written::Written;
 
-/// A program and what is known about it.
+/// A program and the analyses of it.
 pub struct Model<'p> {
     /// The program.
     pub program: &'p Program,
-    /// What lowering learned about names.
+    /// The facts about names from lowering.
     pub facts: &'p Facts,
     mistakes: &'p Mistakes,
-    /// What tools return, by name, where somebody declares it.
+    /// The result types of tools, by name, if declared.
     returned: HashMap<String, Value>,
+    /// What calls of tools do that are flows.
+    called: Rc<HashMap<String, Calls>>,
     gaps: OnceCell<Gaps>,
     /// The flows that a run may start, each once.
     pub roots: Vec<FlowId>,
@@ -70,14 +73,20 @@ pub struct Model<'p> {
 }
 
 impl<'p> Model<'p> {
-    /// Of a program that a run may start at these flows; what such a run brings along is joined with what callers do. Works
-    /// out nothing yet. `mistakes`: what could not be read of it.
+    /// What the language of the program calls things.
+    pub fn words(&self) -> &'static Words {
+        let file = self.program.flow(self.program.entry).map(|flow| flow.origin.file);
+        file.map_or_else(|| self.facts.words(), |file| self.facts.words_in(file))
+    }
+    /// The model of a program that may be started at these flows; the input of such a run is combined with the inputs
+    /// from callers. Computes nothing yet. `mistakes`: the parts that could not be read.
     pub fn new(program: &'p Program, facts: &'p Facts, mistakes: &'p Mistakes, roots: Vec<FlowId>) -> Self {
         Self {
             program,
             facts,
             mistakes,
             returned: HashMap::default(),
+            called: Rc::default(),
             roots,
             gaps: OnceCell::new(),
             reach: OnceCell::new(),
@@ -91,16 +100,21 @@ impl<'p> Model<'p> {
             calls: OnceCell::new(),
         }
     }
-    /// The same where these tools return what these schemas say.
+    /// Sets the result types of tools.
     pub fn with_results(mut self, returned: HashMap<String, Value>) -> Self {
         self.returned = returned;
         self
     }
-    /// Which flow calls which.
+    /// The same where calls of these tools do this: they are flows.
+    pub fn with_calls(mut self, called: HashMap<String, Calls>) -> Self {
+        self.called = Rc::new(called);
+        self
+    }
+    /// The call graph.
     fn calls(&self) -> &Rc<CallGraph> {
         self.calls.get_or_init(|| Rc::new(CallGraph::of(self.program)))
     }
-    /// What could not be read.
+    /// The parts that could not be read.
     pub fn gaps(&self) -> &Gaps {
         self.gaps.get_or_init(|| Gaps::of(self.program, self.facts, self.mistakes, self.reads()))
     }
@@ -108,11 +122,11 @@ impl<'p> Model<'p> {
     pub fn types(&self) -> &Types<'p> {
         self.types.get_or_init(|| Types::new(self.program, &self.roots, self.returned.clone()))
     }
-    /// Everything that is read, flow by flow.
+    /// All reads, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {
         &self.known().reads
     }
-    /// What one flow reads.
+    /// The reads of one flow.
     pub fn reads_of(&self, flow: FlowId) -> &[Read<'p>] {
         let known = self.known();
         known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
@@ -120,7 +134,7 @@ impl<'p> Model<'p> {
     fn known(&self) -> &defined::Known<'p> {
         self.known.get_or_init(|| defined::known(self.program, self.calls(), &self.roots, self.types()))
     }
-    /// Every step, whether a run can reach it or not, with the flow it is in; parents before what is in them.
+    /// Every step, whether or not a run can reach it, with its flow; parents before their children.
     pub fn steps(&self) -> &[(FlowId, StepId)] {
         self.steps.get_or_init(|| {
             let mut all = Vec::with_capacity(self.program.steps.len());
@@ -135,11 +149,11 @@ impl<'p> Model<'p> {
             all
         })
     }
-    /// The steps that the entries lead to, with the flow each is in first.
+    /// The steps that can be reached from the entries, each with the first flow that contains it.
     pub fn reachable(&self) -> &[(FlowId, StepId)] {
         self.reachable.get_or_init(|| walk::reachable_from(self.program, &self.roots))
     }
-    /// The step that a step is in.
+    /// The parent of a step.
     pub fn parent(&self, step: StepId) -> Option<StepId> {
         let around = self.around.get_or_init(|| {
             let steps = self.program.steps.iter().enumerate();
@@ -147,12 +161,12 @@ impl<'p> Model<'p> {
         });
         around.get(&step).copied()
     }
-    /// The innermost step with a name around a step, which may be that step.
+    /// The innermost named step that contains a step, which may be the step itself.
     pub fn named(&self, step: StepId) -> Option<StepId> {
         let mut up = std::iter::successors(Some(step), |step| self.parent(*step));
         up.find(|step| self.program.step(*step).is_some_and(|s| s.label.is_some()))
     }
-    /// Where the states of machines leave their results, with the state's step.
+    /// The slots for the results of machines' states, with the state's step.
     pub fn results(&self) -> HashMap<(FlowId, SlotId), StepId> {
         let machines = self.steps().iter().filter_map(|(flow, id)| match &self.program.step(*id)?.kind {
             StepKind::StateMachine(machine) => Some((*flow, machine)),
@@ -161,7 +175,7 @@ impl<'p> Model<'p> {
         let states = machines.flat_map(|(flow, machine)| machine.states.iter().map(move |s| (flow, s.step)));
         states.filter_map(|(flow, step)| Some(((flow, self.program.step(step)?.out?), step))).collect()
     }
-    /// Where the nodes of graphs leave their results, with the node's step.
+    /// The slots for the results of graphs' nodes, with the node's step.
     pub fn left(&self) -> HashMap<(FlowId, SlotId), StepId> {
         let graphs = self.steps().iter().filter_map(|(flow, id)| match &self.program.step(*id)?.kind {
             StepKind::Graph(graph) => Some((*flow, graph)),
@@ -177,15 +191,15 @@ impl<'p> Model<'p> {
         let to = all.partition_point(|(f, _)| *f <= flow);
         all.get(from..to).unwrap_or_default()
     }
-    /// Every comparison of conditions and tests.
+    /// Every comparison in conditions and tests.
     pub fn comparisons(&self) -> &[Compared] {
         self.compared.get_or_init(|| compare::all(self.program, self.types()))
     }
-    /// What runs at all, and what at the same time.
+    /// What can run, and what can run at the same time.
     pub fn reach(&self) -> &Reach {
         self.reach.get_or_init(|| Reach::of(self.program, &self.roots))
     }
-    /// Where values come from.
+    /// The origins of values.
     pub fn taint(&self) -> &Taint {
         self.taint.get_or_init(|| Taint::of(self.program, self.calls(), &self.roots))
     }
@@ -200,7 +214,7 @@ impl<'p> Model<'p> {
             })
             .collect()
     }
-    /// The state machines that a run can reach, with where their transitions lead as they are written.
+    /// The state machines that a run can reach, with their transitions as written.
     pub fn written(&self) -> Vec<(&'p StateMachine, Written)> {
         let steps = self.reachable().iter().filter_map(|(_, id)| self.program.step(*id));
         let machines = steps.filter_map(|step| match &step.kind {
@@ -209,8 +223,13 @@ impl<'p> Model<'p> {
         });
         machines.map(|(machine, at)| (machine, Written::of(self.program, self.facts, machine, at))).collect()
     }
-    /// Worst-case numbers of calls; counted when they are requested.
+    /// Worst-case numbers of calls, counted on request.
     pub fn costs(&self) -> Costs<'p> {
-        Costs::over(self.program, self.calls().clone())
+        let called = self.called.clone();
+        let does = move |call: &ToolCall| match call.kind {
+            ToolKind::Local => called.get(&*call.name).cloned().unwrap_or_default(),
+            _ => Calls::default(),
+        };
+        Costs::over(self.program, self.calls().clone()).beneath(does)
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that a program reads: each with its place, whether it has a value there, and its type.
+//! All reads of a program: each with its place, whether it has a value there, and its type.
 
 use std::sync::Arc;
 
@@ -11,88 +11,88 @@ use trefoil_ir::types::Member;
 /// One read.
 #[derive(Debug, Clone)]
 pub struct Read<'p> {
-    /// In which flow.
+    /// The flow.
     pub flow: FlowId,
-    /// By which step; none: by the flow itself (its start or its output).
+    /// The step; `None`: the flow itself (its start or its output).
     pub step: Option<StepId>,
-    /// The path in the manifest; where lowering reads by itself, what it does that for.
+    /// The path in the manifest; for a read made by lowering, the place of its purpose.
     pub at: Location,
     /// The path, if one is written.
     pub reference: Option<&'p Reference>,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: &'p Source,
     /// Whether it has a value here.
     pub defined: Defined,
     /// Its type.
     pub schema: Value,
-    /// A member on the way may be missing although its value is there.
+    /// Whether a member in the path may be missing although its value exists.
     pub optional: bool,
-    /// Where the path cannot continue: the index of the segment in the path, and why.
+    /// If the path cannot continue: the index of the segment in the path, and why.
     pub stop: Option<(usize, Member)>,
-    /// Where it goes on to a member that an open object does not declare, and what that declares.
+    /// If it continues to a member that an open object does not declare: the index, and the declared members.
     pub undeclared: Option<(usize, Vec<Arc<str>>)>,
-    /// A block around it, a default, or the place itself takes care of the missing case.
+    /// Whether an enclosing block, a default or the place itself handles a missing value.
     pub guarded: bool,
-    /// The whole text is this one path, so that its value keeps its type.
+    /// Whether the text consists only of this path, so that its value keeps its type.
     pub lone: bool,
-    /// What the value is for.
+    /// What the value is used for.
     pub position: Position,
-    /// What has no value fails the run here.
+    /// Whether a missing value fails the run here.
     pub strict: bool,
-    /// What the language that names it calls things; none: lowering reads by itself.
+    /// The terms of the language of the text; `None`: a read made by lowering.
     pub words: Option<&'static Words>,
 }
 
-/// Whether something has a value where it is read.
+/// Whether something has a value when it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Defined {
-    /// On every way.
+    /// On every path.
     Always,
-    /// On some.
+    /// On some paths.
     Sometimes(Why),
-    /// On none.
+    /// On no path.
     Never,
 }
 
-/// Why something may be without a value.
+/// Why something may have no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// Its step runs only when this holds.
+    /// Its step runs only if this condition holds.
     Skipped {
         /// The condition as written.
         when: Arc<str>,
-        /// Where.
+        /// The place of the condition.
         at: Location,
     },
-    /// Its step is skipped whenever the one that reads runs.
+    /// Its step is skipped whenever the reading step runs.
     Excluded {
         /// The condition of its step, as written.
         when: Arc<str>,
-        /// That of the one that reads.
+        /// The condition of the reading step.
         own: Arc<str>,
     },
     /// Its step has not run yet on the first pass of a loop.
     FirstPass,
-    /// Its branch is not taken on every way.
+    /// Its branch is not taken on every path.
     NotTaken,
-    /// Its state has not been visited on every way.
+    /// Its state has not been visited on every path.
     NotVisited,
-    /// Its node has not run on every way.
+    /// Its node has not run on every path.
     NotRun,
-    /// No state has failed on some ways.
+    /// On some paths no state has failed.
     NoFailure,
-    /// Not every transition that leads here brings a text.
+    /// Not every transition to this place has feedback.
     NoFeedback,
     /// Its step may have failed without failing the run.
     Failed,
-    /// The step of this name, which it is the result of within a larger one, may have failed.
+    /// The step with this name, which produces it inside a larger step, may have failed.
     PartFailed(Arc<str>),
-    /// Only some ways write it.
+    /// It is written only on some paths.
     NotWritten,
 }
 
 impl Why {
-    /// In words, after "`name` has no value where".
+    /// The reason in words, to be used after "`name` has no value where".
     pub fn words(&self) -> String {
         match self {
             Self::Skipped { when, .. } => format!("its step is skipped (it runs only when `{when}`)"),
@@ -113,7 +113,7 @@ impl Why {
 }
 
 impl Read<'_> {
-    /// The path as written; empty where lowering reads by itself.
+    /// The path as written; empty for a read made by lowering.
     pub fn path(&self) -> String {
         self.reference.map(Reference::dotted).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! Texts taken apart: what is written in the manifest, and where values are put in.
+//! Splits texts into literal parts and inserted values.
 //!
-//! A template is rendered with a mark in place of every value, so that this agrees with what a run would make of it: blocks
-//! that depend on a value are taken as if they were shown.
+//! A template is rendered with a marker for every value, so that the result matches that of a run. Blocks that depend
+//! on a value are included.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use trefoil_template::{Binding, Found, Scope, Value};
 /// A part of a text.
 #[derive(Debug, Clone)]
 pub enum Piece<'p> {
-    /// As written.
+    /// Literal text.
     Written(String),
     /// A value.
     Value(Slotted<'p>),
 }
 
-/// A place where a value is put in.
+/// An inserted value.
 #[derive(Debug, Clone, Copy)]
 pub struct Slotted<'p> {
-    /// Where it comes from; none: from an expression that is not a template.
+    /// The source; `None`: it is an expression that is not a template.
     pub source: Option<&'p Source>,
-    /// The path as written, by its template and index.
+    /// The path as written, as a template and an index.
     pub text: Option<(&'p Text, usize)>,
-    /// It is printed as JSON: text in quotes, with its own quotes escaped.
+    /// Whether it is printed as JSON: text in quotes, with its own quotes escaped.
     pub as_json: bool,
 }
 
@@ -35,7 +35,7 @@ impl Slotted<'_> {
         let (text, index) = self.text?;
         Some(Location::new(text.origin.file, *text.spans.get(index)?))
     }
-    /// The segments of the path behind what the source stands for.
+    /// The segments of the path after those that the source covers.
     pub fn rest(&self) -> Vec<Arc<str>> {
         let reference = self.text.and_then(|(text, index)| text.template.references().get(index));
         let segments = reference.map(|r| r.path.iter().skip(r.binding.skip as usize).map(|s| s.name.clone()));
@@ -82,7 +82,7 @@ pub fn pieces(text: &Text) -> Vec<Piece<'_>> {
     all
 }
 
-/// The pieces of an expression that is shown as text.
+/// The pieces of an expression that is printed as text.
 pub fn pieces_of(expr: &Expr) -> Vec<Piece<'_>> {
     let mut all = Vec::new();
     collect(expr, &mut all);

@@ -1,37 +1,47 @@
 //! Sets of slots, one bit each.
 
-/// A set.
+use std::sync::Arc;
+
+/// A set. Copies share their bits until one of them changes: most copies are kept for a look at what was set before a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Slots(Vec<u64>);
+pub struct Slots(Arc<[u64]>);
 
 impl Slots {
-    /// Everything up to `n`, or nothing.
+    /// A set with all slots below `n`, or an empty one.
     pub fn new(n: usize, full: bool) -> Self {
-        Self(vec![if full { u64::MAX } else { 0 }; n.div_ceil(64)])
+        Self(std::iter::repeat_n(if full { u64::MAX } else { 0 }, n.div_ceil(64)).collect())
     }
-    /// Whether it is in.
+    /// Whether it contains a slot.
     pub fn has(&self, i: usize) -> bool {
         self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
-    /// Puts it in.
+    /// Adds a slot.
     pub fn add(&mut self, i: usize) {
-        if let Some(word) = self.0.get_mut(i / 64) {
+        if !self.has(i)
+            && let Some(word) = Arc::make_mut(&mut self.0).get_mut(i / 64)
+        {
             *word |= 1 << (i % 64);
         }
     }
-    /// Takes it out.
+    /// Removes a slot.
     pub fn remove(&mut self, i: usize) {
-        if let Some(word) = self.0.get_mut(i / 64) {
+        if self.has(i)
+            && let Some(word) = Arc::make_mut(&mut self.0).get_mut(i / 64)
+        {
             *word &= !(1 << (i % 64));
         }
     }
-    /// Takes in what is in the other.
+    /// Adds the slots of another set.
     pub fn unite(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word |= other;
+        self.combine(other, |word, other| word | other);
+    }
+    /// Combines each word with that of the other.
+    fn combine(&mut self, other: &Self, with: impl Fn(u64, u64) -> u64) {
+        if self.0.iter().zip(&*other.0).any(|(word, other)| with(*word, *other) != *word) {
+            Arc::make_mut(&mut self.0).iter_mut().zip(&*other.0).for_each(|(word, other)| *word = with(*word, *other));
         }
     }
-    /// What is in, and not in the other.
+    /// The slots that are not in another set.
     pub fn beyond(&self, other: &Self) -> Vec<usize> {
         let mut found = Vec::new();
         for (at, word) in self.0.iter().enumerate() {
@@ -43,20 +53,18 @@ impl Slots {
         }
         found
     }
-    /// Keeps what is also in the other.
+    /// Keeps only the slots that are also in another set.
     pub fn intersect(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word &= other;
-        }
+        self.combine(other, |word, other| word & other);
     }
 }
 
-/// What is set at a place: on every way there, and on some.
+/// What is set at a place: on every path, and on some path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// On every way.
+    /// On every path.
     pub must: Slots,
-    /// On some way.
+    /// On some path.
     pub may: Slots,
 }
 
@@ -65,12 +73,12 @@ impl State {
     pub fn nothing(n: usize) -> Self {
         Self { must: Slots::new(n, false), may: Slots::new(n, false) }
     }
-    /// Sets a slot.
+    /// Sets a slot on every path.
     pub fn set(&mut self, i: usize) {
         self.must.add(i);
         self.may.add(i);
     }
-    /// Sets a slot on some ways.
+    /// Sets a slot on some paths.
     pub fn perhaps(&mut self, i: usize) {
         self.may.add(i);
     }
@@ -79,12 +87,12 @@ impl State {
         self.must.remove(i);
         self.may.remove(i);
     }
-    /// Either way leads here.
+    /// The state after one of two paths.
     pub fn join(&mut self, other: &Self) {
         self.must.intersect(&other.must);
         self.may.unite(&other.may);
     }
-    /// Both have happened.
+    /// The state after both have happened.
     pub fn both(&mut self, other: &Self) {
         self.must.unite(&other.must);
         self.may.unite(&other.may);

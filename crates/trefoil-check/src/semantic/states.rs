@@ -1,4 +1,4 @@
-//! State machines: which transition is taken when, which never is, and which outcomes match none.
+//! State machines: when each transition is taken, which ones never are, and which outcomes match none.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use super::cases::{Case, Cases, Read, Truth, truth};
 /// What is known about the transitions of a state.
 #[derive(Debug, Clone, Default)]
 pub struct Exits {
-    /// Per transition: whether it can be taken.
+    /// For each transition: whether it can be taken.
     pub taken: Vec<Taken>,
-    /// A value for which a state that ended well has no transition.
+    /// A value for which a state that succeeded has no transition.
     pub gap: Option<Gap>,
-    /// Whether a failure of the state has none, though it can fail.
+    /// Whether the state can fail without a transition for failure.
     pub failure_open: bool,
 }
 
 /// Whether a transition can be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// As far as can be told.
+    /// Yes, as far as is known.
     Yes,
     /// Its condition can never hold.
     Impossible,
-    /// It is for failures, and the state does not fail.
+    /// It matches only failures, and the state does not fail.
     NoFailure,
-    /// Whenever it could be, one before it is; of one that does so alone, its index.
+    /// Earlier transitions always match first; the index is given if a single one does.
     Shadowed(Option<usize>),
 }
 
-/// An outcome that no transition is for.
+/// An outcome that no transition matches.
 #[derive(Debug, Clone)]
 pub struct Gap {
-    /// `0.65 as REVIEW.score`; empty where nothing is known about the value.
+    /// `0.65 as REVIEW.score`; empty if nothing is known about the value.
     pub value: String,
-    /// Whether it lies between numbers that are compared by size.
+    /// Whether it is between numbers whose order is compared.
     pub numeric: bool,
 }
 
-/// What is known about the states of a machine, in their order.
+/// What is known about the states of a machine, in order.
 pub fn exits(program: &Program, machine: &StateMachine) -> Vec<Exits> {
     machine.states.iter().map(|s| of(program, s)).collect()
 }
@@ -56,7 +56,7 @@ fn of(program: &Program, state: &State) -> Exits {
     }
     let failing = can_fail(program, state.step);
     let known = |slot, path: &[Arc<str>]| known(program, state, slot, path);
-    // Where success ends the machine, what is left open is what does not count as one.
+    // If success ends the machine, only outcomes that do not count as success can be gaps.
     let fails = state.fails_when.as_ref().filter(|_| state.ends_unmatched);
     let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()).chain(fails), &known);
     let mut table = Table::new(transitions, cases.as_ref());
@@ -66,7 +66,7 @@ fn of(program: &Program, state: &State) -> Exits {
         table.outcome(Takes::Failure);
     }
     let taken = transitions.iter().enumerate().map(|(i, t)| table.taken(i, t, failing)).collect();
-    // What a person answered and what is made of it depend on each other.
+    // The answer of a person and the values derived from it depend on each other.
     let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
     let ends = state.ends_unmatched && fails.is_none();
     let answered = program.step(state.step).is_some_and(|step| is_yes_or_no(step, transitions));
@@ -78,9 +78,9 @@ fn of(program: &Program, state: &State) -> Exits {
 struct Table<'t> {
     transitions: &'t [Transition],
     cases: Option<&'t Cases>,
-    /// Per transition: which condition of the cases is its own.
+    /// For each transition: the index of its condition in the cases.
     condition: Vec<Option<usize>>,
-    /// Which condition of the cases must hold for an outcome to be one that a transition is wanted for.
+    /// The index of the condition that must hold for outcomes that need a transition.
     fails: Option<usize>,
     first: Vec<bool>,
 }
@@ -102,7 +102,7 @@ impl<'t> Table<'t> {
             None => false,
         }
     }
-    /// Notes which transitions can be the first that matches this outcome.
+    /// Records which transitions can be the first that matches this outcome.
     fn outcome(&mut self, outcome: Takes) {
         let candidates: Vec<usize> = self.candidates(outcome);
         let Some(cases) = self.cases else {
@@ -161,7 +161,7 @@ impl<'t> Table<'t> {
         };
         Taken::Shadowed(self.transitions.iter().take(at).position(covers))
     }
-    /// An outcome to be expected that matches nothing: a case for which every condition says no.
+    /// An expected outcome that matches no transition: a case in which every condition is false.
     fn gap(&self, outcome: Takes) -> Option<Gap> {
         let candidates = self.candidates(outcome);
         if candidates.iter().any(|at| self.condition.get(*at).is_some_and(Option::is_none)) {
@@ -194,7 +194,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// A member of a state's result that is written out in the step (the exit code of what runs no program).
+/// A literal member of a state's result (the exit code of a step that runs no program).
 fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> Option<Value> {
     let step = program.step(state.step)?;
     if step.out != Some(slot) || step.shape.is_some() {
@@ -221,7 +221,7 @@ fn is_human(program: &Program, id: StepId) -> bool {
     matches!(step.kind, StepKind::Human(_)) || walk::children(step).into_iter().any(|s| is_human(program, s))
 }
 
-/// Whether a step can fail. Only what computes values from what is there surely does not.
+/// Whether a step can fail. Only pure computations certainly cannot.
 pub fn can_fail(program: &Program, id: StepId) -> bool {
     let Some(step) = program.step(id) else { return true };
     if !matches!(step.policy.on_failure, OnFailure::Fail) {
@@ -238,8 +238,8 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
     }
 }
 
-/// Whether evaluating an expression can fail: a template of a language in which what is missing is an error, a consensus
-/// that too few take part in.
+/// Whether evaluating an expression can fail: a template in a language where a missing value is an error, or a
+/// consensus without enough verdicts.
 fn strict(value: &Expr) -> bool {
     let mut found = has_consensus(value);
     walk::texts(value, &mut |text| found |= text.template.is_strict() && !text.sources.is_empty());
@@ -247,14 +247,14 @@ fn strict(value: &Expr) -> bool {
     found
 }
 
-/// Whether verdicts are combined in it, which fails when too few came in.
+/// Whether it contains a consensus, which fails without enough verdicts.
 pub fn has_consensus(value: &Expr) -> bool {
     let mut found = false;
     walk::expressions(value, &mut |e| found |= matches!(e, Expr::Consensus { .. }));
     found
 }
 
-/// Per state: whether a run gets there, by the transitions that can be taken.
+/// For each state: whether a run can reach it, by transitions that can be taken.
 pub fn reached(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
     let mut seen = vec![false; machine.states.len()];
     let mut stack = vec![machine.initial.index()];
@@ -268,7 +268,7 @@ pub fn reached(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
     seen
 }
 
-/// Where the transitions that can be taken lead.
+/// The targets of transitions that can be taken.
 pub fn targets(machine: &StateMachine, exits: &[Exits], state: usize) -> Vec<usize> {
     let transitions = machine.states.get(state).map(|s| s.transitions.as_slice()).unwrap_or_default();
     let taken = exits.get(state).map(|e| e.taken.as_slice()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Where values come from: which slots can hold secrets, the environment, or text that somebody outside has written.
+//! The origins of values: which slots can contain secrets, environment values, or untrusted text.
 //!
-//! Worked out over all flows at once, until nothing changes any more: a call carries labels from its input into the flow
-//! called and back with its output. A label says *can*, by the way the values go; what a value is does not count.
+//! Computed over all flows at once, until nothing changes: a call carries labels from its input into the called flow,
+//! and back with its result. A label means that a value *can* have an origin; the values themselves are not considered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use trefoil_template::Value;
 use super::calls::CallGraph;
 use super::rendered::Slotted;
 
-/// Where a value can come from, each with a place where it does.
+/// The possible origins of a value, each with a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Labels {
     /// The secret store.
     pub secret: Option<Location>,
     /// The environment.
     pub environment: Option<Location>,
-    /// A variable of the environment that is a credential by its name; where it is read.
+    /// An environment variable whose name is that of a credential; the place where it is read.
     pub credential: Option<Location>,
-    /// Whoever starts the run.
+    /// The caller of the run.
     pub input: Option<Location>,
     /// A model's answer.
     pub model: Option<Location>,
-    /// A tool's or a command's result.
+    /// The result of a tool or a command.
     pub tool: Option<Location>,
 }
 
 impl Labels {
-    /// Both; of two places the one that was known first.
+    /// The union; of two places, the one that was found first is kept.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -47,20 +47,20 @@ impl Labels {
             tool: self.tool.or(other.tool),
         }
     }
-    /// Who outside has written it, if anybody: in words, and where it comes in.
+    /// The untrusted origin, if any: in words, and the place.
     pub fn untrusted(&self) -> Option<(&'static str, Location)> {
         let sorts = [("a model's answer", self.model), ("a tool's result", self.tool), ("the run's input", self.input)];
         sorts.into_iter().find_map(|(what, at)| Some((what, at?)))
     }
 }
 
-/// The labels of a value: of members that are known by name, and of everything else in it.
+/// The labels of a value: of its known members, and of everything else in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Held {
     open: Labels,
     named: BTreeMap<Arc<str>, Labels>,
-    /// Members that the manifest itself gives a value, though whoever starts a run may give another (decision E6): they are
-    /// the author's, not the run's input.
+    /// Members to which the manifest itself gives a value, although the caller of the run may override it (decision
+    /// E6). They count as the author's, not as the run's input.
     own: BTreeSet<Arc<str>>,
 }
 
@@ -74,7 +74,7 @@ pub struct Taint {
     changed: bool,
 }
 
-/// Reads the labels of what a step reads. `result` are those of the step's own result.
+/// Reads the labels of what a step reads. `result` are the labels of the step's own result.
 struct TaintReader<'t> {
     taint: &'t Taint,
     flow: FlowId,
@@ -89,12 +89,12 @@ impl Held {
     fn all(&self) -> Labels {
         self.named.values().fold(self.open, |all, l| all.and(*l))
     }
-    /// Of something that is kept as one, with whatever is in it: which of its members holds a credential is not known any
-    /// more, and a reader of another one must not be told of it.
+    /// The labels of a value as a whole. Credential labels of its members are dropped, because it is no longer known
+    /// which member holds the credential, and reads of other members must not be reported.
     fn flat(&self) -> Labels {
         Labels { credential: self.open.credential, ..self.all() }
     }
-    /// Of a member, or of the whole.
+    /// The labels of a member, or of the whole.
     fn member(&self, name: Option<&Arc<str>>) -> Self {
         match name {
             None => self.clone(),
@@ -118,7 +118,7 @@ impl Held {
 }
 
 impl Taint {
-    /// Of a program that a run may start at these flows.
+    /// The labels of a program that may be started at these flows.
     pub fn of(program: &Program, calls: &CallGraph, roots: &[FlowId]) -> Self {
         let mut taint = Self {
             slots: program.flows.iter().map(|f| vec![Held::default(); f.slots.len()]).collect(),
@@ -130,7 +130,7 @@ impl Taint {
         for (root, entry) in roots.iter().filter_map(|root| Some((*root, program.flow(*root)?))) {
             let from = |at| Labels { input: Some(at), ..Labels::default() };
             let mut input = Held::of(from(entry.origin));
-            // What is declared comes in where it is declared.
+            // Declared input originates at its declaration.
             input.named = entry.intake.fields.iter().map(|f| (f.name.clone(), from(f.origin))).collect();
             taint.intake(program, root, &input);
         }
@@ -140,21 +140,21 @@ impl Taint {
             steps.entry(flow).or_default().push(step);
         }
         let of = |flow: &FlowId| steps.get(flow).map(Vec::as_slice).unwrap_or_default();
-        // Inputs go down with the calls, results come back up: a pass in each direction, over the flows in the order of
-        // their calls. Every pass carries a label at least one slot further, or is the last one.
+        // Inputs propagate down the calls, results back up: one pass in each direction, over the flows in call order.
+        // Every pass carries a label at least one slot further, or is the last one.
         while std::mem::take(&mut taint.changed) {
             for flow in order.iter().rev() {
                 of(flow).iter().for_each(|id| taint.step(program, *flow, *id));
             }
             for flow in &order {
-                // Results go from what is inside of a step to the step, which comes before it in the list.
+                // Results propagate from inner steps to the enclosing step, which precedes them in the list.
                 of(flow).iter().rev().for_each(|id| taint.step(program, *flow, *id));
                 taint.flow(program, *flow);
             }
         }
         taint
     }
-    /// Of a value that a step puts into a text.
+    /// The labels of a value that a step inserts into a text.
     pub fn value(&self, program: &Program, flow: FlowId, step: StepId, value: &Slotted<'_>) -> Labels {
         let (Some(source), Some(at)) = (value.source, program.step(step).map(|s| s.origin)) else {
             return Labels::default();
@@ -227,7 +227,7 @@ impl Taint {
             self.give(flow, slot, &result);
         }
     }
-    /// Of what a step results in, before it is shaped; and what it gives to others on the way.
+    /// The labels of a step's result before `shape`; also propagates labels to what it calls.
     fn raw(&mut self, program: &Program, flow: FlowId, step: &Step) -> Held {
         let at = step.origin;
         let model = Held::of(Labels { model: Some(at), ..Labels::default() });
@@ -273,7 +273,7 @@ impl Taint {
                 inner
             }
             StepKind::Conversation(it) => {
-                // What a model gives a tool is its own; what tools say is in its prompt.
+                // The arguments of a tool come from the model; the results of tools are in its prompt.
                 let calls = it.offers.iter().map(|offer| offer.step).chain(it.gate);
                 let calls = calls.filter_map(|step| program.step(step));
                 calls.flat_map(walk::callees).for_each(|callee| self.intake(program, callee, &model));
@@ -307,8 +307,7 @@ impl Taint {
     }
 }
 
-/// Whether a path into the environment names a credential.
-/// The members of an object that are written out.
+/// The literal members of an object.
 fn written(expr: &Expr) -> Vec<Arc<str>> {
     match expr {
         Expr::Const(Value::Object(members)) => members.keys().cloned().collect(),

@@ -1,5 +1,5 @@
-//! Which nodes of a graph run in one run although conditions stand on the edges to them: tried out on every sort of value
-//! that the conditions tell apart. Says of two nodes that they can run together only where that is so for sure.
+//! Which nodes of a graph can run in the same run, although edges have conditions: tried with every kind of value that
+//! the conditions distinguish. Two nodes are said to run together only if that is certain.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,33 +8,34 @@ use trefoil_ir::{Cond, Graph, SlotId};
 
 use super::cases::{Case, Cases};
 
-/// Conditions times cases: more are not tried.
+/// The maximum number of conditions times cases that are tried.
 const MOST: usize = 40_000;
 
 /// Sets of nodes that run together.
 pub struct Together<'g> {
     edges: Edges<'g>,
-    /// Each with the number of its case, and which of the conditions that cannot be tried holds in it.
+    /// Each set with the number of its case, and the condition that is assumed to hold in it although it cannot be
+    /// tried.
     sets: Vec<(Vec<bool>, usize, Option<usize>)>,
     /// The conditions that cannot be tried, each once.
     texts: Vec<&'g str>,
-    /// With which values a set runs, once somebody has asked.
+    /// The values with which a set runs, computed on request.
     told: RefCell<BTreeMap<usize, String>>,
 }
 
-/// What the edges of a graph depend on.
+/// The conditions of a graph's edges.
 struct Edges<'g> {
     graph: &'g Graph,
     conditions: Vec<&'g Cond>,
     cases: Cases,
-    /// Of every condition that cannot be tried: which of those that read the same it is.
+    /// For each condition that cannot be tried: its index among the distinct ones.
     open: Vec<Option<usize>>,
-    /// For every value: the first one that may be the same value under another name.
+    /// For each value: the first one that may be the same value under another name.
     kin: Vec<usize>,
 }
 
 impl<'g> Together<'g> {
-    /// Of a graph; none where too much would have to be tried.
+    /// The sets for a graph; `None` if there are too many cases.
     pub fn of(graph: &'g Graph) -> Option<Self> {
         let conditions: Vec<&Cond> =
             graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()).collect();
@@ -80,7 +81,7 @@ impl<'g> Together<'g> {
         Some(Self { edges, sets, texts, told: RefCell::default() })
     }
 
-    /// With which values both run, if there are any.
+    /// The values with which both nodes run, if any.
     pub fn both(&self, a: usize, b: usize) -> Option<String> {
         let runs = |set: &[bool], at: usize| set.get(at) == Some(&true);
         let found = self.sets.iter().position(|(set, ..)| runs(set, a) && runs(set, b))?;
@@ -107,8 +108,8 @@ impl<'g> Together<'g> {
 }
 
 impl Edges<'_> {
-    /// Whether what is taken to hold without having been tried can hold beside the rest: on the values of the case it does,
-    /// or nothing else that holds is about its values.
+    /// Whether the condition that is assumed to hold can hold together with the rest: because the case's own values
+    /// satisfy it, or because no other condition that holds reads its values.
     fn agree(&self, case: &Case<'_>, holds: &[bool]) -> bool {
         let kin = |at: usize| self.cases.read_by(at).filter_map(|read| self.kin.get(read).copied());
         let open = |at: usize| self.open.get(at).copied().flatten().is_some();
@@ -118,7 +119,7 @@ impl Edges<'_> {
             !others.any(|other| kin(other).any(|k| kin(at).any(|mine| mine == k)))
         })
     }
-    /// The nodes that run in a case. None: a case that there may not be.
+    /// The nodes that run in a case. `None`: the case may be impossible.
     fn running(&self, case: &Case<'_>, chosen: Option<usize>) -> Option<Vec<bool>> {
         let holds: Vec<bool> = (0..self.conditions.len())
             .map(|at| match self.open.get(at).copied().flatten() {
@@ -172,7 +173,8 @@ impl Edges<'_> {
     }
 }
 
-/// For every value the first one that shares a slot with it: `working.intent` and `working.triage.output` may be one text.
+/// For each value, the first one that shares a slot with it: `working.intent` and `working.triage.output` may be the
+/// same text.
 fn kin(cases: &Cases) -> Vec<usize> {
     let slots: Vec<Vec<SlotId>> = cases.values().iter().map(|read| read.source().slots()).collect();
     let mut kin: Vec<usize> = (0..slots.len()).collect();

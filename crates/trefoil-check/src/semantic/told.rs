@@ -1,4 +1,5 @@
-//! What a model or a person is told, as the manifest writes it: for rules about the words of a prompt. Values are left out.
+//! The literal texts that models and people receive, for rules about the words of a prompt. Inserted values are left
+//! out.
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::{Expr, ModelCall, Program, Source, Step, StepId, StepKind};
@@ -6,19 +7,19 @@ use trefoil_syntax::Location;
 
 use super::rendered::{Piece, pieces_of};
 
-/// A message as it is written.
+/// A message as written.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// Where; the step, if the text has no place of its own.
+    /// Its place; that of the step if the text has no separate one.
     pub at: Location,
-    /// Its words. A value in between is a space.
+    /// Its words. An inserted value becomes a space.
     pub words: String,
 }
 
-/// How many steps are looked at for one.
+/// The maximum number of steps examined for one step.
 const MOST: usize = 64;
 
-/// What a call tells its model.
+/// The messages of a model call.
 pub fn by_call(call: &ModelCall, step: &Step) -> Vec<Told> {
     let messages = call.system.iter().chain(Some(&call.user));
     messages.filter_map(|message| told(message, step)).collect()
@@ -29,7 +30,7 @@ fn told(message: &Expr, step: &Step) -> Option<Told> {
     (!told.words.trim().is_empty()).then_some(told)
 }
 
-/// What the models and people are told that a step calls, itself or in the flows that it calls.
+/// The messages to the models and people that a step calls, itself or in called flows.
 pub fn by_step(program: &Program, step: StepId) -> Vec<Told> {
     let mut found = Vec::new();
     let mut stack = vec![step];
@@ -58,7 +59,7 @@ fn words(message: &Expr) -> String {
     text.collect()
 }
 
-/// Two and more single words in a row, with commas, bars, `or` and `and` between them.
+/// Lists of at least two single words, separated by commas, bars, `or` and `and`.
 pub fn lists(words: &str) -> Vec<Vec<&str>> {
     let mut all = Vec::new();
     let mut list: Vec<&str> = Vec::new();

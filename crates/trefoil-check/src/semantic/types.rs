@@ -1,7 +1,7 @@
-//! The type of every slot, of every step's result, and of what a path reads. Worked out when asked for, once.
+//! The type of every slot, of every step's result, and of every read. Computed once, on request.
 //!
-//! A slot's type is that of all its writers together, whatever the order they run in; whether it has a value at all is the
-//! business of [`super::defined`]. What refers to itself (a Blackboard laid over itself) is anything.
+//! A slot's type is the union of the types of all its writers, in any order; [`super::defined`] determines whether it
+//! has a value at all. Something that refers to itself (a Blackboard merged into itself) has any type.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -17,13 +17,13 @@ use trefoil_template::Value;
 use super::writers::{Writer, Writers};
 use trefoil_ir::types::{self, Member};
 
-/// How far types are followed from one to the next: chains of fan-outs and calls, not of steps.
+/// The maximum depth to which types are followed: chains of fan-outs and calls, not of steps.
 const DEEPEST: u32 = 64;
 
 /// The types of a program.
 pub struct Types<'p> {
     program: &'p Program,
-    /// What tools return, by name, where somebody declares it.
+    /// The result types of tools, by name, if declared.
     returned: HashMap<String, Value>,
     roots: HashSet<FlowId>,
     writers: Writers<'p>,
@@ -33,16 +33,16 @@ pub struct Types<'p> {
     depth: Cell<u32>,
 }
 
-/// What a path reads.
+/// The result of following a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walk {
-    /// Its type, as far as it is known.
+    /// Its type, as far as known.
     pub schema: Value,
-    /// A member on the way may be missing.
+    /// Whether a member in the path may be missing.
     pub optional: bool,
-    /// Where the path cannot continue: segments that could be walked, and why not further.
+    /// If the path cannot continue: the number of segments that were followed, and why it stops.
     pub stop: Option<(usize, Member)>,
-    /// Where it goes on to a member that an open object does not declare, and what it does declare.
+    /// If it continues to a member that an open object does not declare: the index, and the declared members.
     pub undeclared: Option<(usize, Vec<Arc<str>>)>,
 }
 
@@ -50,14 +50,14 @@ impl Walk {
     fn of(schema: Value) -> Self {
         Self { schema, optional: false, stop: None, undeclared: None }
     }
-    /// From a type on.
+    /// Follows a path from a type.
     pub fn through(of: Value, path: &[&str]) -> Self {
         Self::of(of).on(path, 0)
     }
     fn unknown() -> Self {
         Self::of(types::any())
     }
-    /// On through these members; `from` is the number of segments walked so far.
+    /// Continues with these members; `from` is the number of segments followed so far.
     fn on(mut self, path: &[&str], from: usize) -> Self {
         for (i, name) in path.iter().enumerate() {
             if self.stop.is_some() {
@@ -87,7 +87,7 @@ impl Walk {
     }
 }
 
-/// Where a path goes on to a member that a type does not declare; the value may be of another type.
+/// The first segment that a type does not declare; the value may be of another type.
 fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
     let (name, rest) = path.split_first()?;
     let found = match types::member(of, name) {
@@ -103,7 +103,7 @@ fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)
 }
 
 impl<'p> Types<'p> {
-    /// Of a program that a run may start at these flows.
+    /// The types of a program that may be started at these flows.
     pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, Value>) -> Self {
         Self {
             program,
@@ -117,7 +117,8 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// What a slot is computed from, where one step or the beginning of its flow computes it and nothing else writes it.
+    /// The expression that computes a slot, if a single step or the start of its flow computes it and nothing else
+    /// writes it.
     pub fn computed(&self, flow: FlowId, slot: SlotId) -> Option<&'p Expr> {
         let [writer] = self.writers.of_slot(flow, slot) else { return None };
         match writer {
@@ -163,7 +164,7 @@ impl<'p> Types<'p> {
         output
     }
 
-    /// The type of a step's result as it is stored, null where it is skipped.
+    /// The type of a step's result as stored; null if it is skipped.
     pub fn result(&self, flow: FlowId, id: StepId) -> Value {
         if let Some(known) = self.results.borrow().get(&id) {
             return known.clone().unwrap_or_else(types::any);
@@ -189,7 +190,7 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// The type of what a step does, before its shape.
+    /// The type of a step's result before `shape`.
     pub fn raw(&self, flow: FlowId, step: &'p Step) -> Value {
         let null = || types::of_kind("null");
         match &step.kind {
@@ -229,7 +230,7 @@ impl<'p> Types<'p> {
                     ValidatorKind::JsonSchema(id) => self.program.schema(*id),
                     _ => None,
                 });
-                // Of several each says a part of what an answer is.
+                // If there are several, each describes only a part of the answer.
                 let valid = schemas.next();
                 if schemas.next().is_some() {
                     return types::any();
@@ -290,10 +291,10 @@ impl<'p> Types<'p> {
                 };
                 types::union([types::of_kind(kind), types::of_kind("null")])
             }
-            // Text may turn out to be an object or a list; anything else stays as it is.
+            // Text may contain an object or a list; anything else is unchanged.
             Expr::Structured(inner) => types::structured(&of(inner)),
             Expr::Consensus { .. } => {
-                // Means of what verdicts say, by weights that add up to 1.
+                // Weighted means of verdicts, with weights that add up to 1.
                 let members = [
                     ("score".into(), types::share(), false),
                     ("confidence".into(), types::share(), false),
@@ -321,7 +322,7 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// What a source holds at a path.
+    /// The value of a source at a path.
     pub fn source(&self, flow: FlowId, source: &Source, path: &[&str], result: Option<&Value>) -> Walk {
         match source {
             Source::Slot(slot) => Walk::of(self.slot(flow, *slot)).on(path, 0),
@@ -329,7 +330,7 @@ impl<'p> Types<'p> {
                 let inner: Vec<&str> = member.iter().map(|m| &**m).collect();
                 let reached = Walk::of(self.slot(flow, *slot)).on(&inner, 0);
                 match reached.stop {
-                    // Lowering says that it is there; what it knew is not told here.
+                    // Lowering knows that it exists, but its type is not known here.
                     Some(_) => Walk::unknown(),
                     None => reached.on(path, 0),
                 }
@@ -370,9 +371,9 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// What parts that are laid over each other have at a path.
+    /// The value of merged parts at a path.
     fn composed(&self, flow: FlowId, seed: &Value, parts: &[ComposedPart], path: &[&str]) -> Walk {
-        // The parts that lead to the path or past it; the seed is beneath them.
+        // The parts that overlap with the path; the seed is under them.
         let mut found = Vec::new();
         let mut beneath: Vec<Arc<str>> = Vec::new();
         for part in parts {
@@ -384,7 +385,7 @@ impl<'p> Types<'p> {
                 let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
                 found.push(if stopped { Walk::unknown() } else { whole });
             } else if shared == path.len() {
-                // Written beneath: an object with this key.
+                // A part written below the path: the value is an object with this key.
                 beneath.extend(part.at.get(shared).cloned());
             }
         }
@@ -407,7 +408,7 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// A value with the inner results of the flow that made it beneath.
+    /// A value with the inner results of its flow in a layer under it.
     fn layered(&self, top: Walk, flows: &[FlowId], path: &[&str], at: usize) -> Walk {
         let Some((name, rest)) = path.split_first() else { return top };
         match types::member(&top.schema, name) {
@@ -445,7 +446,7 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// What the only caller gives a flow that declares nothing and is written where it is called.
+    /// The input that the only caller passes to a flow without declared input that is written at the call.
     fn given(&self, flow: FlowId, intake: &Intake) -> Option<Value> {
         let declares = !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some();
         if declares || self.roots.contains(&flow) {
@@ -475,7 +476,7 @@ impl<'p> Types<'p> {
     fn raw_input(&self, intake: &Intake) -> Value {
         let declared = intake.schema.and_then(|s| self.program.schema(s)).map(|s| s.json.clone());
         match declared {
-            // Of an object the way in may pick a member.
+            // If the input is an object, processing it may select a member.
             Some(json) if types::kinds(&json).is_some_and(|k| !k.contains(&"object")) => json,
             _ => types::any(),
         }
@@ -492,7 +493,7 @@ impl<'p> Types<'p> {
     }
 }
 
-/// What a command leaves.
+/// The type of a command's result.
 fn command() -> Value {
     let members = [
         ("status".into(), types::union(["success", "failed"].map(|s| types::of_value(&Value::from(s)))), false),

@@ -1,32 +1,32 @@
-//! How often the states of a machine can be entered, and what the most expensive way through it costs.
+//! How often the states of a machine can be entered, and the cost of the most expensive path through it.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use trefoil_ir::StateMachine;
 
-/// Steps of looking for the most expensive way of so many entries; beyond, the bound is a coarser one.
+/// The maximum number of search steps for the most expensive path; beyond it, a coarser bound is used.
 const STEPS: usize = 200_000;
 
-/// A machine's ways.
+/// The paths through a machine.
 pub struct Ways {
     initial: usize,
-    /// Entries altogether.
+    /// The maximum number of state entries in total.
     entries: u64,
-    /// For each state, those that transitions lead to, each once.
+    /// For each state, the targets of its transitions, each once.
     next: Vec<Vec<usize>>,
-    /// States that lead to each other, and states alone; each after all that it leads to.
+    /// Groups of states that lead to each other, and single states; each group after everything that it leads to.
     knots: Vec<Vec<usize>>,
-    /// For each state, which entry is its first one at the soonest; none: no way leads to it.
+    /// For each state, the number of the earliest possible entry; `None`: it is unreachable.
     first: Vec<Option<u64>>,
     visits: Vec<u64>,
 }
 
 impl Ways {
-    /// Of a machine.
+    /// The paths of a machine.
     pub fn of(machine: &StateMachine) -> Self {
         Self::with_visits(machine, u32::MAX)
     }
-    /// The same where each state is entered once at most.
+    /// The same if each state is entered at most once.
     pub fn once(machine: &StateMachine) -> Self {
         Self::with_visits(machine, 1)
     }
@@ -51,7 +51,7 @@ impl Ways {
         let knots = knots(&next);
         let rounds = rounds(&next, &knots);
         let mut ways = Self { initial, entries, next, knots, first, visits: Vec::new() };
-        // Every visit after the first takes as many entries as the shortest way round.
+        // Every visit after the first takes as many entries as the shortest cycle.
         for (at, limit) in limits.iter().enumerate() {
             let round = rounds.get(at).copied().flatten();
             let visits = match ways.first.get(at).copied().flatten() {
@@ -63,7 +63,7 @@ impl Ways {
         ways.feed();
         ways
     }
-    /// Each visit but that of the start comes from a visit of a state that leads there.
+    /// Each visit, except that of the start, comes from a visit of a preceding state.
     fn feed(&mut self) {
         for _ in 0..self.next.len() {
             let mut fed = vec![0u64; self.next.len()];
@@ -84,16 +84,16 @@ impl Ways {
             self.visits = less;
         }
     }
-    /// How often a state is entered at most.
+    /// The maximum number of entries of a state.
     pub fn visits(&self, state: usize) -> u64 {
         self.visits.get(state).copied().unwrap_or_default()
     }
-    /// What a way through the machine costs at most, where a visit of each state costs this.
+    /// The maximum cost of a path through the machine, given the cost of one visit of each state.
     pub fn dearest(&self, costs: &[u64]) -> u64 {
         let by_visits = self.by_visits(costs);
         self.by_entries(costs).map_or(by_visits, |n| n.min(by_visits))
     }
-    /// As if only all entries were limited, and not the visits of each state.
+    /// The bound if only the total number of entries were limited, not the visits of each state.
     fn by_entries(&self, costs: &[u64]) -> Option<u64> {
         let edges: usize = self.next.iter().map(|n| n.len() + 1).sum();
         let entries = usize::try_from(self.entries).ok()?;
@@ -120,10 +120,11 @@ impl Ways {
         }
         Some(best)
     }
-    /// States on one loop count together, as often as each may be entered; states of different ways do not.
+    /// The bound by visits: states of one group count together, as often as each may be entered; states of different
+    /// paths do not.
     fn by_visits(&self, costs: &[u64]) -> u64 {
-        // The longest way over the knots, each known once those after it are. What a state of the same knot adds is in the
-        // knot's own sum.
+        // The longest path over the groups, each computed after those that follow it. What a state of the same group
+        // adds is in the group's own sum.
         let mut best: Vec<Option<u64>> = vec![None; self.next.len()];
         for members in &self.knots {
             let targets = members.iter().filter_map(|m| self.next.get(*m)).flatten();
@@ -137,7 +138,7 @@ impl Ways {
         }
         best.get(self.initial).copied().flatten().unwrap_or_default()
     }
-    /// The most expensive visits of states on one loop, as many as there are entries left for.
+    /// The most expensive visits of states in one group, limited by the number of entries.
     fn knot(&self, members: &[usize], costs: &[u64]) -> u64 {
         let first = members.iter().filter_map(|m| self.first.get(*m).copied().flatten()).min();
         let mut left = first.map_or(0, |first| (self.entries + 1).saturating_sub(first));
@@ -154,7 +155,7 @@ impl Ways {
     }
 }
 
-/// States that lead to each other, and states alone; each after all that it leads to.
+/// Groups of states that lead to each other, and single states; each after everything that it leads to.
 pub fn knots(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut graph = DiGraph::<(), ()>::with_capacity(next.len(), next.len());
     let nodes: Vec<NodeIndex> = next.iter().map(|_| graph.add_node(())).collect();
@@ -167,7 +168,8 @@ pub fn knots(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     knots.map(|knot| knot.into_iter().map(NodeIndex::index).collect()).collect()
 }
 
-/// How many transitions lead from each state back to it; none: no way does. Such a way never leaves the knot.
+/// For each state, the length of the shortest cycle through it; `None`: there is none. Such a cycle never leaves the
+/// group.
 fn rounds(next: &[Vec<usize>], knots: &[Vec<usize>]) -> Vec<Option<u64>> {
     let mut knot_of = vec![0; next.len()];
     for (knot, members) in knots.iter().enumerate() {
@@ -188,7 +190,8 @@ fn rounds(next: &[Vec<usize>], knots: &[Vec<usize>]) -> Vec<Option<u64>> {
     next.iter().enumerate().map(round).collect()
 }
 
-/// How many transitions lead from a state to each, one at least, by states that count.
+/// The number of transitions from a state to each other one, at least one, using only states for which `counts` is
+/// true.
 fn distances(next: &[Vec<usize>], from: usize, counts: impl Fn(usize) -> bool) -> Vec<Option<u64>> {
     let mut found: Vec<Option<u64>> = vec![None; next.len()];
     let mut now = vec![from];
@@ -213,7 +216,7 @@ fn distances(next: &[Vec<usize>], from: usize, counts: impl Fn(usize) -> bool) -
 mod tests {
     use super::*;
 
-    /// Every way there is.
+    /// Visits every path.
     fn walk(ways: &Ways, limits: &[u64], at: usize, left: u64, seen: &mut Vec<u64>, found: &mut dyn FnMut(&[u64])) {
         if left == 0 || seen[at] == limits[at] {
             return;

@@ -1,15 +1,15 @@
-//! Who writes which slot.
+//! The writers of each slot.
 
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::{Expr, FlowId, Intake, Items, Program, SlotId, Source, StepId, StepKind};
 
-/// One way a slot gets a value.
+/// One way in which a slot gets its value.
 pub enum Writer<'p> {
-    /// The input, taken in.
+    /// The processed input.
     Input(&'p Intake),
-    /// The input as it came.
+    /// The unprocessed input.
     Raw(&'p Intake),
     /// An expression of the flow.
     Value(&'p Expr),
@@ -23,7 +23,7 @@ pub enum Writer<'p> {
     Number,
     /// Text.
     Text,
-    /// Anything.
+    /// Any value.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ pub struct Writers<'p> {
 }
 
 impl<'p> Writers<'p> {
-    /// Of a program.
+    /// The writers of a program.
     pub fn of(program: &'p Program) -> Self {
         let mut all = Self::default();
         for (i, flow) in program.flows.iter().enumerate() {
@@ -71,7 +71,7 @@ impl<'p> Writers<'p> {
         self.exporters.get(&(flow, slot)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The only call of a flow: from where, and with what.
+    /// The only call of a flow: the calling flow, and the input.
     pub fn only_call(&self, flow: FlowId) -> Option<(FlowId, &'p Expr)> {
         match self.callers.get(&flow).map(Vec::as_slice) {
             Some([(from, Some(input))]) => Some((*from, input)),

@@ -1,23 +1,23 @@
-//! Where the transitions of a machine lead as they are written, whether or not they can be taken, and where those were meant to
-//! lead whose targets are no states (`Lead`).
+//! The transitions of a machine as written, whether or not they can be taken, including those whose intended targets
+//! are only guessed (`Lead`).
 
 use trefoil_ir::{Facts, Program, StateMachine};
 use trefoil_syntax::Location;
 
-/// The ways through a machine.
+/// The written paths through a machine.
 pub struct Written {
     start: Way,
-    /// Per state.
+    /// The targets of each state.
     next: Vec<Way>,
-    /// Per state: a run can end there.
+    /// For each state: whether a run can end there.
     ends: Vec<bool>,
 }
 
-/// Where a state, or the start, leads.
+/// The targets of a state, or of the start.
 #[derive(Default)]
 struct Way {
     to: Vec<usize>,
-    /// Something there names no state and resembles none: any may have been meant.
+    /// Whether a target is invalid and resembles no state, so that any state may have been meant.
     anywhere: bool,
 }
 
@@ -33,7 +33,7 @@ impl Way {
 }
 
 impl Written {
-    /// Of a machine that is declared here.
+    /// The paths of a machine that is declared here.
     pub fn of(program: &Program, facts: &Facts, machine: &StateMachine, origin: Location) -> Self {
         let place = |s: &trefoil_ir::State| program.step(s.step).map(|step| step.origin);
         let places: Vec<Option<Location>> = machine.states.iter().map(place).collect();
@@ -49,8 +49,8 @@ impl Written {
         Self { start, next, ends }
     }
 
-    /// Per state: whether a run gets there by what is written, or would if what is reported about it were fixed. None: all
-    /// states may have been meant.
+    /// For each state: whether a run can reach it by the written transitions, or could if the reported ones were fixed.
+    /// `None`: any state may have been meant.
     pub fn reached(&self) -> Option<Vec<bool>> {
         let seen = self.seen();
         let lost = self.start.anywhere || seen.iter().zip(&self.next).any(|(seen, way)| *seen && way.anywhere);
@@ -70,12 +70,13 @@ impl Written {
         seen
     }
 
-    /// Where a state leads.
+    /// The targets of a state.
     pub fn targets(&self, state: usize) -> impl Iterator<Item = usize> {
         self.next.get(state).into_iter().flat_map(|way| &way.to).copied()
     }
 
-    /// The states that a run gets to, and from which it gets to no end, if it follows only the ways that `goes` says.
+    /// The states that a run can reach, but from which it cannot reach an end, if it only takes the transitions
+    /// accepted by `goes`.
     pub fn stuck(&self, goes: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
         let open = self.next.iter().zip(&self.ends).map(|(way, ends)| *ends || way.anywhere).collect();
         let next = |from: usize| self.targets(from).filter(|to| goes(from, *to)).collect();
@@ -84,8 +85,8 @@ impl Written {
         stuck.filter(|(_, (seen, ends))| *seen && !ends).map(|(at, _)| at).collect()
     }
 
-    /// How many states the shortest way from the start to an end has; none: there is none, or a way that is not known may be
-    /// shorter.
+    /// The number of states on the shortest path from the start to an end; `None`: there is none, or an unknown path
+    /// may be shorter.
     pub fn shortest(&self) -> Option<u64> {
         let mut seen = vec![false; self.next.len()];
         let (mut here, mut length) = (self.start.to.clone(), 1);
@@ -112,7 +113,7 @@ impl Written {
         None
     }
 
-    /// Whether a run can come to a state, and from there to it again.
+    /// Whether a run can reach a state, and from there the same state again.
     pub fn returns(&self, state: usize) -> bool {
         let mut seen = vec![false; self.next.len()];
         let mut stack: Vec<usize> = self.targets(state).collect();
@@ -127,7 +128,7 @@ impl Written {
     }
 }
 
-/// Per state: whether an end can be reached from it. `ends`: those that are one.
+/// For each state: whether an end can be reached from it. `ends`: the states that are one.
 pub fn ending(mut ends: Vec<bool>, next: &dyn Fn(usize) -> Vec<usize>) -> Vec<bool> {
     let mut before = vec![Vec::new(); ends.len()];
     for at in 0..ends.len() {
@@ -154,7 +155,7 @@ pub fn ending(mut ends: Vec<bool>, next: &dyn Fn(usize) -> Vec<usize>) -> Vec<bo
 mod tests {
     use super::{Way, Written};
 
-    /// The first state is the start, those that lead nowhere are the ends.
+    /// The first state is the start; states without targets are the ends.
     fn written(next: &[&[usize]]) -> Written {
         let way = |to: &[usize]| Way { to: to.to_vec(), anywhere: false };
         let ends = next.iter().map(|to| to.is_empty()).collect();

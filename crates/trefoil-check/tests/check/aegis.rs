@@ -1,11 +1,11 @@
-//! What only shows in manifests of agents and workflows that call each other by name.
+//! Findings in manifests of agents and workflows that call each other by name.
 
 use expect_test::{Expect, expect};
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::support::{check, hold, is_of, shown};
 
-/// The findings of some rules about the first file.
+/// The findings of several rules about the first file.
 #[track_caller]
 fn expect(rules: &[&str], files: &[(&str, &str)], lines: Expect) {
     let (project, all) = check(Some("aegis"), files);
@@ -231,7 +231,7 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
               help: use `{{#if input.t}}` for text that needs the value
         "#]],
     );
-    // 0 is as false as nothing is, and something to be read.
+    // 0 is as falsy as a missing value, but may be printed.
     shown("{{#unless input.n}}{{input.n}}{{/unless}}", expect![""]);
     shown("{{#if input.t}}{{input.t}}{{else}}{{#if input.n}}{{input.n}}{{/if}}{{/if}}", expect![""]);
     shown("{{#unless input.t}}{{input.n}}{{/unless}} {{input.t}}", expect![""]);
@@ -303,7 +303,7 @@ fn what_a_mistake_brings_about_is_not_told() {
         let (project, all) = check(Some("aegis"), &[("w.yaml", &text)]);
         hold(&lines, &shown(&project, all.iter()));
     };
-    // A list that is none has no length.
+    // A value that is not a list has no length.
     all(
         "    A: { kind: ParallelAgents, agents: reviewer, consensus: { strategy: majority }, transitions: [{ target: B }] }
     B: { kind: System, command: 'echo {{A.agents.0.output}}', transitions: [{ target: END }] }\n",
@@ -314,7 +314,7 @@ fn what_a_mistake_brings_about_is_not_told() {
               help: write `agents: [{ agent: reviewer }]`
         "#]],
     );
-    // Nobody knows when a threshold that is none is exceeded.
+    // It is unknown when an invalid threshold is exceeded.
     all(
         "    A: { kind: Agent, agent: '{{input.t}}', input: x, transitions: [{ condition: score_between, min: 0.9, max: 0.7, target: B }, { target: END }] }
     B: { kind: System, command: echo b, transitions: [{ target: END }] }\n",
@@ -325,7 +325,7 @@ fn what_a_mistake_brings_about_is_not_told() {
               at 9:112: the upper bound
         "#]],
     );
-    // Nor when a transition was meant to be taken whose condition is missing.
+    // It is also unknown when a transition without its required condition is taken.
     all(
         "    A: { kind: Human, prompt: Well?, transitions: [{ target: B }, { condition: input_equals_no, target: END }] }
     B: { kind: System, command: echo b, transitions: [] }\n",
@@ -345,7 +345,7 @@ fn what_a_mistake_brings_about_is_not_told() {
               help: add a `condition`, or move it to the end
         "#]],
     );
-    // A name that is not defined is not the run's input.
+    // An undefined name is not the run's input.
     all(
         "    A: { kind: System, command: make, transitions: [{ target: B }] }
     B: { kind: System, command: 'ls {{steps.A.output}}', transitions: [{ target: END }] }\n",
@@ -365,7 +365,7 @@ fn what_a_mistake_brings_about_is_not_told() {
               suggestion: write `A`: 10:39 "A"
         "#]],
     );
-    // What is built in is not a program with options.
+    // A built-in command is not a program with options.
     all(
         "    A: { kind: System, command: 'update_blackboard {{input.t}}', transitions: [{ target: END }] }\n",
         expect![[r#"

@@ -1,10 +1,10 @@
-//! Comparisons that types decide, and those that only look as if they did.
+//! Comparisons whose result follows from types, and those that only seem so.
 
 use expect_test::{Expect, expect};
 
 use super::support::of_rule;
 
-/// What comes from the environment is text, and is a number where it reads as one (decision A7).
+/// A value from the environment is text, and a number if it has the form of one (decision A7).
 #[test]
 fn a_variable_of_the_environment_may_read_as_a_number() {
     let flow = |inputs: &str, path: &str| {

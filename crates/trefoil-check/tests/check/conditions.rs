@@ -1,4 +1,4 @@
-//! Conditions that read nothing, in whole or in part, and the changes that put them right.
+//! Conditions that read nothing, in whole or in part, and their fixes.
 
 use expect_test::{Expect, expect};
 

@@ -1,4 +1,4 @@
-//! Real manifests: a rule puts an error on none that loads.
+//! Real manifests: no rule reports an error in one that loads.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,10 @@ fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Manifests that the original of the format rejects as well, and the rule for that.
+/// Manifests that the original system also rejects, and the rule.
 const REJECTED: [(&str, &str); 1] = [("test-validate-023.yaml", "unordered-read")];
 
-/// Each manifest of a folder, the others of its folder beside it.
+/// Each manifest of a folder, together with the others in it.
 fn each(root: &Path) -> Vec<String> {
     let mut paths = Vec::new();
     files(root, &mut paths);

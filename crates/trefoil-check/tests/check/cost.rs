@@ -1,4 +1,4 @@
-//! Rules on cost.
+//! Rules about cost.
 
 use expect_test::{Expect, expect};
 use trefoil_check::{Group, Limits};
@@ -7,7 +7,7 @@ use super::support::{check_within, expect, hold, shown};
 
 const TWICE: &str = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai:gpt-4o-mini\" } }\nnodes:\n  x: { agent: a, writes: working.x, retry: { max_attempts: 4 } }\n  y: { agent: a, writes: output.y }\n";
 
-/// What is said of too many calls, where the operator allows so many.
+/// The findings about too many calls, with this limit of the operator.
 #[track_caller]
 fn told(flow: &str, max: u64, expected: Expect) {
     let limits = Limits { max_calls: Some(max) };

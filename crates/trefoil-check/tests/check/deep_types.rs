@@ -1,4 +1,4 @@
-//! Types below the top: items of lists, values of objects, keys that an object has.
+//! Types below the top level: items of lists, values of objects, keys of objects.
 
 use expect_test::expect;
 
@@ -55,7 +55,7 @@ fn what_a_list_or_object_holds_is_compared_with_what_the_callee_takes() {
           at 9:50: declared here
     "#]],
     );
-    // What is not said may be right.
+    // An undeclared type may match.
     for (held, wanted) in [
         ("{ type: array }", list(text)),
         (&*list("{ type: string, enum: [a, b] }"), list(text)),

@@ -1,10 +1,10 @@
-//! One mistake is told once, and what surely has a value is not doubted.
+//! One mistake is reported once, and a value that certainly exists is not doubted.
 
 use expect_test::{Expect, expect};
 
 use super::support::{check, hold, shown};
 
-/// All that is said about the first of some files: rule, place and message.
+/// All findings about the first of several files: rule, place and message.
 #[track_caller]
 fn says(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
@@ -57,7 +57,7 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
         says("aegis", &files.each_ref().map(|(a, b)| (a.as_str(), b.as_str())), expected);
     };
     says(after(title, "blackboard.res.flag == true", ""), expect![""]);
-    // Where it failed this may hold as well.
+    // After a failure this may hold as well.
     says(
         after(title, "blackboard.res.flag != true", ""),
         expect![[r#"
@@ -236,7 +236,7 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
               help: add a transition to it, or remove the state
         "#]],
     );
-    // States that lead only to each other.
+    // States that only lead to each other.
     says(
         "{ kind: System, command: \"echo a\", transitions: [{ condition: always, target: B }] }",
         "    D: { kind: System, command: \"echo d\", transitions: [{ target: E }] }\n    E: { kind: System, command: \"echo e\", transitions: [{ target: D }] }\n",
@@ -268,7 +268,7 @@ fn the_result_of_a_state_that_never_ran_before() {
     "#]],
     );
     says("a", "{{A.output}}", expect![""]);
-    // What nobody knows is not there, and nothing more is said about it.
+    // An unknown value is missing, and nothing else is reported about it.
     says(
         "{{C.output}}",
         "{{B.output",
@@ -307,31 +307,23 @@ steps:
         "",
         "inputs: { topic: \"{{q}}\" }",
         expect![[r#"
-        3:16 warning unused-input: nothing in `flow` reads the input `q`
-          | inputSchema: { q: string }
-          |                ^
-          help: remove it, or use it
-        6:5 warning unknown-key: a step has no key `inputs`
-          | inputs: { topic: "{{q}}" }
-          | ^^^^^^
-          help: did you mean `input`?
-          fix: write `input`: 6:5 "input"
-    "#]],
+            6:5 warning unknown-key: a step has no key `inputs`
+              | inputs: { topic: "{{q}}" }
+              | ^^^^^^
+              help: did you mean `input`?
+              fix: write `input`: 6:5 "input"
+        "#]],
     );
     says(
         declared,
         "inputs: { topic: \"{{q}}\" }",
         expect![[r#"
-        3:16 warning unused-input: nothing in `flow` reads the input `q`
-          | inputSchema: { q: string }
-          |                ^
-          help: remove it, or use it
-        6:5 warning unknown-key: a step has no key `inputs`
-          | inputs: { topic: "{{q}}" }
-          | ^^^^^^
-          help: did you mean `input`?
-          fix: write `input`: 6:5 "input"
-    "#]],
+            6:5 warning unknown-key: a step has no key `inputs`
+              | inputs: { topic: "{{q}}" }
+              | ^^^^^^
+              help: did you mean `input`?
+              fix: write `input`: 6:5 "input"
+        "#]],
     );
     says(
         declared,
@@ -524,4 +516,203 @@ spec:
         "#]],
     );
     says("condition: score_above, threshold: 0.9", ", maximum: 1", expect![""]);
+}
+
+#[test]
+fn a_key_of_a_step_in_its_agent_is_one_mistake() {
+    let flow = |agent: &str| {
+        format!(
+            r#"id: flow
+kind: sequential
+inputSchema: {{ q: string }}
+steps:
+  - agent: {{ id: a, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: hi, prompt: "{{{{q}}}}" }}
+    input: {{ q: "{{{{q}}}}" }}
+  - agent: {{ id: b, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: "{{{{draft}}}}", {agent} }}
+"#
+        )
+    };
+    says(
+        "agntz",
+        &[("flow.yaml", &flow(r#"input: { draft: "{{a}}" }"#))],
+        expect![[r#"
+        7:102 warning no-effect: `input` has no effect: it belongs on the step, next to `agent`
+          | ...e: gpt-5.4 }, instruction: "{{draft}}", input: { draft: "{{a}}" }
+          |                                            ^^^^^
+    "#]],
+    );
+    says(
+        "agntz",
+        &[(
+            "flow.yaml",
+            &flow(r#"when: "{{a}} == x", prompt: go, inputSchema: { draft: { type: string, default: x } }"#),
+        )],
+        expect![[r#"
+            7:102 warning no-effect: `when` has no effect: it belongs on the step, next to `agent`
+              | ...e: gpt-5.4 }, instruction: "{{draft}}", when: "{{a}} == x", prom
+              |                                            ^^^^
+        "#]],
+    );
+    // What is wrong in it is another mistake.
+    says(
+        "agntz",
+        &[("flow.yaml", &flow(r#"input: { draft: "{{nothing}}" }"#))],
+        expect![[r#"
+        7:102 warning no-effect: `input` has no effect: it belongs on the step, next to `agent`
+          | ...e: gpt-5.4 }, instruction: "{{draft}}", input: { draft: "{{nothin
+          |                                            ^^^^^
+        7:121 error unresolved-name: `nothing` is not defined here
+          | ...uction: "{{draft}}", input: { draft: "{{nothing}}" } }
+          |                                            ^^^^^^^
+          help: available: `q`, `a`
+    "#]],
+    );
+}
+
+#[test]
+fn a_url_without_a_scheme_has_no_host_to_choose() {
+    let agent = |url: &str| {
+        format!(
+            "id: a\nkind: llm\ninstruction: hi\nmodel: {{ provider: openai, name: gpt-5.4 }}\ntools:\n  - kind: http\n    name: get\n    description: Reads it.\n    url: \"{url}\"\n"
+        )
+    };
+    says(
+        "agntz",
+        &[("a.yaml", &agent("{scheme}://example.org/users/{id}"))],
+        expect![[r#"
+        9:10 error invalid-url: `{scheme}://example.org/users/{id}` is not an HTTP URL
+          | url: "{scheme}://example.org/users/{id}"
+          |      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: start it with `https://` and a host
+    "#]],
+    );
+    says(
+        "agntz",
+        &[("a.yaml", &agent("https://{host}/users/{id}"))],
+        expect![[r#"
+        9:19 warning untrusted-tool-url: `host` decides which host the tool calls, and the model chooses it
+          | url: "https://{host}/users/{id}"
+          |               ^^^^^^
+          help: use a fixed host or one from the environment, and put the value after it
+    "#]],
+    );
+}
+
+#[test]
+fn keys_next_to_the_states_are_read_as_those_of_the_state() {
+    let step = "      kind: System\n      command: echo hi\n";
+    let next = format!("    B:\n{step}");
+    let says = |states: &str, expected: Expect| says("aegis", &[("w.yaml", &workflow(states))], expected);
+    says(
+        &format!("    A:\n{step}    transitions:\n      - target: B\n{next}"),
+        expect![[r#"
+        10:5 error wrong-type: `transitions` is next to the states; it belongs in `A`
+          | transitions:
+          | ^^^^^^^^^^^
+          help: indent it like the other keys of the state
+    "#]],
+    );
+    says(
+        &format!("    A:\n      kind: System\n    command: echo hi\n    transitions:\n      - target: B\n{next}"),
+        expect![[r#"
+            9:5 error wrong-type: `command`, `transitions` are next to the states; they belong in `A`
+              | command: echo hi
+              | ^^^^^^^
+              help: indent them like the other keys of the state
+        "#]],
+    );
+    says(
+        &format!("    A:\n    kind: System\n    command: echo hi\n    transitions:\n    - target: B\n{next}"),
+        expect![[r#"
+            8:5 error wrong-type: `kind`, `command`, `transitions` are next to the states; they belong in `A`
+              | kind: System
+              | ^^^^
+              help: indent them like the other keys of the state
+        "#]],
+    );
+}
+
+#[test]
+fn a_list_of_nodes_has_the_names_that_it_has() {
+    let flow = |nodes: &str| {
+        format!(
+            "version: \"0.1\"\nagents:\n  a: {{ model: \"openai:gpt-5.4\", system: Hi. }}\nnodes:\n{nodes}edges:\n  - {{ from: x, to: y }}\n"
+        )
+    };
+    let says = |nodes: &str, expected: Expect| says("sirenspec", &[("w.yaml", &flow(nodes))], expected);
+    says(
+        "  - { id: x, agent: a, writes: working.x }\n  - { id: y, agent: a, writes: output.y }\n",
+        expect![[r#"
+        5:3 error wrong-type: `nodes` must be a mapping, not a list
+          | - { id: x, agent: a, writes: working.x }
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: write each entry as `x:` instead of `- id: x`, with its other keys indented below
+    "#]],
+    );
+    says(
+        "  - { id: x, agent: a, writes: working.x }\n  - { id: z, agent: a, writes: output.y }\n",
+        expect![[r#"
+        5:3 error wrong-type: `nodes` must be a mapping, not a list
+          | - { id: x, agent: a, writes: working.x }
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: write each entry as `x:` instead of `- id: x`, with its other keys indented below
+        8:20 error unknown-reference: `to` refers to an unknown node `y`
+          | - { from: x, to: y }
+          |                  ^
+          help: did you mean `x`?
+          suggestion: write `x`: 8:20 "x"
+    "#]],
+    );
+    // The text of a node is its agent's.
+    says(
+        "  x: { agent: a, writes: working.x }\n  y: { agent: a, prompt: \"Sum {{ working.x }}\" }\n",
+        expect![[r#"
+        6:8 error missing-key: node `y` needs `writes`
+          | y: { agent: a, prompt: "Sum {{
+          |      ^^^^^
+        6:18 warning unknown-key: node `y` has no key `prompt`
+          | y: { agent: a, prompt: "Sum {{ working.x
+          |                ^^^^^^
+          help: it belongs in the agent, as `system`
+    "#]],
+    );
+}
+
+#[test]
+fn a_tag_of_a_block_without_its_braces_is_one_mistake() {
+    let agent = |text: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: 1.0.0 }}\nspec:\n  runtime: {{ model: smart }}\n  task:\n    instruction: Hi.\n    prompt_template: \"{{{{instruction}}}} {text}\"\n"
+        )
+    };
+    says(
+        "aegis",
+        &[("a.yaml", &agent("{{#each input.list}{{this}}{{/each}}"))],
+        expect![[r#"
+        8:39 error template-unclosed: `{{#each input.list}` has no closing `}}`
+          | prompt_template: "{{instruction}} {{#each input.list}{{this}}{{/each}}"
+          |                                   ^^^^^^^^^^^^^^^^^^^
+          help: end it with `}}`; write `\{{` for literal braces
+    "#]],
+    );
+    says(
+        "aegis",
+        &[("a.yaml", &agent("{{#if input}}{{input}}{{/if}"))],
+        expect![[r#"
+        8:61 error template-unclosed: `{{/if}` has no closing `}}`
+          | ... "{{instruction}} {{#if input}}{{input}}{{/if}"
+          |                                            ^^^^^^
+          help: end it with `}}`; write `\{{` for literal braces
+    "#]],
+    );
+    says(
+        "aegis",
+        &[("a.yaml", &agent("{{input}} {{this}}"))],
+        expect![[r#"
+        8:51 warning loop-variable: `this` is outside a block, so it prints the whole state as JSON
+          | ..._template: "{{instruction}} {{input}} {{this}}"
+          |                                            ^^^^
+          help: write the path of the value; to print the whole state, write `{{json this}}`
+    "#]],
+    );
 }

@@ -1,4 +1,4 @@
-//! States that lead only to each other, and limits that end a run before it can get anywhere.
+//! States that only lead to each other, and limits that end a run too early.
 
 use expect_test::{Expect, expect};
 
@@ -37,7 +37,7 @@ fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
     let with_exit = looped
         .replace("[{ target: A }]", "[{ condition: custom, expression: input.stop, target: END }, { target: A }]");
     check(&(with_exit + END), expect![""]);
-    // Of one state the transition is what is wrong.
+    // If there is only one state, its transition is the mistake.
     let own = workflow("    A: { kind: System, command: echo, transitions: [{ target: A }] }\n");
     check(
         &own,
@@ -52,7 +52,7 @@ fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
 
 #[test]
 fn what_was_meant_to_lead_out_does() {
-    // The target is an error of its own; nobody knows which state was meant.
+    // The target is a separate error, and the intended state is unknown.
     let lost = workflow(
         "    A: { kind: System, command: echo, transitions: [{ target: FINISHED }, { target: B }] }
     B: { kind: System, command: echo, transitions: [{ target: A }] }\n",
@@ -90,14 +90,14 @@ fn a_loop_that_only_a_failure_ends() {
     "#]],
     );
     check(&asked("B", "END"), expect![""]);
-    // The exit code of a command is a result as good as any.
+    // The exit code of a command is a result like any other.
     check(
         &workflow(&format!(
             "    A: {{ kind: System, command: make, transitions: [{{ condition: on_success, target: A }}, {{ condition: on_failure, target: END }}] }}\n{END}"
         )),
         expect![""],
     );
-    // That nobody answers in time may be the end that was meant.
+    // The timeout of a person may be the intended end.
     let timed = asked("B", "A").replace("prompt: Well?,", "prompt: Well?, timeout: 60s,");
     check(&timed, expect![""]);
 }
@@ -149,7 +149,7 @@ fn limits_that_no_run_keeps() {
     "#]],
     );
     check(&limited(3, 2), expect![""]);
-    // A straight pipeline has as many states as it has.
+    // The number of states in a pipeline is fixed.
     let straight = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: '1' }\nspec:\n  initial_state: A\n  max_total_transitions: 1\n  states:\n    - { name: A, kind: System, command: echo a }\n    - { name: B, kind: System, command: echo b }\n";
     check(
         straight,

@@ -1,4 +1,5 @@
-//! Rules on flow: what never runs, never ends, or is provided for by nobody; and what is right and must not be reported.
+//! Rules about flow: what never runs or never ends, outcomes that nothing handles, and correct manifests that must not
+//! be reported.
 
 use expect_test::{Expect, expect};
 use trefoil_check::Group;
@@ -58,7 +59,7 @@ fn a_condition_that_cannot_be_tried_is_not_judged() {
         "{ condition: custom, expression: 'length A.output.issues', target: B }, { condition: custom, expression: '!A.output.issues', target: C }",
         expect![""],
     );
-    // It need not be judged where trying it shows that nothing is left.
+    // No judgement is needed if trying values shows that nothing is left.
     transitions(
         "{ condition: custom, expression: 'length A.output.issues', target: B }, { condition: on_failure, target: C }",
         expect![[r#"
@@ -107,7 +108,7 @@ fn a_state_whose_transitions_are_all_for_failures_may_end_the_run() {
               help: to continue, add a transition with `condition: on_success`
         "#]],
     );
-    // Of the failures one has no transition: that fails the run.
+    // One of the failures has no transition, so the run fails.
     states(
         &make("{ condition: exit_code, value: 3, target: B }, { condition: exit_code, value: 4, target: C }"),
         expect![[r#"
@@ -149,7 +150,7 @@ fn only_a_written_success_makes_one_expect_failure() {
               help: move that transition up, or fix its condition
         "#]],
     );
-    // A straight pipeline fails where a step fails, and nobody expects anything else.
+    // A pipeline fails if a step fails, as expected.
     let pipeline = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: Agent, agent: r, input: x }\n    - { name: B, kind: System, command: make }\n    - { name: C, kind: System, command: echo }\n";
     expect(Group::Flow, "aegis", &[("flow.yaml", pipeline), ("r.yaml", REVIEWER)], expect![""]);
 }
@@ -193,7 +194,7 @@ fn a_question_with_yes_and_no_is_complete() {
     states(&text(yes_no), expect![""]);
     let custom = "{ condition: custom, expression: \"response == 'yes'\", target: B }, { condition: input_equals, value: no, target: C }";
     states(&text(custom), expect![""]);
-    // One of the two is not: nobody can say no.
+    // One of the two is not: a person cannot say no.
     states(
         &text("{ condition: input_equals_yes, target: B }, { condition: input_equals, value: later, target: C }"),
         expect![[r#"
@@ -341,13 +342,13 @@ fn nodes_whose_conditions_can_hold_together_write_one_path_at_the_same_time() {
               help: both run with `len(working.k) > 5`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
         "#]],
     );
-    // They exclude each other, or nobody can tell.
+    // They exclude each other, or it is unknown.
     pair("working.k == 'a'", "working.k == 'b'", expect![""]);
     pair("working.k == 'a'", "not (working.k == 'a')", expect![""]);
     pair("working.k == 'a'", "working.s.output == 'b'", expect![""]);
     pair("len(working.k) > 5", "len(working.k) < 3", expect![""]);
     pair("'a' in working.k", "'b' in working.k", expect![""]);
-    // One of the two cannot be tried, and its values are those of the other.
+    // One of the two cannot be tried, and the other reads the same values.
     pair("len(working.k) > 0", "not working.k", expect![""]);
     pair("'bug' in working.k", "working.k == 'feature'", expect![""]);
     pair("bool(working.k)", "working.k == ''", expect![""]);

@@ -1,4 +1,4 @@
-//! JSON that is written by hand.
+//! Handwritten JSON.
 
 use expect_test::{Expect, expect};
 

@@ -1,4 +1,4 @@
-//! Models that judge what they do not see.
+//! Models that judge something they do not see.
 
 use expect_test::{Expect, expect};
 
@@ -32,7 +32,7 @@ fn a_judge_sees_what_its_loop_makes() {
           help: read the result of `WRITE` in its input
     "#]],
     );
-    // Without an input it gets that of the workflow.
+    // Without an input, it gets the workflow's input.
     check(
         "agent: reviewer",
         expect![[r#"

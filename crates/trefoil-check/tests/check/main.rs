@@ -1,4 +1,4 @@
-//! The rules and their pages, as a user meets them, over manifests of each dialect.
+//! The rules and their pages, as users see them, with manifests of each dialect.
 
 #![allow(clippy::print_stdout, reason = "a test says what it skips and what it saw")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]

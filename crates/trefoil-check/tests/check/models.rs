@@ -1,4 +1,4 @@
-//! Rules on models.
+//! Rules about models.
 
 use expect_test::{Expect, expect};
 use trefoil_check::Group;

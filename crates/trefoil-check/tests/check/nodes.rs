@@ -1,4 +1,4 @@
-//! Values that nodes leave for others, and that may be missing there.
+//! Results of nodes that other nodes read, and that may be missing.
 
 use expect_test::{Expect, expect};
 
@@ -36,14 +36,14 @@ fn a_branch_that_lost_its_edge_runs_in_every_run() {
         "#]],
     );
     check(&format!("{}{}{}", edge("a"), edge("b"), edge("c")), expect![""]);
-    // Two that run beside each other: nothing is decided.
+    // For two concurrent nodes, nothing is certain.
     check("  - {from: sort, to: a}\n  - {from: sort, to: b}\n", expect![""]);
 }
 
 #[test]
 fn what_may_not_have_run() {
     let branch = "nodes:\n  a: {agent: x, writes: working.a.text}\n  b: {agent: x, writes: working.note}\n  c: {agent: x, writes: working.note}\n  join: {agent: r, writes: output.x}\nedges:\n  - {from: a, to: b, when: \"working.a.text == 'b'\"}\n  - {from: a, to: c, when: \"working.a.text == 'c'\"}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
-    // On every way to `join`, one of them has written the note.
+    // On every path to `join`, one of them has written the note.
     holds(&workflow("{{ a.output }} {{ note }}", branch), expect![""]);
     holds(
         &workflow("{{ b.output }} {{ c.output | default('none') }}", branch),
@@ -67,7 +67,7 @@ fn what_may_not_have_run() {
               help: add a default: `{{ note | default('...') }}`
         "#]],
     );
-    // A seed is always there.
+    // A seed always exists.
     holds(&workflow("{{ note }}", &format!("{third}state: {{working: {{note: none}}}}\n")), expect![""]);
 }
 
@@ -151,7 +151,7 @@ fn a_tool_that_may_fail_leaves_null() {
         "#]],
     );
     holds(&body("{{ t.output }} {{ t.output.status | default('') }}", ""), expect![""]);
-    // Where it has failed, the edge is not taken.
+    // If it failed, the edge is not taken.
     let edge = |when: &str| format!("edges:\n  - {{from: t, to: n, when: \"{when}\"}}\n");
     holds(&body("{{ t.output.body }}", &edge("working.t.output.status == 200")), expect![""]);
     holds(&body("{{ t.output.body }}", &edge("working.t.output != None")), expect![""]);

@@ -1,4 +1,4 @@
-//! Words of prompts against conditions and schemas, writes that are lost, gates that are bypassed.
+//! Words of prompts compared with conditions and schemas, lost writes, bypassed gates.
 
 use expect_test::expect;
 
@@ -70,7 +70,7 @@ fn a_word_with_other_capitals_than_in_the_prompt_is_found() {
         ("Answer with BUG or FEATURE.", "BUG"),
         ("Bug, feature or other?", "bug"),
         ("Bug, feature or other?", "feature"),
-        // Prose, not what is requested.
+        // Prose, not a required answer.
         ("Say whether it is a Bug.", "bug"),
         ("Decide if it is a BUG, and answer 'bug' then.", "bug"),
         ("Answer with one word.", "bug"),
@@ -164,7 +164,7 @@ fn what_a_later_node_destroys_is_said() {
         "#]],
     );
     of_rule("write-conflict", "sirenspec", &[("m.yaml", &chain("output.doc", "output.doc", reads))], expect![""]);
-    // A person does not see what the node before wrote, unless the question shows it.
+    // A person does not see what the preceding node wrote, unless the question shows it.
     let asks = |prompt: &str| {
         let node = format!("  b: {{ type: human, prompt: \"{prompt}\", writes: output.doc }}\n");
         chain("output.doc", "output.doc", reads).replace("  b: { agent: v, writes: output.doc }\n", &node)
@@ -182,7 +182,7 @@ fn what_a_later_node_destroys_is_said() {
         "#]],
     );
     of_rule("write-conflict", "sirenspec", &[("m.yaml", &asks("Well? {{ a.output }}"))], expect![""]);
-    // An editor that reads what it replaces.
+    // An editor that reads the value that it replaces.
     let editor = chain("working.doc", "working.doc", "Improve: {{ working.doc }}");
     let editor = editor.replace("c: { agent: w,", "c: { agent: v,");
     of_rule("write-conflict", "sirenspec", &[("m.yaml", &editor)], expect![""]);
@@ -210,7 +210,7 @@ fn an_edge_that_leads_past_a_gate_is_found() {
     "#]],
     );
     for edges in [
-        // Either way leads there under a condition.
+        // Both paths to it have a condition.
         "  - { from: a, to: b, when: \"working.a == 'x'\" }\n  - { from: a, to: c, when: \"working.a == 'y'\" }\n  - { from: b, to: c, when: \"working.b == 'yes'\" }\n",
         "  - { from: a, to: b }\n  - { from: b, to: c, when: \"working.b == 'yes'\" }\n",
         "  - { from: a, to: b }\n  - { from: a, to: c }\n  - { from: b, to: c }\n",

@@ -1,4 +1,4 @@
-//! Rules on safety: who decides what, field by field.
+//! Rules about safety: who controls which field.
 
 use expect_test::{Expect, expect};
 use trefoil_check::Group;
@@ -21,7 +21,7 @@ fn behind_the_host_values_are_encoded() {
     request("https://api.example.com/{{ inputs.path }}", "", expect![""]);
     request("https://api.example.com?q={{ pick.output }}", "", expect![""]);
     request("https://{{ env.HOST }}/{{ inputs.path }}", "", expect![""]);
-    // The scheme comes with the value.
+    // The value contains the scheme.
     request("{{ env.BASE }}/x/{{ inputs.path }}?x=1", "", expect![""]);
     request("{{ env.BASE | default('https://x.example.com') }}/{{ inputs.path }}", "", expect![""]);
     request("{{ env.BASE }}:8080?q={{ inputs.path }}", "", expect![""]);
@@ -163,7 +163,7 @@ fn a_variable_that_a_shell_reads_again_is_code() {
     );
 }
 
-/// Findings on a command behind a model's answer, `{{W.output}}`; the command is written in single quotes.
+/// Findings about a command after a model's answer, `{{W.output}}`; the command is in single quotes.
 fn after_a_model(command: &str, env: &str, expected: Expect) {
     let flow = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow }}\nspec:\n  context: {{ fixed: main }}\n  initial_state: W\n  states:\n    W:\n      kind: Agent\n      agent: writer\n      input: x\n      transitions: [{{ condition: always, target: S }}]\n    S:\n      kind: System\n      env: {{{env}}}\n      command: '{command}'\n"
@@ -466,7 +466,7 @@ fn a_model_fills_in_what_comes_behind_the_host() {
     );
 }
 
-/// What is said of credentials in prompts.
+/// The findings about credentials in prompts.
 #[track_caller]
 fn credentials(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
@@ -521,7 +521,7 @@ fn a_credential_goes_into_a_prompt_by_way_of_inputs() {
     );
     let top = by_reference("{{env.DB_HOST}}", "{{t}}");
     credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], expect![""]);
-    // It goes in, and the prompt does not read it.
+    // It is passed, but the prompt does not read it.
     let other = agent.replace("{{k}}", "");
     let top = by_reference("{{env.DB_PASSWORD}}", "{{t}}");
     credentials("agntz", &[("a.yaml", &top), ("kid.yaml", &other)], expect![""]);

@@ -1,4 +1,4 @@
-//! What runs side by side, as it is written.
+//! Concurrent entries, as written.
 
 use expect_test::expect;
 
@@ -33,7 +33,7 @@ fn two_names_and_one_question() {
           help: change one of them, or remove it
     "#]],
     );
-    // Numbered ones are a vote.
+    // Numbered agents are a vote.
     let vote = swarm(&[("mood_1", asks), ("mood_2", asks), ("mood_3", asks)]);
     of_rule("same-question", "sirenspec", &[("f.yaml", &vote)], expect![""]);
     let other = swarm(&[("mood", asks), ("risk", "Risk in {{ inputs.message }}?")]);
@@ -54,7 +54,7 @@ fn one_that_reads_nothing_beside_others() {
           help: write a placeholder for the value
     "#]],
     );
-    // Where two read nothing, that is how it is meant.
+    // If two read nothing, it is intended.
     let two = swarm(&[("mood", "Mood of {{ inputs.message }}?"), ("coin", "Heads or tails?"), ("die", "Roll a die.")]);
     of_rule("reads-nothing", "sirenspec", &[("f.yaml", &two)], expect![""]);
 }

@@ -1,10 +1,10 @@
-//! Sound manifests, and all that is said about them: nothing, or what is true.
+//! Correct manifests with all their findings: none, or true ones.
 
 use expect_test::{Expect, expect};
 
 use super::support::{check, hold, is_of, shown};
 
-/// Everything that loading and the rules say about the first of some files, one per line.
+/// All findings of loading and rules about the first of several files, one on each line.
 #[track_caller]
 fn says(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
@@ -13,7 +13,7 @@ fn says(front: &str, files: &[(&str, &str)], expected: Expect) {
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: r, version: 1.0.0 }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
 
-/// A workflow that begins with state `A`; `states` begin on line 7.
+/// A workflow that starts with state `A`; `states` start on line 7.
 #[track_caller]
 fn states(states: &str, expected: Expect) {
     let text = format!(
@@ -300,7 +300,7 @@ output: {{ a: "{{{{#if u}}}}{{{{u}}}}{{{{/if}}}}" }}
     }
 }
 
-/// A rule says nothing about some files.
+/// Asserts that a rule has no findings about several files.
 #[track_caller]
 fn silent(rule: &str, front: &str, files: &[(&str, &str)]) {
     let (project, all) = check(Some(front), files);

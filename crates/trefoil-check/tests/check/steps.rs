@@ -1,4 +1,4 @@
-//! What rules see in pipelines of steps that loading does not.
+//! Findings of rules in pipelines of steps that loading does not have.
 
 use expect_test::{Expect, expect};
 
@@ -99,7 +99,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
     for condition in ["{{writer}}", "{{reviewer.note}}", "{{reviewer.verdict}} == ok"] {
         told("never-true", &until(condition), expect![""]);
     }
-    // A step that is skipped leaves null; one that comes later has not run in the first pass.
+    // A skipped step results in null; a later one has not run in the first pass.
     let skipped = until("{{reviewer}}") + "    when: \"{{writer}}\"\n";
     told("never-true", &skipped, expect![""]);
     let later =
@@ -204,7 +204,7 @@ fn a_step_that_is_skipped_whenever_its_reader_runs() {
           help: its step runs only if `{{plan}} == free`, and this one only if `{{plan}} == team && {{team}} != a`
     "#]],
     );
-    // Another input says nothing about it.
+    // Another input implies nothing about it.
     told(
         "maybe-undefined",
         &two("{{plan}} == free", "{{team}} != free"),

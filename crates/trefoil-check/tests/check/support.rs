@@ -15,7 +15,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Of one dialect, or of whatever each is.
+    /// With one dialect, or with the detected one of each file.
     pub fn new(front: Option<&str>, files: &[(&str, &str)]) -> Self {
         let mut project = Project::default();
         let mut parsing = Vec::new();
@@ -42,7 +42,7 @@ impl Folder {
         }
         Self { project, parsing }
     }
-    /// Everything that loading and the rules say about a file.
+    /// All findings of loading and rules about a file.
     pub fn check(&self, name: &str, limits: &Limits) -> Vec<Diagnostic> {
         let Some(at) = self.project.documents.iter().position(|d| d.path == name) else { return self.parsing.clone() };
         let document = &self.project.documents[at];
@@ -60,7 +60,7 @@ impl Folder {
         let errors = said.iter().filter(|d| d.severity == Severity::Error);
         let mut files: HashSet<FileId> = errors.filter_map(|d| d.file).collect();
         if !files.is_empty() {
-            // What the file leads to is in one program with it.
+            // Everything that the file reaches is in the same program.
             files.insert(document.file);
         }
         let mistakes = trefoil_check::mistakes(&said, files);
@@ -73,7 +73,7 @@ impl Folder {
     }
 }
 
-/// Everything that is said about the first of some files.
+/// All findings about the first of several files.
 pub fn check(front: Option<&str>, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
     check_within(front, files, &Limits::default())
 }
@@ -85,7 +85,7 @@ pub fn check_within(front: Option<&str>, files: &[(&str, &str)], limits: &Limits
     (folder.project, all)
 }
 
-/// The findings of the rules of this crate; none of them, nor of loading, is about a manifest that does not load.
+/// The findings of the rules of this crate. Rules of this crate and load errors never report the same manifest.
 fn found(front: &str, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
     let (project, mut all) = check(Some(front), files);
     let loading: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !ours(d.rule)).collect();
@@ -94,12 +94,12 @@ fn found(front: &str, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
     (project, all)
 }
 
-/// Whether a rule is one of this crate.
+/// Whether a rule belongs to this crate.
 pub fn ours(rule: &str) -> bool {
     trefoil_check::rule(rule).is_some_and(|r| !r.is_of_loading() && r.level.is_some())
 }
 
-/// Whether a finding is of a rule, or of one that was a part of it.
+/// Whether a finding belongs to a rule, or to one that was split from it.
 pub fn is_of(d: &Diagnostic, rule: &str) -> bool {
     d.rule == rule || trefoil_check::rules::split_from(d.rule).contains(&rule)
 }
@@ -118,7 +118,7 @@ pub fn of_group(group: Group, front: &str, files: &[(&str, &str)]) -> String {
     shown(&project, all.iter().filter(of_group))
 }
 
-/// Asserts the findings of one rule, and of those that were parts of it; nothing else may be an error.
+/// Asserts the findings of one rule, and of those split from it; nothing else may be an error.
 #[track_caller]
 pub fn of_rule(rule: &str, front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
@@ -128,15 +128,15 @@ pub fn of_rule(rule: &str, front: &str, files: &[(&str, &str)], expected: Expect
     hold(&expected, &shown(&project, all.iter().filter(is_it)));
 }
 
-/// Holds what was found against what a test expects. Where it expects nothing, `UPDATE_EXPECT=1` does not bless a finding:
-/// that takes a hand that writes `expect!["?"]` there first.
+/// Compares the findings with the expectation of a test. If the expectation is empty, `UPDATE_EXPECT=1` does not accept
+/// a finding: first write `expect!["?"]` there by hand.
 #[track_caller]
 pub fn hold(expected: &Expect, found: &str) {
     assert!(!expected.data().is_empty() || found.is_empty(), "nothing is expected here, and found was\n{found}");
     expected.assert_eq(found);
 }
 
-/// Findings by place, each with the source it is about and all that it says.
+/// Findings by place, each with the source line and all its texts.
 pub fn shown<'a>(project: &Project, all: impl Iterator<Item = &'a Diagnostic>) -> String {
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|d| (d.file, d.span.map(|s| s.start), d.rule, &d.message));
@@ -174,7 +174,7 @@ fn block(project: &Project, d: &Diagnostic) -> String {
     out
 }
 
-/// `3:5`, after the file's name where it is not the first.
+/// `3:5`, after the file's name if it is not the first file.
 fn place(project: &Project, location: Location) -> String {
     let Some(file) = project.files.get(location.file) else { return "?".to_owned() };
     let at = file.position(location.span.start);
@@ -183,7 +183,7 @@ fn place(project: &Project, location: Location) -> String {
     format!("{name}{}:{}", at.line, at.column)
 }
 
-/// The line of a place, which is underlined; of a long line the part around it.
+/// The line of a place, underlined; only the part around it if the line is long.
 fn underlined(project: &Project, file: FileId, span: Span) -> String {
     let Some(file) = project.files.get(file) else { return String::new() };
     let (text, start) = (file.text(), span.start as usize);

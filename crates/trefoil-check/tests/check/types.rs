@@ -1,4 +1,4 @@
-//! Types and definedness as rules see them, where loading does not look.
+//! Types and definedness as seen by rules, beyond what loading checks.
 
 use expect_test::{Expect, expect};
 
@@ -211,7 +211,7 @@ fn a_state_hides_an_input() {
     );
 }
 
-/// A pipeline in a pipeline, whose first step is skipped now and then.
+/// A pipeline in a pipeline, whose first step is sometimes skipped.
 #[test]
 fn an_inner_result_may_not_be_there() {
     let inner = |when: &str| {

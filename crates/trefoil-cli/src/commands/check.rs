@@ -1,4 +1,4 @@
-//! `trefoil check PATH…`: every finding of every file in one pass.
+//! `trefoil check PATH…`: reports the findings of all files in one pass.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ enum Format {
     Github,
 }
 
-/// Exit code 0: no errors; 1: errors, or a file that could not be fixed; 2: a path that cannot be read.
+/// Exit code 0: no errors; 1: errors, or a file that could not be fixed; 2: a path cannot be read.
 pub fn run(args: &Check) -> u8 {
     let checks = Checks {
         levels: args.levels.0.clone(),
@@ -66,7 +66,7 @@ pub fn run(args: &Check) -> u8 {
         without_comments: args.no_inline,
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
-    // Folders that a trusted project may read are the same for a check as for a run.
+    // A check may read the same trusted folders as a run.
     let settings =
         args.paths.iter().map(|path| trefoil::internals::settings::find(Path::new(path), args.no_config).settings);
     let trusted: Vec<PathBuf> = settings.flat_map(|settings| settings.allowed).collect();
@@ -113,7 +113,7 @@ pub fn run(args: &Check) -> u8 {
     } else {
         written.max(mended)
     };
-    // The process ends here, and its memory with it: taking a thousand steps apart one by one would take longer than some checks.
+    // The process ends here. Dropping a thousand steps one by one would take longer than some checks.
     std::mem::forget((report, read));
     code
 }
@@ -137,7 +137,7 @@ fn rendered(report: &Report, format: Format) -> String {
     }
 }
 
-/// How many of the findings `--fix` would fix: which of the changes shown are sure is not seen otherwise.
+/// How many findings `--fix` would fix, because the report does not show which of its fixes are safe.
 fn fixable(report: &Report) -> String {
     match report.diagnostics.iter().filter(|d| d.fix.as_ref().is_some_and(|fix| fix.safe)).count() {
         0 => String::new(),
@@ -149,7 +149,7 @@ fn described(rule: &'static Rule) -> SarifRule<'static> {
     SarifRule { name: rule.name, summary: rule.summary(), page: rule.page, level: rule.level }
 }
 
-/// Says what was fixed, in which files, and what could not be.
+/// Reports what was fixed, in which files, and what could not be fixed.
 fn tell(fixed: &Fixed) -> u8 {
     for mended in &fixed.done {
         output::say(&format!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
@@ -166,7 +166,7 @@ fn tell(fixed: &Fixed) -> u8 {
     if fixed.refused.is_empty() { exit::OK } else { exit::FAILED }
 }
 
-/// Says which fixes were not applied, and why.
+/// Reports the fixes that were not applied, and why.
 fn tell_withdrawn(fixed: &Fixed) {
     for withdrawn in &fixed.withdrawn {
         let Mended { file, line, rule, message } = &withdrawn.fix;

@@ -13,7 +13,7 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Exit code 0; 1 if they cannot be written.
+/// Exit code 0; 1: the script cannot be written.
 pub fn run(args: &Completions) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "trefoil", &mut script);

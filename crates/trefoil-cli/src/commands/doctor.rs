@@ -1,4 +1,4 @@
-//! `trefoil doctor [PATH]`: tries what a run would need. Whatever costs money is announced, and done only if somebody agrees.
+//! `trefoil doctor [PATH]`: tests what a run needs. Paid calls are announced, and made only if the user agrees.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
@@ -62,14 +62,14 @@ fn model(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What came of trying something.
+/// The result of a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checkup {
     Fine,
-    /// It works, and may not be as meant.
+    /// It works, but possibly not as intended.
     Doubtful,
     Wrong,
-    /// It was not tried.
+    /// It was not tested.
     Skipped,
 }
 
@@ -91,7 +91,7 @@ struct Finding {
     help: Option<String>,
 }
 
-/// Exit code 0: nothing is wrong; 1: something is; 2: the path cannot be read.
+/// Exit code 0: no problems; 1: problems; 2: the path cannot be read.
 pub fn run(args: &Doctor) -> u8 {
     let offer = match Offer::find(&args.path, args.no_config, &args.dialect, &args.paths) {
         Ok(offer) => offer,
@@ -120,12 +120,12 @@ struct Report {
 }
 
 impl Report {
-    /// A line at once: a provider that does not answer takes its time.
+    /// Prints each line at once, because a provider may take long to respond.
     fn add(&mut self, finding: Finding) {
         if self.text {
             let line = format!("{:8} {}: {}", finding.found.word(), safe(&finding.what), safe(&finding.says));
             let help = finding.help.as_deref().map(|help| format!("\n{:8} {}", "", safe(help))).unwrap_or_default();
-            // What cannot be written is told at the end.
+            // A failure to write is reported at the end.
             let _ = output::result(&format!("{line}{help}\n"));
         }
         self.all.push(finding);
@@ -154,7 +154,7 @@ fn finding(what: impl Into<String>, found: Checkup, says: impl Into<String>) -> 
     Finding { what: what.into(), found, says: says.into(), help: None }
 }
 
-/// What is wrong or not trusted has been shown with its excerpt.
+/// Findings about the settings; they were already printed with their excerpts.
 fn settings(offer: &Offer) -> Finding {
     let all = &offer.found.findings;
     match all.iter().find(|d| d.severity == Severity::Error) {
@@ -206,7 +206,7 @@ fn secrets(offer: &Offer, report: &mut Report) {
     }
 }
 
-/// Reaches each provider that is set up, with its key, for its list of models. That costs nothing.
+/// Requests the list of models of each configured provider, with its key. This is free.
 async fn providers(offer: &Offer, report: &mut Report) {
     for one in offer.providers.iter().filter(|one| offer.is_of_interest(one)) {
         let what = one.provider;
@@ -235,10 +235,10 @@ async fn providers(offer: &Offer, report: &mut Report) {
             Checkup::Fine,
             format!("{address} {accepts} and offers {}", count(list.len() as u64, "model")),
         ));
-        // A deployment has a name of its own, which is in no list.
+        // Azure deployments have their own names, which are in no list.
         for model in offer.models.iter().filter(|model| what != "azure" && model.provider() == Some(what)) {
             let name = model.name.split_once(':').map_or("", |(_, name)| name);
-            // Ollama lists tags.
+            // Ollama lists names with tags.
             let is = |known: &str| known == name || known.strip_suffix(":latest") == Some(name);
             if list.iter().any(|known| is(known)) || list.is_empty() {
                 continue;
@@ -262,7 +262,7 @@ fn help_for(kind: &trefoil::ports::ModelErrorKind, variable: &str) -> Option<Str
     }
 }
 
-/// Calls each model once, if somebody agrees.
+/// Calls each model once, if the user agrees.
 async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     let all = wanted(args, offer);
     if all.is_empty() {
@@ -312,7 +312,7 @@ async fn called(registry: &Registry, provider: &str, model: &str, price: Option<
     }
 }
 
-/// The models to try, each once, with their prices.
+/// The models to test, each once, with their prices.
 fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> {
     if !args.models.is_empty() {
         let engine = Engine::new().settings(offer.found.settings.clone());
@@ -324,7 +324,7 @@ fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> 
     parts.map(|((provider, model), price)| (provider.to_owned(), model.to_owned(), price)).collect()
 }
 
-/// The most that the call can cost.
+/// The maximum cost of the call.
 fn most(price: &Price) -> u64 {
     price.at_most(QUESTION.len() as u64 + estimate::MESSAGE, u64::from(ANSWER_TOKENS))
 }

@@ -1,4 +1,4 @@
-//! `trefoil explain RULE|CODE`: the page of a rule, or of a code that a run fails with, laid out for a terminal.
+//! `trefoil explain RULE|CODE`: prints the page of a rule or an error code, formatted for a terminal.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub struct Explain {
     name: String,
 }
 
-/// Exit code 0; 1 if it cannot be written; 2 if there is no such rule or code.
+/// Exit code 0; 1: the page cannot be written; 2: unknown rule or code.
 pub fn run(args: &Explain) -> u8 {
     if let Some(rule) = rule(&args.name) {
         return output::result(&page(rule.page, &about(rule)));
@@ -47,8 +47,7 @@ fn when(code: &Code) -> &'static str {
     }
 }
 
-/// The page with a line about levels under its title; examples are set in, marks of Markdown that only a reader of
-/// Markdown needs are gone.
+/// Formats a page: adds a line about levels below the title, indents examples and removes Markdown syntax.
 fn page(text: &str, about: &str) -> String {
     let bold = anstyle::Style::new().bold();
     let code = anstyle::AnsiColor::Cyan.on_default();
@@ -57,7 +56,7 @@ fn page(text: &str, about: &str) -> String {
     for line in text.trim_end().lines() {
         let line = if let Some(language) = line.strip_prefix("```") {
             example = !example;
-            // A second file of an example has its name after the language.
+            // If an example has several files, the file name follows the language.
             match language.split(' ').skip(1).find(|word| word.contains('.')) {
                 Some(file) => format!("    {bold}{file}:{bold:#}"),
                 None => continue,
@@ -92,7 +91,7 @@ fn about(rule: &Rule) -> String {
     out
 }
 
-/// A line with what is in backticks coloured; the backticks stay, they can be seen without colours.
+/// Colours the text in backticks. The backticks stay, because they are visible without colours.
 fn inline(line: &str, code: anstyle::Style) -> String {
     let mut out = String::new();
     for (at, part) in line.split('`').enumerate() {

@@ -1,4 +1,4 @@
-//! `trefoil graph TARGET`: the workflow as a picture.
+//! `trefoil graph TARGET`: draws the workflow.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ use super::{load, warn};
 use crate::args::TargetArgs;
 use crate::{exit, output, overwrite};
 
-/// Nobody can read more boxes than this in one picture, and placing them takes ever longer.
+/// Maximum number of boxes in an SVG. More are unreadable, and the layout takes ever longer.
 const SVG_BOXES: usize = 300;
-/// The same of arrows: each that passes many boxes takes a place in every row that it crosses.
+/// Maximum number of arrows in an SVG: an arrow needs a place in every row that it crosses.
 const SVG_ARROWS: usize = 500;
 
 /// Draw a workflow
@@ -49,10 +49,22 @@ impl Graph {
             (None, _) => "mermaid",
         }
     }
+
+    /// The ending of a file that is none of the formats: a picture in another format would be expected.
+    fn unknown_ending(&self) -> Option<&str> {
+        let ending = self.output.as_ref()?.extension()?.to_str()?;
+        let known = ["svg", "dot", "gv", "mmd", "mermaid", "md", "txt"];
+        (self.format.is_none() && !known.contains(&ending)).then_some(ending)
+    }
 }
 
-/// Exit code 0; 1 if the picture cannot be written; 2 if the target does not load.
+/// Exit code 0; 1: the graph cannot be written; 2: the target does not load.
 pub fn run(args: &Graph) -> u8 {
+    if let Some(ending) = args.unknown_ending() {
+        let help = "use `.svg`, `.dot` or `.mmd`, or choose with `--format`";
+        output::refuse(&format!("a graph cannot be written as `.{ending}`"), Some(help));
+        return exit::NOT_STARTED;
+    }
     let loaded = match load(&args.target) {
         Ok(loaded) => loaded,
         Err(code) => return code,

@@ -1,6 +1,6 @@
-//! `trefoil init`: a first workflow of your own, in any format and in the shapes that people start with.
+//! `trefoil init`: creates a first workflow in any format, in one of several common shapes.
 //!
-//! On a terminal it asks for what is missing; without one every choice is an argument. It never writes over a file.
+//! On a terminal, it prompts for missing choices; otherwise every choice is an argument. It never overwrites a file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use clap::builder::PossibleValuesParser;
 use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
 use crate::{exit, output, pick};
 
-/// The name of a workflow that was not named.
+/// The default name of a workflow.
 const NAME: &str = "my-flow";
 
 /// Create a small workflow that passes the checks and runs
@@ -42,7 +42,7 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Exit code 0; 2 if something is missing, a file is there already or cannot be written.
+/// Exit code 0; 2: an argument is missing, or a file already exists or cannot be written.
 pub fn run(args: &Init) -> u8 {
     match chosen(args) {
         Ok(template) => write_all(args, template),
@@ -53,7 +53,7 @@ pub fn run(args: &Init) -> u8 {
     }
 }
 
-/// What was requested, on the command line or on the terminal.
+/// The template chosen by arguments or on the terminal.
 fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
     let usage = "`trefoil init --format agntz --shape loop my-flow`".to_owned();
     let format = args.format.clone().or_else(|| {
@@ -85,7 +85,7 @@ fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
     })
 }
 
-/// Asks the person, if there is one.
+/// Prompts on a terminal; `None` if there is none.
 fn ask(question: &str, choices: &[(&str, String)]) -> Option<String> {
     if !output::interactive() {
         return None;
@@ -124,7 +124,7 @@ fn write_all(args: &Init, template: &Template) -> u8 {
     output::result(&format!("trefoil check {}\n{run}\ntrefoil plan {target}\n", quoted(&folder.display().to_string())))
 }
 
-/// A path as a shell takes it for one word.
+/// Quotes a path for a shell.
 fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '_');
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
@@ -134,6 +134,6 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    // Never over something that somebody else has put there meanwhile.
+    // Never overwrites a file that was created in the meantime.
     std::fs::File::options().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! `trefoil ir TARGET`: the program that a run executes, as text.
+//! `trefoil ir TARGET`: prints the compiled program.
 
 use clap::Args;
 
@@ -16,7 +16,7 @@ pub struct Ir {
     hash: bool,
 }
 
-/// Exit code 0; 1 if it cannot be written; 2 if the target does not load.
+/// Exit code 0; 1: the program cannot be written; 2: the target does not load.
 pub fn run(args: &Ir) -> u8 {
     let loaded = match load(&args.target) {
         Ok(loaded) => loaded,

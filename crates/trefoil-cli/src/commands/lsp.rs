@@ -10,7 +10,7 @@ pub struct Lsp {
     stdio: bool,
 }
 
-/// Exit code as the protocol has it: 0 after `shutdown` and `exit`, else 1.
+/// The exit code of the protocol: 0 after `shutdown` and `exit`, otherwise 1.
 pub fn run(args: &Lsp) -> u8 {
     let Lsp { stdio: _ } = args;
     trefoil_lsp::server::run()

@@ -1,4 +1,4 @@
-//! `trefoil mcp TARGET…`: flows as tools of the Model Context Protocol, over stdin and stdout.
+//! `trefoil mcp TARGET…`: serves flows as tools of the Model Context Protocol over stdin and stdout.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub struct Mcp {
     ephemeral: bool,
 }
 
-/// Exit code 0: the client went away; 1: the protocol failed; 2: there is nothing to serve.
+/// Exit code 0: the client disconnected; 1: the protocol failed; 2: no flow can be served.
 pub fn run(args: &Mcp) -> u8 {
     match start(args) {
         Ok(code) | Err(code) => code,

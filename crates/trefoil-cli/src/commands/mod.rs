@@ -1,4 +1,4 @@
-//! The commands. A new one is one file, one variant and one line in [`dispatch`].
+//! The commands. A new one needs a file, a variant and a line in [`dispatch`].
 
 mod check;
 mod completions;
@@ -62,7 +62,7 @@ pub enum Command {
     Completions(completions::Completions),
 }
 
-/// Does it, and gives the exit code.
+/// Runs a command and returns its exit code.
 pub fn dispatch(command: Command) -> u8 {
     match command {
         Command::Run(args) => run::run(&args),
@@ -93,7 +93,7 @@ pub fn dispatch(command: Command) -> u8 {
     }
 }
 
-/// Loads a target, or says why not and gives the exit code.
+/// Loads a target. On failure, reports why and returns the exit code.
 fn load(args: &TargetArgs) -> Result<Loaded, u8> {
     load_with(&args.target(), &args.options())
 }
@@ -105,9 +105,9 @@ fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
     })
 }
 
-/// What there is to say about a target that loads.
+/// Prints the warnings about a loaded target.
 fn warn(loaded: &Loaded) {
-    // What is merely worth knowing is `check`'s to tell.
+    // Findings below a warning are reported only by `check`.
     let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
     if !found.is_empty() {
         output::say(&output::diagnostics(&found, &loaded.files));

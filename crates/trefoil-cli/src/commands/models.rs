@@ -1,4 +1,4 @@
-//! `trefoil models [PATH]`: which providers, aliases and models there are, and what they cost. Calls nobody.
+//! `trefoil models [PATH]`: lists providers, aliases and models with their prices. Makes no calls.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,7 @@ fn indented<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
     columns(rows).iter().map(|line| format!("  {line}\n")).collect()
 }
 
-/// Whether it can be called, and by which key.
+/// Whether a provider can be called, and with which key.
 fn status(one: &Configured) -> String {
     match one.availability {
         Availability::Ready if one.has_key => format!("key from {}", one.key_variable),
@@ -149,7 +149,7 @@ fn provider(one: &Configured) -> Json {
     })
 }
 
-/// None where nothing is missing.
+/// `None` if nothing is missing.
 fn status_text(one: &Configured) -> Option<String> {
     (one.availability != Availability::Ready).then(|| status(one))
 }

@@ -1,4 +1,4 @@
-//! `trefoil plan TARGET`: what a run would do.
+//! `trefoil plan TARGET`: shows what a run would do.
 
 use clap::{Args, ValueEnum};
 use trefoil::{AnswersFrom, Engine};
@@ -27,7 +27,7 @@ enum PlanFormat {
     Json,
 }
 
-/// Exit code 0; 1 if the plan cannot be written; 2 if the target does not load.
+/// Exit code 0; 1: the plan cannot be written; 2: the target does not load.
 pub fn run(args: &Plan) -> u8 {
     let mut loaded = match load(&args.target) {
         Ok(loaded) => loaded,
@@ -36,7 +36,7 @@ pub fn run(args: &Plan) -> u8 {
     warn(&loaded);
     let operator = args.target.settings();
     output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
-    // Decided as `run` decides, so that both name the same models.
+    // Decided in the same way as by `run`, so that both show the same models.
     let engine = args.models.apply(Engine::new(), &operator.settings);
     let answering = match engine.aim(&mut loaded.program) {
         Ok(answering) => {
@@ -45,7 +45,7 @@ pub fn run(args: &Plan) -> u8 {
             answering
         }
         Err(reasons) => {
-            // What keeps it from running does not keep it from being shown.
+            // A program that cannot run can still be shown, so these errors become warnings.
             let told = reasons.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d });
             output::say(&output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
             AnswersFrom::AsWritten.into()

@@ -1,4 +1,4 @@
-//! `trefoil render`: one template or condition against a state.
+//! `trefoil render`: renders a template or condition with a state.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use trefoil_template::{Object, Value};
 use crate::args::{Dialect, dialect, dialects};
 use crate::{exit, output};
 
-/// Bytes of a state.
+/// Maximum size of a state in bytes.
 const STATE_BYTES: u64 = 64 << 20;
 
 /// Render one template or condition against a state
@@ -46,7 +46,7 @@ pub struct Render {
     text: Option<String>,
 }
 
-/// Exit code 0; 1 if the state lacks something or the result cannot be written; 2 if the text or the state cannot be read.
+/// Exit code 0; 1: the state lacks a value, or the result cannot be written; 2: the text or the state cannot be read.
 pub fn run(args: &Render) -> u8 {
     if args.jsonl {
         return lines();
@@ -84,7 +84,7 @@ pub fn run(args: &Render) -> u8 {
     }
 }
 
-/// Question after question, each line with one line; what cannot be read as one is answered too, an empty line also.
+/// Answers each input line with one output line, even if the input line is empty or invalid.
 fn lines() -> u8 {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut input = std::io::stdin().lock();
@@ -102,7 +102,7 @@ fn lines() -> u8 {
         if let Err(error) = writeln!(out, "{answer}") {
             return output::written(Err(error));
         }
-        // An asker that waits for each answer gets it; one that sends all at once is not slowed down.
+        // Flushes before waiting for input, but not between lines that are already available.
         if input.fill_buf().map_or(true, |rest| rest.is_empty())
             && let Err(error) = out.flush()
         {
@@ -137,7 +137,7 @@ fn read_state(path: &Path) -> Result<Value, u8> {
     }
 }
 
-/// The text with its inserted parts marked and numbered, and below where each came from.
+/// The text with its inserted parts marked and numbered, and a list of their origins.
 fn marked(source: &str, traced: &Traced) -> String {
     let text = traced.text.to_text();
     let mark = anstyle::Style::new().underline().fg_color(Some(anstyle::AnsiColor::Cyan.into()));

@@ -1,4 +1,4 @@
-//! `trefoil replay RUN`: whether a journal is true.
+//! `trefoil replay RUN`: verifies a run's journal.
 
 use std::sync::Arc;
 

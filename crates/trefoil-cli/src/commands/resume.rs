@@ -1,4 +1,4 @@
-//! `trefoil resume RUN`: continues a run that was interrupted, or that waits for somebody.
+//! `trefoil resume RUN`: continues a run that was interrupted, has failed, or was waiting for a person.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use trefoil::runs::{Edit, Line, Preview, Stored, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, why};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, waiting, why};
 use crate::runs::past;
-use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
+use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite};
 
-/// Runs that `--all` continues at a time.
+/// Maximum number of runs that `--all` continues at a time.
 const MOST: usize = 1_000;
 
 /// Continue a run that was interrupted, has failed, or has been answered; completed steps are not repeated
@@ -68,6 +68,10 @@ pub struct Resume {
     store: StoreArgs,
     #[command(flatten)]
     durability: DurabilityArg,
+    /// With `--with`: keep only the prompts and answers needed to resume the new run, and remove them when it is completed or
+    /// cancelled (also `TREFOIL_NO_CONTENT`; always, if RUN was run so)
+    #[arg(long, requires = "with")]
+    no_content: bool,
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
@@ -79,7 +83,7 @@ impl Resume {
     }
 }
 
-/// Exit codes as those of `run`. With `--all`, the largest of all runs.
+/// The exit codes of `run`. With `--all`, the largest code of all runs.
 pub fn run(args: &Resume) -> u8 {
     if let (Some(run), Some(target)) = (&args.run, &args.with) {
         return edited(args, run, target).unwrap_or_else(|code| code);
@@ -106,41 +110,25 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     }
     ids.sort();
     ids.dedup();
-    let mut own = Vec::new();
-    for run in ids {
-        if !is_continued_by_another(&store, &run)? {
-            own.push(run);
-        }
-    }
-    let ids = own;
     if ids.is_empty() && !args.show.quiet {
         output::note("no run can continue now");
     }
     Ok(ids)
 }
 
-/// Whether the run is the call of a tool of a run that has not ended: that one continues it, within its limits.
-fn is_continued_by_another(store: &Arc<dyn Store>, run: &str) -> Result<bool, u8> {
-    let Some(parent) = wait(store.record(run))?.parent else { return Ok(false) };
-    match block_on(store.record(&parent))? {
-        Ok(above) => Ok(!above.status.is_end()),
-        Err(_) => Ok(false),
-    }
-}
-
-/// The runs that wait for what `--unknown` decides.
+/// The runs that wait for a decision that `--unknown` makes.
 fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
     let filter = Filter { status: vec![Status::Waiting], ..Filter::default() };
     let mut ids = Vec::new();
     for record in wait(store.list(&filter, None, MOST))?.runs {
-        if past::waiting(store, &record)?.iter().any(|one| one.prompt.is_none()) {
+        if past::waiting(store, &record)?.iter().any(waiting::is_unknown) {
             ids.push(record.run);
         }
     }
     Ok(ids)
 }
 
-/// A run that has ended is not done again, nor told as if it were.
+/// Prints the end of a run that has already ended, without repeating the run or its events.
 fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
     if !args.show.quiet {
         output::note(&format!("run {} has ended: {}", record.run, record.status));
@@ -205,10 +193,16 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
     let ended = session.run(&engine, &answers_from, async || ready.resume(&run).await)?;
-    Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store) }))
+    Ok(ended.finish(&End {
+        target: None,
+        answers: &args.host.answers,
+        script,
+        resumable: Some(&args.store),
+        permissions: args.host.permissions(),
+    }))
 }
 
-/// A new run of an edited flow.
+/// Starts a new run of an edited flow.
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let settings = followed(settings::find(&Target::parse(target).path, args.no_config))?;
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
@@ -223,6 +217,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         show: &args.show,
         store: &args.store,
         durability: &args.durability,
+        content: &ContentArg::or_of_environment(args.no_content),
         explain: args.explain,
         settings: &settings,
         limits: &|engine| args.limited(engine),
@@ -230,17 +225,20 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
     let run = based.id(run)?;
     if args.dry_run {
-        let seen = block_on(preview(args.store.look_into()?, &run, &flow, &edit))?;
+        // Chooses the same models as the run would.
+        let engine = args.host.models.apply(Engine::new(), &settings);
+        let seen = block_on(preview(&engine, args.store.look_into()?, &run, &flow, &edit))?;
         return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
     }
     based.run(&run, &flow, async |engine| engine.edit(&run, &flow, &edit).await)
 }
 
-/// What a run would do. The exit code: whether it would do anything.
+/// Prints what a run would do. The exit code says whether it would do anything.
 fn previewed(run: &str, preview: &Preview) -> u8 {
     let lines: Vec<Line> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
     let mut all = why::explained(&lines, output::colored_result());
     all.extend(preview.later.iter().map(|line| format!(" later  {}: depends on the new results", line.key)));
+    all.extend(why::explained(&preview.unused, output::colored_result()));
     all.extend(preview.error.as_ref().map(|error| format!("it would end there: {error}")));
     let kept = preview.lines.len().saturating_sub(lines.len());
     all.push(format!("{kept} of run {run} would be kept"));

@@ -1,4 +1,4 @@
-//! `trefoil rules`: every rule in a line.
+//! `trefoil rules`: lists the rules, one on each line.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -21,7 +21,7 @@ enum RulesFormat {
     Json,
 }
 
-/// Exit code 0; 1 if they cannot be written.
+/// Exit code 0; 1: the list cannot be written.
 pub fn run(args: &Rules) -> u8 {
     output::result(&match args.format {
         RulesFormat::Text => table(),
@@ -43,7 +43,7 @@ fn as_json(rule: &'static Rule) -> serde_json::Value {
     })
 }
 
-/// Columns as wide as what is in them; the summary is last and may be long.
+/// Columns are as wide as their contents; the summary is last, because it may be long.
 fn table() -> String {
     let head = ["rule", "level", "--strict", "group", "what"].map(str::to_owned);
     let rows = in_order().map(|rule| {

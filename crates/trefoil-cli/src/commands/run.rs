@@ -1,4 +1,4 @@
-//! `trefoil run TARGET`: runs it, shows how it goes, prints the result.
+//! `trefoil run TARGET`: runs a flow, shows its progress and prints its result.
 
 use clap::{Args, ValueEnum};
 use trefoil::internals::engine::{Engine, MODEL, Ready};
@@ -13,7 +13,7 @@ use trefoil_template::limits;
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
 use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
-use crate::store::{self, DurabilityArg, StoreArgs};
+use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
 
 /// Run a workflow or an agent
@@ -39,7 +39,7 @@ pub struct Run {
     /// Skip the checks (load errors still stop the run)
     #[arg(long)]
     no_check: bool,
-    /// Maximum number of model calls; refuses to start if the run could exceed it
+    /// Maximum number of model calls; refuses to start if the run could exceed it (with `--reuse`, stops before it would)
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
@@ -62,9 +62,8 @@ pub struct Run {
     /// Put the run in the store for a `trefoil worker`, print its id, and exit. Keys, permissions and people are the worker's
     #[arg(long, conflicts_with_all = ["ephemeral", "trace", "events", "answers", "allow_command", "allow_host"])]
     detach: bool,
-    /// Keep only the prompts and answers needed to resume the run, and remove them when it is completed or cancelled
-    #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
-    no_content: bool,
+    #[command(flatten)]
+    content: ContentArg,
 }
 
 /// Amount that a cost limit reserves for a call.
@@ -85,27 +84,27 @@ impl From<ReserveArg> for Reserve {
     }
 }
 
-/// An engine with the limits that were given: calls, micro-dollars, and what is reserved for a call.
+/// Applies limits to an engine: calls, cost in micro-dollars, and the amount to reserve for a call.
 pub fn limited(engine: Engine, calls: Option<u64>, micro: Option<u64>, reserve: Option<ReserveArg>) -> Engine {
     let engine = calls.into_iter().fold(engine, Engine::max_calls);
     let engine = micro.into_iter().fold(engine, Engine::max_cost_micro);
     reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
 }
 
-/// Micro-dollars.
+/// Parses dollars to micro-dollars.
 pub fn dollars(text: &str) -> Result<u64, String> {
     trefoil_prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
 }
 
-/// Exit code 0: success; 1: the run failed, or its result could not be written; 2: it did not start; 75: it waits for
-/// somebody; 130: stopped.
+/// Exit code 0: success; 1: the run failed, or its result could not be written; 2: the run did not start; 75: the run
+/// is waiting for a person; 130: the run was stopped.
 pub fn run(args: &Run) -> u8 {
     match start(args) {
         Ok(code) | Err(code) => code,
     }
 }
 
-/// Texts that nothing reads.
+/// Warns about text options that the flow does not use.
 fn warn_of_texts(args: &Run, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
     if trefoil_front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
@@ -115,7 +114,7 @@ fn warn_of_texts(args: &Run, dialect: &str) {
     }
 }
 
-/// The operator's settings. What a stranger's project file asks for is not followed, and not passed over in silence either.
+/// The operator's settings. If a project file is not trusted, its requests are reported and the run does not start.
 pub fn followed(operator: FoundSettings) -> Result<Settings, u8> {
     if operator.findings.is_empty() {
         return Ok(operator.settings);
@@ -159,9 +158,7 @@ fn start(args: &Run) -> Result<u8, u8> {
         }
         engine = engine.store(store);
     }
-    if args.no_content {
-        engine = engine.no_content();
-    }
+    engine = args.content.apply(engine);
     if args.detach {
         engine = engine.commands(Shell::default()).for_others();
     }
@@ -178,7 +175,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let reused = ready.reused();
     let end = session.run(&engine, &answers_from, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
-        based::answers_reused(&reused.all());
+        based::answers_reused(&reused);
     }
     let target = Some(args.target.target.as_str());
     Ok(end.finish(&End {
@@ -186,10 +183,11 @@ fn start(args: &Run) -> Result<u8, u8> {
         answers: &args.host.answers,
         script,
         resumable: (!args.ephemeral).then_some(&args.store),
+        permissions: args.host.permissions(),
     }))
 }
 
-/// Puts a run in the store and says how it is looked at.
+/// Puts a run in the store and says how to follow it.
 fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8, u8> {
     if args.host.models.embedded() {
         label(true, &ready);
@@ -201,13 +199,13 @@ fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8
     Ok(output::result(&format!("{run}\n")))
 }
 
-/// Made-up answers are never taken for real ones, however quiet it is to be.
+/// Always shows the notice about placeholder answers, even with `--quiet`.
 pub fn label(asked_for: bool, ready: &Ready) {
     if *ready.answers_from() == AnswersFrom::Embedded {
         let why = if asked_for { "" } else { "no API key is set for any provider: " };
         output::loud(&format!("{why}answers are placeholders from the offline embedded model"));
     }
-    // Whoever runs this sees where prompts and keys go before they do.
+    // Shows where prompts and keys are sent before the run starts.
     ready.elsewhere().iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
 }
 
@@ -224,7 +222,7 @@ pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
     exit::NOT_STARTED
 }
 
-/// Why nothing was started, and whether somebody who knows better may start it anyway.
+/// Reports why the run did not start, and whether `--no-check` would start it.
 fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let found = &report.diagnostics;
     output::say(&output::diagnostics(found, &report.files));
@@ -240,8 +238,8 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     exit::NOT_STARTED
 }
 
-/// Says how many model calls a program may need: one that surely may need more than it was allowed is refused, and one that
-/// may need very many starts with a word about it. The run ends before it makes one call too many.
+/// Compares the program's model calls with its limit: a run that certainly may need more does not start, and one that
+/// may need very many starts with a note. The run itself ends before it exceeds the limit.
 fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
@@ -251,7 +249,8 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u
         _ => format!("{calls} model calls"),
     };
     let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls`, or lower an iteration limit";
-    if args.max_calls.is_some() && (calls.endless || calls.fixed > most) {
+    // Answers that are reused are no calls: how many there are is known when the run comes to them.
+    if args.max_calls.is_some() && args.reuse.is_none() && (calls.endless || calls.fixed > most) {
         let message = format!("the run did not start: it may need {many}, but `--max-calls` allows only {most}");
         output::refuse(&message, Some(breakdown));
         return Err(exit::NOT_STARTED);
@@ -273,7 +272,7 @@ fn refuse(why: &Findings) -> u8 {
     exit::NOT_STARTED
 }
 
-/// How many warnings there are; what they say is `check`'s to tell, and so is what is merely worth knowing.
+/// Reports the number of warnings; `check` shows their texts, and less severe findings.
 fn count_warnings(args: &Run, loaded: &Loaded) {
     if args.no_check {
         return output::say("checks skipped (`--no-check`)");

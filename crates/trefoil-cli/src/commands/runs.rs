@@ -1,4 +1,4 @@
-//! `trefoil runs`: what is in the store, and what to do with it.
+//! `trefoil runs`: lists and manages the runs in the store.
 
 use clap::{Args, Subcommand};
 
@@ -25,7 +25,7 @@ enum RunsCommand {
     Export(export::Export),
 }
 
-/// Exit code 0: done; 2: no such run, or the store failed.
+/// Exit code 0: success; 2: unknown run, or the store failed.
 pub fn run(args: &Runs) -> u8 {
     let done = match &args.what {
         RunsCommand::List(args) => list::run(args),

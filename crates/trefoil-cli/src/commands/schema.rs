@@ -1,4 +1,4 @@
-//! `trefoil schema NAME`: JSON Schemas of what is read and printed.
+//! `trefoil schema NAME`: prints the JSON Schemas of inputs and outputs.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -7,7 +7,7 @@ use trefoil_syntax::diagnostic::render::JSON_SCHEMA;
 
 use crate::output;
 
-/// What is printed and has a schema. A new one is a line here; what is read are the front ends.
+/// Output formats with a schema. A new one is a line here; the input formats are those of the front ends.
 const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil::internals::trace::SCHEMA)];
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -22,7 +22,7 @@ pub struct Schema {
     name: String,
 }
 
-/// Exit code 0; 1 if it cannot be written.
+/// Exit code 0; 1: the schema cannot be written.
 pub fn run(args: &Schema) -> u8 {
     let text = all().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
     output::result(text)

@@ -1,4 +1,4 @@
-//! `trefoil secrets set|list|remove|passphrase`: the encrypted file of the user.
+//! `trefoil secrets set|list|remove|passphrase`: manages the user's encrypted secrets.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
@@ -8,7 +8,7 @@ use trefoil::internals::secrets::{Vault, VaultError};
 
 use crate::{exit, output};
 
-/// Bytes that are read from stdin.
+/// Maximum number of bytes that are read from stdin.
 const LARGEST: u64 = 1 << 20;
 
 /// Keep secrets for tools in an encrypted file; manifests read them as `secrets.NAME`
@@ -40,7 +40,7 @@ enum SecretsCommand {
     },
 }
 
-/// Exit code 0; 1: there is no such secret; 2: the file cannot be read or written.
+/// Exit code 0; 1: unknown secret; 2: the file cannot be read or written.
 pub fn run(args: &Secrets) -> u8 {
     match done(&args.what) {
         Ok(code) => code,
@@ -91,7 +91,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
     }
 }
 
-/// As two texts that are the same, or one line of stdin.
+/// Reads a new passphrase: typed twice, or as one line of stdin.
 fn new_passphrase() -> Result<Option<String>, VaultError> {
     if !std::io::stdin().is_terminal() {
         return from_stdin().map(Some);
@@ -100,13 +100,13 @@ fn new_passphrase() -> Result<Option<String>, VaultError> {
     Ok((typed("again")? == first).then_some(first))
 }
 
-/// For the first secret that is read from a file with a passphrase. None: nobody is at the terminal.
+/// Prompts for the passphrase when the first secret is read from a protected file. `None` if there is no terminal.
 pub fn ask_passphrase(file: &Path) -> Option<String> {
     let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()
 }
 
-/// A value is never an argument: those can be read by everybody on a machine.
+/// A value is never an argument, because all users of the machine can see the arguments of a process.
 fn value(name: &str) -> Result<String, VaultError> {
     if std::io::stdin().is_terminal() { typed(&format!("value of `{name}`")) } else { from_stdin() }
 }
@@ -116,7 +116,7 @@ fn typed(what: &str) -> Result<String, VaultError> {
     console::Term::stderr().read_secure_line().map_err(failed)
 }
 
-/// All of it without the line break at its end.
+/// All of stdin, without the line break at its end.
 fn from_stdin() -> Result<String, VaultError> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes);

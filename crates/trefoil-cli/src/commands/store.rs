@@ -1,4 +1,4 @@
-//! `trefoil store`: where runs are kept, how large that is, and looking after it.
+//! `trefoil store`: shows the location and size of the store, and maintains it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,7 +51,7 @@ struct Prune {
     no_config: bool,
 }
 
-/// None: forever.
+/// `None` means forever.
 #[derive(Clone, Copy)]
 struct KeepTime(Option<Duration>);
 
@@ -59,7 +59,7 @@ fn time(text: &str) -> Result<KeepTime, String> {
     keep_time(text).map(KeepTime)
 }
 
-/// Exit code 0: done; 1: something is wrong with the store; 2: it cannot be opened or written.
+/// Exit code 0: success; 1: the store has problems; 2: it cannot be opened or written.
 pub fn run(args: &Store) -> u8 {
     let done = match &args.what {
         None => show(args),
@@ -90,7 +90,7 @@ fn check(args: &Store) -> Result<u8, u8> {
         Err(error) => Err(error),
     };
     let health = match checked {
-        // So damaged that it cannot even be opened.
+        // The store is too damaged to be opened.
         Err(StoreError::Corrupt { why, .. }) => Health { problems: vec![why], ..Health::default() },
         checked => checked.map_err(|error| refuse(&error))?,
     };
@@ -137,7 +137,7 @@ pub fn count(number: u64, what: &str) -> String {
     }
 }
 
-/// A size as people read it.
+/// Formats a size.
 fn shown(bytes: u64) -> String {
     let units = [(1_u64 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {

@@ -1,4 +1,4 @@
-//! `trefoil trace FILE`: a recorded run, for people.
+//! `trefoil trace FILE`: shows a recorded run.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub struct Trace {
     json: bool,
 }
 
-/// Exit code 0; 1 if it cannot be written; 2 if there is no such trace or step.
+/// Exit code 0; 1: the result cannot be written; 2: unknown trace or step.
 pub fn run(args: &Trace) -> u8 {
     let (trace, note) = match read(&args.file) {
         Ok(found) => found,

@@ -1,4 +1,4 @@
-//! `trefoil trust DIR`: lets a project's `trefoil.toml` choose models, providers, folders and commands.
+//! `trefoil trust DIR`: allows a project's `trefoil.toml` to choose models, providers, folders and commands.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub struct Trust {
     revoke: bool,
 }
 
-/// Exit code 0; 2: there is nothing to trust, or it cannot be remembered.
+/// Exit code 0; 2: there is nothing to trust, or the decision cannot be stored.
 pub fn run(args: &Trust) -> u8 {
     let mut trust = settings::Trust::open(settings::config_folder());
     if args.list {
@@ -64,7 +64,7 @@ pub fn run(args: &Trust) -> u8 {
     }
 }
 
-/// A path on a terminal: its name is a stranger's.
+/// A path for a terminal; its name is untrusted.
 fn shown(path: &Path) -> String {
     clean(&path.display().to_string())
 }

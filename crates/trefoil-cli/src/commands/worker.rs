@@ -1,4 +1,4 @@
-//! `trefoil worker`: works on the runs of a store that wait for a process.
+//! `trefoil worker`: processes the waiting runs of a store.
 
 use std::path::Path;
 
@@ -41,14 +41,14 @@ pub struct WorkerArgs {
     no_config: bool,
 }
 
-/// Exit code 0: no run waits (`--once`), or it was asked to stop and has given its runs back; 1: not all of them could be given
-/// back; 2: it did not start.
+/// Exit code 0: no run waits (`--once`), or the worker was stopped and has released its runs; 1: some runs could not be
+/// released; 2: the worker did not start.
 pub fn run(args: &WorkerArgs) -> u8 {
     start(args).unwrap_or_else(|code| code)
 }
 
 fn start(args: &WorkerArgs) -> Result<u8, u8> {
-    // Those of the folder that it is started in, for all runs: the folders of the runs may be on other machines.
+    // The settings of the current folder apply to all runs, whose own folders may be on other machines.
     let settings = followed(settings::find(Path::new("."), args.no_config))?;
     let store = args.store.create(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);

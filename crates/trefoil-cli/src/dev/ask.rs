@@ -1,4 +1,4 @@
-//! What somebody is asked at the terminal: an input, an answer, a step.
+//! Prompts at the terminal: for an input, an answer, a step.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::runs::answer;
 use crate::{exit, output};
 
 impl Loop<'_> {
-    /// A line; none: there is nobody. What happens meanwhile waits.
+    /// Reads a line. `None`: stdin has ended. Other events are handled later.
     fn line(&mut self, question: &str) -> Option<String> {
         self.keyboard.want_line(question);
         let mut later = Vec::new();
@@ -38,7 +38,7 @@ impl Loop<'_> {
         line
     }
 
-    /// An input with what it needs.
+    /// Completes an input with the properties that it lacks.
     pub(super) fn complete(&mut self, loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, u8> {
         if !self.keyboard.keys {
             return ask::complete(loaded, given, false, false);
@@ -67,13 +67,12 @@ impl Loop<'_> {
         }
     }
 
-    /// `i`: another input.
+    /// `i`: runs with another input.
     pub(super) fn other_input(&mut self) -> Option<Asked> {
         let line = self.line("input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
         let last = self.last.as_ref()?;
-        let stored = crate::runs::past::read(&self.store, &last.run).ok()?;
-        let program = &stored.flow.loaded().program;
-        let before = stored.started.input.clone();
+        let program = &last.flow.loaded().program;
+        let before = last.input.clone();
         let given = match super::typed(&line) {
             object @ Value::Object(_) => Ok(Some(object)),
             _ => input::typed(program, &[line], before.filter(|before| matches!(before, Value::Object(_)))),
@@ -87,7 +86,7 @@ impl Loop<'_> {
         }
     }
 
-    /// `f`: from a step on.
+    /// `f`: repeats a step and everything after it.
     pub(super) fn again_from(&mut self) -> Option<Asked> {
         let last = self.last.as_ref()?;
         let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
@@ -110,7 +109,7 @@ impl Loop<'_> {
         chosen.map(|step| Asked { from: Some(step), anyway: true, ..Asked::default() })
     }
 
-    /// `a`: answers what the last run waits for.
+    /// `a`: answers a question of the last run.
     pub(super) fn answer(&mut self) -> Option<Asked> {
         let last = self.last.as_ref()?;
         let (run, waiting) = (last.run.clone(), last.waiting.clone());
@@ -123,10 +122,10 @@ impl Loop<'_> {
         }
     }
 
-    /// Asks, and puts the answer where the run finds it. If that run is not one of the files as they are now, it gets none: the
-    /// answer is returned, for the run that takes its place. None: there is no answer, or not one that the run takes.
+    /// Prompts for an answer, and sends it to the run. If the files have changed since the run, the answer is returned instead, for
+    /// the run that replaces it. `None`: there is no answer, or the run does not accept it.
     pub(super) fn take_answer(&mut self, run: &str, all: &[Waiting]) -> Option<Taken> {
-        let Some(one) = all.first() else {
+        let Some(one) = all.iter().find(|one| one.sort != "run") else {
             output::note("nothing waits for an answer");
             return None;
         };
@@ -135,7 +134,7 @@ impl Loop<'_> {
             true => String::new(),
             false => format!("({}) ", one.accepts.join("/")),
         };
-        let choices = if one.prompt.is_none() { "(retry/fail/done) ".to_owned() } else { choices };
+        let choices = if waiting::is_unknown(one) { "(retry/fail/done) ".to_owned() } else { choices };
         let line = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty())?;
         if !self.is_current || self.has_changed() {
             self.settle();
@@ -144,7 +143,7 @@ impl Loop<'_> {
         answer::post(&self.store, run, one, &line, None).is_ok().then_some(Taken::Posted)
     }
 
-    /// Gives the last run the answer that was typed for the one before it, if it asks the same.
+    /// Sends the last run the answer that was typed for the previous one, if it asks the same question.
     pub(super) fn pass_on(&mut self) -> Option<Asked> {
         let Given { to, line } = self.given.take()?;
         let last = self.last.as_ref()?;
@@ -157,12 +156,12 @@ impl Loop<'_> {
         Some(Asked { resume: true, anyway: true, ..Asked::default() })
     }
 
-    /// `y`: the step that would be done a second time may be.
+    /// `y`: allows the step that the run would repeat.
     pub(super) fn allowed(&mut self) -> Option<Asked> {
         self.last.as_ref()?.repeats.clone()
     }
 
-    /// `t`: writes the page of the last run.
+    /// `t`: writes the trace page of the last run.
     pub(super) fn page(&mut self) {
         let Some((tracer, about)) = self.last.as_ref().and_then(|last| last.trace.as_ref()) else {
             return output::note("no run yet, so there is no trace to show");

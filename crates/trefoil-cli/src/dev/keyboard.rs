@@ -1,4 +1,4 @@
-//! Keys and lines of whoever sits at the terminal. Where stdin is no terminal, each line is a key.
+//! Reads keys and lines from the terminal. If stdin is not a terminal, each line counts as a key.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,10 +8,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::Happening;
 
-/// Reads on a thread of its own, and only what was asked for: between two keys, the terminal is as it was.
+/// Reads on a separate thread, and only on request, so that the terminal is in its normal mode between two keys.
 pub struct Keyboard {
     wanted: Sender<Wanted>,
-    /// What the thread waits for.
+    /// What the thread is reading.
     asked: Option<Wanted>,
     /// Whether single keys can be read.
     pub keys: bool,
@@ -26,7 +26,7 @@ enum Wanted {
 }
 
 impl Keyboard {
-    /// Starts to listen. What is typed is sent.
+    /// Starts the thread. It sends the keys and lines to `typed`.
     pub fn new(typed: UnboundedSender<Happening>) -> std::io::Result<Self> {
         let (wanted, asked) = channel();
         let keys = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -40,12 +40,12 @@ impl Keyboard {
         })
     }
 
-    /// The next key is to be sent.
+    /// Requests the next key.
     pub fn want_key(&mut self) {
         self.want(Wanted::Key);
     }
 
-    /// Asks for a line, which is to be sent.
+    /// Prints a question, and requests a line.
     pub fn want_line(&mut self, question: &str) {
         let mut err = anstream::stderr();
         let _ = write!(err, "{question}").and_then(|()| err.flush());
@@ -58,13 +58,13 @@ impl Keyboard {
         }
     }
 
-    /// What was asked for has come.
+    /// Marks the request as answered.
     pub fn came(&mut self) {
         self.asked = None;
     }
 }
 
-/// Whoever is waiting for a key has put the terminal into another mode.
+/// Restores the mode of the terminal, because reading a key changes it.
 impl Drop for Keyboard {
     fn drop(&mut self) {
         #[cfg(unix)]
@@ -82,13 +82,13 @@ fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: b
                 Ok(Key::Char(key)) => Happening::Key(key),
                 Ok(Key::Enter) => Happening::Key('\n'),
                 Ok(_) => Happening::Key('\0'),
-                // Ctrl-C is a signal, and told as one.
+                // Ctrl-C arrives as a signal.
                 Err(_) => continue,
             },
             _ => match line() {
                 Some(line) if wanted == Wanted::Key => Happening::Key(line.chars().next().unwrap_or('\n')),
                 Some(line) => Happening::Line(Some(line)),
-                // Nobody types anything any more. What was asked for has no answer.
+                // Stdin has ended, so the requested line has no answer.
                 None if wanted == Wanted::Line => Happening::Line(None),
                 None => return,
             },

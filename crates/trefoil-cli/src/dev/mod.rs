@@ -1,6 +1,6 @@
-//! `trefoil dev TARGET`: runs it, and after every save again what the save has changed.
+//! `trefoil dev TARGET`: runs the target, and after every save repeats what the save has changed.
 //!
-//! One loop waits for what happens (a save, a key, the end of a run) and does one thing after the other; `turn` is one run of it.
+//! One loop waits for events (a save, a key, the end of a run) and handles them one by one. `turn` is one run of the target.
 
 mod ask;
 mod browser;
@@ -27,15 +27,15 @@ use trefoil_template::Value;
 use crate::args::{TargetArgs, TextArgs};
 use crate::commands::run::{cannot_start, dollars};
 use crate::run::{HostArgs, Signals};
-use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, wait};
+use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
 use keyboard::Keyboard;
 use turn::{Asked, Given, Last, Turn};
 use watch::Watch;
 
-/// Editors write a file in several steps: nothing is read until it has been quiet for this long.
+/// Editors write a file in several steps, so files are read only after this time without changes.
 const QUIET: Duration = Duration::from_millis(40);
-/// And at the latest after this time.
+/// The maximum time to wait for changes to stop.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Run a target and bring the run up to date after every save: only what the save changed is done again
@@ -72,18 +72,20 @@ pub struct Dev {
     store: StoreArgs,
     #[command(flatten)]
     durability: DurabilityArg,
+    #[command(flatten)]
+    content: ContentArg,
 }
 
-/// What happens.
+/// An event of the loop.
 #[derive(Debug)]
 pub enum Happening {
     /// A file of the target was written.
     Saved,
-    /// A key.
+    /// A key was pressed.
     Key(char),
-    /// A line that was asked for; none: nobody types any more.
+    /// A requested line. `None`: stdin has ended.
     Line(Option<String>),
-    /// Somebody wants the process to end.
+    /// A signal asked the process to stop.
     Stop,
 }
 
@@ -99,26 +101,26 @@ struct Loop<'a> {
     args: &'a Dev,
     runtime: Runtime,
     happenings: UnboundedReceiver<Happening>,
-    /// What came in while something else was waited for.
+    /// Events that arrived while the loop waited for something else.
     later: VecDeque<Happening>,
     keyboard: Keyboard,
     watch: Watch,
     signals: Signals,
     store: Arc<dyn Store>,
-    /// With the store, and nothing else yet.
+    /// An engine with only the store configured.
     engine: Engine,
     last: Option<Last>,
-    /// The runs that were started here. Nobody here ends another one.
+    /// The runs that this process started. It does not end any others.
     started: BTreeSet<String>,
-    /// An answer that no run has taken yet: the files were saved while it was typed.
+    /// An answer that no run has received yet, because the files were saved while it was typed.
     given: Option<Given>,
-    /// Whether the last run is one of the texts that were read last.
+    /// Whether the last run uses the texts that were read last.
     is_current: bool,
-    /// The texts that were read last, and what was found in them.
+    /// The texts that were read last, and their findings.
     read: Option<Report>,
-    /// What answered last.
+    /// The source of answers of the last run.
     answers_from: Option<AnswersFrom>,
-    /// Whether somebody was told that a limit on money cannot be held.
+    /// Whether the user was told that a cost limit cannot be enforced.
     is_unpriced: bool,
 }
 
@@ -134,7 +136,7 @@ impl<'a> Loop<'a> {
         let store = args.store.create(&args.durability)?;
         let engine = {
             let _inside = runtime.enter();
-            Engine::new().store(store.clone())
+            args.content.apply(Engine::new().store(store.clone()))
         };
         Ok(Self {
             args,
@@ -194,7 +196,7 @@ impl<'a> Loop<'a> {
         Ok(code)
     }
 
-    /// The run that is brought up to date first.
+    /// The run to bring up to date first.
     fn begin_with(&self) -> Result<Option<Last>, u8> {
         let args = self.args;
         if let Some(run) = &args.run {
@@ -206,11 +208,11 @@ impl<'a> Loop<'a> {
         }
         let loaded = self.look(&args.target.settings().settings).1;
         let last = block_on(last_of(&*self.store, &args.target.target(), loaded.as_ref()))?;
-        // One that this version cannot follow is none that could be brought up to date.
+        // A run that this version cannot replay cannot be brought up to date.
         Ok(last.and_then(|last| self.last_of(&last.run).ok()))
     }
 
-    /// Waits for the next thing that happens.
+    /// Waits for the next event.
     fn happening(&mut self) -> Happening {
         let (happenings, signals) = (&mut self.happenings, &mut self.signals);
         let one = self.later.pop_front().unwrap_or_else(|| self.runtime.block_on(next(happenings, signals)));
@@ -220,7 +222,7 @@ impl<'a> Loop<'a> {
         one
     }
 
-    /// Waits until whoever saves is done.
+    /// Waits until the editor has finished saving.
     fn settle(&mut self) {
         let since = Instant::now();
         let happenings = &mut self.happenings;
@@ -239,7 +241,7 @@ impl<'a> Loop<'a> {
         });
     }
 
-    /// What a key is for.
+    /// The action of a key.
     fn pressed(&mut self, key: char) -> Option<Asked> {
         match key {
             '\n' | '\r' | ' ' => Some(Asked { anyway: true, ..Asked::default() }),
@@ -261,7 +263,7 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// What happens next.
+/// The next event.
 async fn next(happenings: &mut UnboundedReceiver<Happening>, signals: &mut Signals) -> Happening {
     tokio::select! {
         () = signals.next() => Happening::Stop,
@@ -269,7 +271,7 @@ async fn next(happenings: &mut UnboundedReceiver<Happening>, signals: &mut Signa
     }
 }
 
-/// The value of an input that was typed.
+/// Parses a typed input.
 fn typed(text: &str) -> Value {
     Value::parse(text).unwrap_or_else(|_| text.into())
 }

@@ -1,11 +1,11 @@
-//! What a turn says: findings, what was kept, what is different now.
+//! The output of a turn: findings, reused results, differences.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use trefoil::Outcome;
 use trefoil::internals::Report;
-use trefoil::runs::{Fate, Line, WordDiff};
+use trefoil::runs::{Fate, Line, Made, WordDiff};
 use trefoil_machine::event::Waiting;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
@@ -16,20 +16,19 @@ use super::turn::worth;
 use crate::harmless::{safe, safe_lines};
 use crate::output;
 use crate::run::waiting::line;
-use crate::run::words::calls;
-use crate::run::{money, time, why};
+use crate::run::{money, time, why, words};
 
-/// Lines of a result.
+/// Maximum number of lines shown of a result.
 const RESULT: usize = 20;
 
-/// Whether the same was read, with the same findings.
+/// Whether the texts and the findings are the same.
 pub fn is_same(before: &Report, now: &Report) -> bool {
     let (old, new) = (before.files.iter(), now.files.iter());
     let texts = old.map(|(_, file)| (file.name(), file.text())).eq(new.map(|(_, file)| (file.name(), file.text())));
     texts && before.diagnostics == now.diagnostics
 }
 
-/// The findings that were not there before, and how many there are in all.
+/// Prints the new findings, and the total number.
 pub fn findings(before: Option<&Report>, now: &Report, failed: bool, first: bool) {
     let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| worth(d)).collect();
     let known: BTreeSet<String> =
@@ -53,8 +52,8 @@ pub fn findings(before: Option<&Report>, now: &Report, failed: bool, first: bool
     }
 }
 
-/// What was kept, and what was done and why.
-pub fn reuse(lines: &[Line], explain: bool, outcome: &Outcome, took: Duration) {
+/// Prints which results were kept, and which calls were made and why.
+pub fn reuse((lines, made): (&[Line], Made), explain: bool, outcome: &Outcome, took: Duration) {
     if lines.is_empty() {
         return;
     }
@@ -64,12 +63,12 @@ pub fn reuse(lines: &[Line], explain: bool, outcome: &Outcome, took: Duration) {
     let kept = lines.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
     let results = if kept == 1 { "1 result".to_owned() } else { format!("{kept} results") };
     let saved = why::saved(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
-    let (made, spent) = (calls(outcome.calls), money(&outcome.usage));
+    let (made, spent) = (words::made(made), money(&outcome.usage));
     let took = time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-    output::say(&format!("{results} kept{saved}, {made} made ({spent}) · up to date after {took}"));
+    output::say(&format!("{results} kept{saved}, {made} ({spent}) · up to date after {took}"));
 }
 
-/// The outputs of steps that are not what they were.
+/// Prints the outputs of steps that have changed.
 pub fn differences(before: &Told, now: &Told) {
     for (key, step) in &now.steps {
         let (Some(old), Some(new)) = (before.steps.get(key).and_then(|step| step.output.as_ref()), &step.output) else {
@@ -88,7 +87,7 @@ fn difference(name: &str, old: &Value, new: &Value) {
     output::say(&format!("{:>6}  {name}: {}", "now", why::in_line(&diff, color)));
 }
 
-/// The result: whole where it is new, else what is different.
+/// Prints the result: all of it if there was none before, otherwise the differences.
 pub fn result(now: &Value, before: Option<&Value>) {
     match before {
         Some(before) if before == now => output::aside("the result is as before"),
@@ -105,13 +104,13 @@ pub fn result(now: &Value, before: Option<&Value>) {
     }
 }
 
-/// What a run waits for.
+/// Prints what a run waits for.
 pub fn waiting(all: &[Waiting]) {
     all.iter().for_each(|one| output::say(&format!("waiting: {}", safe(&line(one, all)))));
 }
 
 impl Loop<'_> {
-    /// What can be done now.
+    /// Prints which keys can be pressed now.
     pub(super) fn hint(&self) {
         let last = self.last.as_ref();
         let mut keys = vec!["save a file, or press"];

@@ -1,4 +1,4 @@
-//! What a run told that the next one is compared with: its steps in their order, and what each of them made.
+//! Records the steps of a run and their outputs, to compare them with the next run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,16 +7,16 @@ use trefoil_machine::event::Waiting;
 use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_template::Value;
 
-/// Listens to a run.
+/// A sink that records the steps of a run.
 #[derive(Default)]
 pub struct Seen(Mutex<Told>);
 
-/// What it told.
+/// What was recorded.
 #[derive(Default, Clone)]
 pub struct Told {
-    /// The steps, by key: their names, and what they made.
+    /// The steps by key, in order: their names and outputs.
     pub steps: IndexMap<String, SeenStep>,
-    /// What is asked, and not answered.
+    /// Open questions.
     pub asks: Vec<Waiting>,
 }
 
@@ -25,7 +25,7 @@ pub struct Told {
 pub struct SeenStep {
     /// Its name.
     pub label: String,
-    /// What it made; none: nothing so far.
+    /// Its output, if it has one yet.
     pub output: Option<Value>,
 }
 
@@ -34,7 +34,7 @@ impl Seen {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of it so far.
+    /// Everything recorded so far.
     pub fn so_far(&self) -> Told {
         self.told().clone()
     }
@@ -57,7 +57,15 @@ impl EventSink for Seen {
             EventKind::SignalWanted { label, prompt, accepts, .. } => {
                 told.asks.retain(|one| one.key != *key);
                 let (step, prompt, accepts) = (label.clone(), Some(prompt.clone()), accepts.clone());
-                told.asks.push(Waiting { key: key.clone(), step, sort: "human", prompt, call: None, accepts });
+                told.asks.push(Waiting {
+                    key: key.clone(),
+                    step,
+                    sort: "human",
+                    run: None,
+                    prompt,
+                    call: None,
+                    accepts,
+                });
             }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
                 told.asks.retain(|one| one.key != *key);

@@ -1,4 +1,4 @@
-//! One run of the loop: the target is read and checked, and the last run brought up to date with it.
+//! One turn of the loop: reads and checks the target, and brings the last run up to date.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,8 +7,9 @@ use tokio::task::JoinHandle;
 use trefoil::internals::engine::{Engine, PRICE, Ready};
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel};
+use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel, stopped};
 use trefoil::runs::{Edit, Lines, Stored};
+use trefoil::store::StoreError;
 use trefoil::{Cancel, Error, Flow, Outcome, Run};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
@@ -20,36 +21,36 @@ use super::seen::{Seen, Told};
 use super::{Happening, Loop, said, watch};
 use crate::commands::run::{cannot_start, did_not_start, followed, label};
 use crate::exit;
-use crate::run::{Shown, input, report};
+use crate::run::{Shown, based, input, report};
 use crate::runs::past;
 use crate::store::block_on;
 use crate::{output, run};
 
-/// A limit on money where nobody has set one, in micro-dollars.
+/// The default cost limit, in micro-dollars.
 const MAX_COST: u64 = 1_000_000;
 
-/// What a turn is for.
+/// What a turn should do.
 #[derive(Debug, Default, Clone)]
 pub struct Asked {
-    /// The step from which on everything is done again.
+    /// Repeat this step and everything after it.
     pub from: Option<String>,
-    /// Everything is done again.
+    /// Repeat everything.
     pub all: bool,
-    /// The steps that may be done again although they are not known to be safe to run twice.
+    /// The steps that may be repeated although that may not be safe.
     pub rerun: Vec<String>,
-    /// Another input; of a member none: no input.
+    /// Another input. `Some(None)`: no input.
     pub input: Option<Option<Value>>,
-    /// The same run is continued: somebody has answered it.
+    /// Continue the same run, because it has been answered.
     pub resume: bool,
-    /// It is for somebody who pressed a key: it is done whether anything has changed or not.
+    /// Run even if nothing has changed, because the user pressed a key.
     pub anyway: bool,
 }
 
 /// An answer that was typed while the files were saved.
 pub struct Given {
-    /// What it answers.
+    /// The question.
     pub to: Waiting,
-    /// What was typed.
+    /// The typed line.
     pub line: String,
 }
 
@@ -57,23 +58,23 @@ pub struct Given {
 pub enum Taken {
     /// To the run.
     Posted,
-    /// It is for the run that takes the place of that one.
+    /// It is for the run that replaces that run.
     Later(Given),
 }
 
-/// What came of a turn.
+/// The result of a turn.
 pub enum Turn {
-    /// Nothing has changed: nothing was said.
+    /// Nothing has changed, and nothing was printed.
     Nothing,
-    /// It is over, and somebody knows how it ended.
+    /// The turn has ended, and its result was printed.
     Done,
-    /// Something was saved meanwhile: this is next.
+    /// The turn has ended, because of a save or an answer that was passed on. This turn is next.
     Next(Asked),
 }
 
-/// What the last reading of a target came to.
+/// The result of reading the target.
 enum ReadTurn {
-    /// It is as it was.
+    /// It has not changed.
     Same,
     /// It cannot be run.
     Faulty,
@@ -81,25 +82,29 @@ enum ReadTurn {
     Ready(Flow, Box<Settings>),
 }
 
-/// The run that is brought up to date next.
+/// The run to bring up to date next.
 pub struct Last {
     /// Its id.
     pub run: String,
-    /// What it made.
+    /// What ran.
+    pub flow: Flow,
+    /// Its input.
+    pub input: Option<Value>,
+    /// Its recorded steps.
     pub told: Told,
     /// Its result, if it has one.
     pub result: Option<Value>,
     /// What it waits for.
     pub waiting: Vec<Waiting>,
-    /// If it ended because a step would be done a second time: what lets it.
+    /// If it stopped because a step would be repeated: the turn that allows this.
     pub repeats: Option<Asked>,
-    /// It has not ended.
+    /// Whether it has not ended.
     pub is_open: bool,
     /// Its trace.
     pub trace: Option<(Arc<Tracer>, About)>,
 }
 
-/// A run under way.
+/// A run in progress.
 struct UnderWay {
     since: Instant,
     task: JoinHandle<Outcome>,
@@ -108,19 +113,20 @@ struct UnderWay {
     seen: Arc<Seen>,
     shown: Arc<Shown>,
     flow: Flow,
+    input: Option<Value>,
     trace: (Arc<Tracer>, About),
 }
 
-/// A run that is ready, and what it uses.
+/// A run that is ready to start.
 struct Prepared {
     ready: Ready,
-    /// What becomes of its steps.
+    /// Collects which steps are reused and which are repeated.
     lines: Option<Lines>,
     input: Option<Value>,
 }
 
 impl Loop<'_> {
-    /// Does what is asked.
+    /// Performs a turn.
     pub(super) fn turn(&mut self, asked: &Asked) -> Result<Turn, u8> {
         let since = Instant::now();
         let (flow, settings) = match self.load(asked)? {
@@ -128,21 +134,22 @@ impl Loop<'_> {
             ReadTurn::Faulty => return Ok(Turn::Done),
             ReadTurn::Ready(flow, settings) => (flow, settings),
         };
-        // A run of other files does not go on: one of these takes its place, and whatever was allowed there is asked again.
+        // A run of older files does not continue: a run of the current files replaces it, without the permissions given for the old
+        // one.
         let again = Asked { anyway: true, ..Asked::default() };
         let asked = if asked.resume && !self.is_current { &again } else { asked };
         let started = match asked.resume {
             true => self.resume(since, &settings, asked),
             false => self.start(since, &flow, &settings, asked),
         };
-        // What keeps a run from starting may be what is edited next.
+        // The next save may fix whatever prevents the start.
         match started {
             Ok((under_way, lines)) => self.follow(under_way, lines.as_ref(), asked),
             Err(_) => Ok(Turn::Done),
         }
     }
 
-    /// Reads and checks the target: what was read, and the target if it can be run.
+    /// Reads and checks the target. Returns the report, and the target if it can be run.
     pub(super) fn look(&self, settings: &Settings) -> (Report, Option<Loaded>) {
         let args = self.args;
         let options = LoadOptions {
@@ -161,13 +168,13 @@ impl Loop<'_> {
         }
     }
 
-    /// Whether the target is not what it was when it was read last.
+    /// Whether the target has changed since it was read last.
     pub(super) fn has_changed(&self) -> bool {
         let settings = self.args.target.settings().settings;
         !self.read.as_ref().is_some_and(|before| said::is_same(before, &self.look(&settings).0))
     }
 
-    /// Reads the target. Whoever has to correct it is told why.
+    /// Reads the target, and prints its findings.
     fn load(&mut self, asked: &Asked) -> Result<ReadTurn, u8> {
         let Ok(settings) = followed(self.args.target.settings()) else { return Ok(ReadTurn::Faulty) };
         let (report, loaded) = self.look(&settings);
@@ -181,14 +188,14 @@ impl Loop<'_> {
         }
         self.read = Some(report);
         self.is_current &= same;
-        // Nothing that was saved has to do with it.
+        // The save did not concern the target.
         if same && !asked.anyway && !first {
             return Ok(ReadTurn::Same);
         }
         Ok(loaded.map_or(ReadTurn::Faulty, |loaded| ReadTurn::Ready(Flow::from(loaded), Box::new(settings))))
     }
 
-    /// Starts a run that goes by the last one, if there is one.
+    /// Starts a run that reuses the results of the last one, if there is one.
     fn start(
         &mut self,
         since: Instant,
@@ -217,17 +224,17 @@ impl Loop<'_> {
         self.started.insert(run.clone());
         self.is_current = true;
         let trace = (tracer, About::new(loaded, &answers_from));
-        Ok((self.under_way(since, started, run, seen, shown, flow.clone(), trace), lines))
+        Ok((self.under_way(since, started, run, (seen, shown), (flow.clone(), input), trace), lines))
     }
 
-    /// A run, with what it uses of the last one.
+    /// Prepares a run with the results of the last one.
     fn prepare(&mut self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, u8> {
         let given = self.args.max_cost;
         let limited = engine.clone().max_cost_micro(given.unwrap_or(MAX_COST));
         let first = self.try_prepare(&limited, flow, asked)?;
         let unpriced = |d: &Diagnostic| d.rule == PRICE;
         match first {
-            // Nobody asked for a limit on money: that it cannot be held is no reason not to run.
+            // The user did not set a cost limit, so the run starts even if the default cannot be enforced.
             Err(Error::NotStarted(why)) if given.is_none() && why.diagnostics().iter().all(unpriced) => {
                 if !std::mem::replace(&mut self.is_unpriced, true) {
                     let calls = run::words::calls(self.args.max_calls);
@@ -253,6 +260,11 @@ impl Loop<'_> {
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
         let edit = Edit { from, rerun: asked.rerun.clone() };
         let edited = self.runtime.block_on(engine.edit(&last.run, flow, &edit));
+        if let Err(Error::Store(StoreError::NoContent { .. })) = &edited {
+            output::note("all steps run again: the last run was completed or cancelled without stored content");
+            let input = asked.input.clone().unwrap_or_else(|| last.input.clone());
+            return Ok(engine.ready(flow).map(|ready| Prepared { ready, lines: None, input }));
+        }
         Ok(edited.map(|edited| {
             let lines = edited.lines();
             let input = asked.input.clone().unwrap_or_else(|| edited.started.input.clone());
@@ -277,26 +289,25 @@ impl Loop<'_> {
         shown.begin(flow.loaded(), &answers_from.to_string(), None);
         let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
         let trace = (tracer, About::new(flow.loaded(), &answers_from));
-        Ok((self.under_way(since, started, run, seen, shown, flow, trace), None))
+        let input = stored.started.input.clone();
+        Ok((self.under_way(since, started, run, (seen, shown), (flow, input), trace), None))
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one struct")]
     fn under_way(
         &self,
         since: Instant,
         started: Run,
         run: String,
-        seen: Arc<Seen>,
-        shown: Arc<Shown>,
-        flow: Flow,
+        (seen, shown): (Arc<Seen>, Arc<Shown>),
+        (flow, input): (Flow, Option<Value>),
         trace: (Arc<Tracer>, About),
     ) -> UnderWay {
         let cancel = started.canceller();
         let task = self.runtime.spawn(started.outcome());
-        UnderWay { since, task, cancel, run, seen, shown, flow, trace }
+        UnderWay { since, task, cancel, run, seen, shown, flow, input, trace }
     }
 
-    /// Nobody continues the run that another one has replaced. One that was not started here is left as it is.
+    /// Cancels the last run, because another one replaces it. A run that was not started here is left unchanged.
     fn give_up_last(&mut self) {
         let started = &self.started;
         if let Some(last) = self.last.as_mut().filter(|last| last.is_open && started.contains(&last.run)) {
@@ -305,7 +316,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Ends a run. One that was not started here is only stopped, and can be resumed.
+    /// Stops a run. A run that was not started here is only interrupted, and can be resumed.
     fn stop(&self, run: &UnderWay) {
         match self.started.contains(&run.run) {
             true => run.cancel.cancel(),
@@ -313,7 +324,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Waits for the end of a run, and says what came of it.
+    /// Waits for the end of a run, and prints the result.
     fn follow(&mut self, mut run: UnderWay, lines: Option<&Lines>, asked: &Asked) -> Result<Turn, u8> {
         let (mut next, mut quits) = (None, false);
         let outcome = loop {
@@ -363,9 +374,9 @@ impl Loop<'_> {
         Ok(next.map_or(Turn::Done, Turn::Next))
     }
 
-    /// The next thing that happens, or the end of a run.
+    /// Waits for the next event or for the end of a run.
     fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, Happening> {
-        // What came in while a line was typed is not put off until the run has ended.
+        // Events that arrived while a line was typed are handled now, not after the end of the run.
         if let Some(one) = self.later.pop_front() {
             if matches!(one, Happening::Key(_) | Happening::Line(_)) {
                 self.keyboard.came();
@@ -392,10 +403,14 @@ impl Loop<'_> {
         }
     }
 
-    /// What came of a run, and how that differs from the one before.
+    /// Prints the result of a run, and the differences from the previous one.
     fn say(&self, run: &UnderWay, outcome: &Outcome, (lines, explain): (Option<&Lines>, bool), replaced: bool) {
-        let lines = lines.map(Lines::all).unwrap_or_default();
-        said::reuse(&lines, explain, outcome, run.since.elapsed());
+        let all = lines.map(Lines::all).unwrap_or_default();
+        let made = lines.map(Lines::made).unwrap_or_default();
+        said::reuse((&all, made), explain, outcome, run.since.elapsed());
+        if let Some(lines) = lines {
+            based::by_name(lines, "press `f` and name a step");
+        }
         if let Some(last) = &self.last {
             said::differences(&last.told, &run.seen.so_far());
         }
@@ -412,17 +427,13 @@ impl Loop<'_> {
         said::waiting(&outcome.waiting);
     }
 
-    /// This run is the last one now.
+    /// Makes this run the last one.
     fn replace_last(&mut self, run: UnderWay, outcome: Outcome) {
         let error = outcome.result.as_ref().err();
-        let repeats = error.filter(|error| error.code == "WOULD_REPEAT").and_then(|error| {
-            let step = error.key.as_ref()?.to_string();
-            Some(Asked { rerun: vec![step], resume: true, anyway: true, ..Asked::default() })
-        });
-        let is_open = !outcome.waiting.is_empty()
-            || error.is_some_and(|error| ["INTERRUPTED", "WOULD_REPEAT"].contains(&error.code.as_str()));
+        let repeats = error.and_then(allowing);
+        let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
         let mut told = run.seen.so_far();
-        // What was not done this time is compared with what it was when it was done.
+        // Steps that did not run this time keep their previous output, so that the next run is compared with it.
         if let Some(last) = self.last.take() {
             for (key, step) in last.told.steps {
                 if step.output.is_some() {
@@ -432,16 +443,18 @@ impl Loop<'_> {
             }
         }
         let (result, waiting) = (outcome.result.ok(), outcome.waiting);
-        self.last = Some(Last { run: run.run, told, result, waiting, repeats, is_open, trace: Some(run.trace) });
+        let UnderWay { run, flow, input, trace, .. } = run;
+        self.last = Some(Last { run, flow, input, told, result, waiting, repeats, is_open, trace: Some(trace) });
     }
 
-    /// A run of the store.
+    /// Reads a stored run.
     pub(super) fn last_of(&self, run: &str) -> Result<Last, u8> {
         let stored = past::read(&self.store, run)?;
         let seen = Arc::new(Seen::default());
         let _ = past::tell(&self.store, &stored, seen.clone())?;
         let record = crate::store::wait(self.store.record(run))?;
         let waiting = past::seen(&self.store, &record, Arc::new(NoEvents))?;
+        let stopped = self.runtime.block_on(stopped(&*self.store, &record)).map_err(|error| did_not_start(&error))?;
         let end = past::end(&self.store, &stored)?;
         let result = end.and_then(|event| match event.kind {
             trefoil_runtime::EventKind::RunFinished { output, .. } => output,
@@ -449,22 +462,30 @@ impl Loop<'_> {
         });
         Ok(Last {
             run: run.to_owned(),
+            flow: stored.flow.clone(),
+            input: stored.started.input.clone(),
             told: seen.so_far(),
             result,
             waiting,
-            repeats: None,
+            repeats: stopped.as_ref().and_then(allowing),
             is_open: !record.status.is_end(),
             trace: None,
         })
     }
 }
 
-/// Findings that are worth a word here.
+/// What lets a run repeat the step that it stopped before.
+fn allowing(error: &RunError) -> Option<Asked> {
+    let step = error.key.as_ref().filter(|_| error.code == "WOULD_REPEAT")?.to_string();
+    Some(Asked { rerun: vec![step], resume: true, anyway: true, ..Asked::default() })
+}
+
+/// Whether a finding is printed here.
 pub fn worth(found: &Diagnostic) -> bool {
     found.severity > Severity::Info
 }
 
-/// A failure, with the key for what would be an option of the command line.
+/// Replaces the command-line option in an error's help by the key to press.
 fn with_keys(error: &RunError) -> RunError {
     let is_option = error.help.as_ref().is_some_and(|help| help.contains("--rerun"));
     match error.code == "WOULD_REPEAT" && error.key.is_some() && is_option {

@@ -1,4 +1,4 @@
-//! The files that a target is made of: whoever saves one of them is noticed, however their editor saves.
+//! Watches the files of a target, however an editor saves them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use trefoil::internals::door::{is_folder, is_there};
 
 use super::Happening;
 
-/// How often files are looked at where the system does not tell.
+/// How often files are polled if the system does not report changes.
 const LOOK: Duration = Duration::from_millis(500);
-/// Files beside those of the target that may become part of it.
+/// Extensions of other files that may become part of the target.
 const MANIFESTS: [&str; 3] = ["yaml", "yml", "toml"];
 
-/// Watches folders. Files are replaced when they are saved, so it is not they that can be watched.
+/// Watches folders instead of files, because editors replace files when they save.
 pub struct Watch {
     watcher: Box<dyn Watcher>,
     folders: BTreeSet<PathBuf>,
@@ -26,11 +26,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Nothing yet. What is saved is sent.
+    /// Watches nothing yet. Saves are sent to `saved`.
     pub fn new(saved: UnboundedSender<Happening>) -> Result<Self, notify::Error> {
         let files: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
         let known = files.clone();
-        // Others write in the same folders: the store, for one.
+        // Others write to the same folders, such as the store.
         let concerns = move |path: &PathBuf| {
             let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
             manifest || known.lock().unwrap_or_else(PoisonError::into_inner).contains(path)
@@ -49,7 +49,7 @@ impl Watch {
         Ok(Self { watcher, folders: BTreeSet::new(), files })
     }
 
-    /// From now on these files, and their folders. Those of before stay: a file that cannot be read any more was one of them.
+    /// Adds files and their folders. Earlier files stay watched, because an unreadable file may be one of them.
     pub fn also(&mut self, files: impl IntoIterator<Item = PathBuf>) -> Result<(), notify::Error> {
         for file in files {
             let Ok(file) = std::path::absolute(file) else { continue };
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-/// The files that a target is made of.
+/// The files of a target.
 pub fn files(loaded: &Loaded) -> Vec<PathBuf> {
     let sources = loaded.files.iter().map(|(_, file)| PathBuf::from(file.name()));
     let named = loaded.env_files.iter().map(|file| file.path.clone());

@@ -1,7 +1,7 @@
-//! One call of a flow: a run, told about as it continues, that may ask on its way.
+//! A call of a flow: a run that reports its progress and may ask questions.
 //!
-//! A client of 2025-11-25 and before is asked while the call continues. One of 2026-07-28 is answered with the question: the run waits
-//! here until the client calls again with the answer.
+//! A client with protocol 2025-11-25 or before is asked during the call. With 2026-07-28, the call returns the
+//! question, and the run waits here until the client calls again with the answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,18 +21,18 @@ use trefoil_template::Value;
 use super::question::{Asker, Asking};
 use super::{Offered, told};
 
-/// What the one question of an answer is called.
+/// The key of the question in a response.
 const QUESTION: &str = "question";
-/// How long a run waits for a client to come back with an answer, and how many runs may.
+/// How long a run waits for the client's answer, and how many runs may wait.
 const WAIT: Duration = Duration::from_secs(30 * 60);
 const MOST: usize = 256;
 
 /// The calls of a client.
 #[derive(Default)]
 pub struct Calls {
-    /// Those that wait for the client to come back, by what it comes back with.
+    /// Calls that wait for an answer, by the state that the client sends back.
     parked: Mutex<HashMap<String, Parked>>,
-    /// Those in progress.
+    /// Calls in progress.
     running: Mutex<HashMap<String, Cancel>>,
 }
 
@@ -48,18 +48,18 @@ pub struct Parked {
 struct Call {
     run: Run,
     questions: mpsc::UnboundedReceiver<Asking>,
-    /// Notifications so far: progress has to increase.
+    /// The number of progress notifications so far, because progress must increase.
     told: u32,
 }
 
-/// What a call comes to next.
+/// The next event of a call.
 enum Next {
     Ended,
     Asks(Asking),
 }
 
 impl Calls {
-    /// Starts a run, and continues until it ends or asks.
+    /// Starts a run, and continues until it ends or asks a question.
     pub async fn begin(
         &self,
         tool: &Offered,
@@ -81,7 +81,7 @@ impl Calls {
         }
     }
 
-    /// Goes on with the answer that a client came back with.
+    /// Continues a call with the client's answer.
     pub async fn answered(
         &self,
         parked: Parked,
@@ -94,7 +94,7 @@ impl Calls {
         self.go_on(parked.call, &request.name, &context).await
     }
 
-    /// The call that waits for this.
+    /// The waiting call with this state.
     pub fn taken_up(&self, tool: &str, state: &str) -> Option<Parked> {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         parked.retain(|_, one| one.since.elapsed() < WAIT);
@@ -102,7 +102,7 @@ impl Calls {
         is_it.then(|| parked.remove(state)).flatten()
     }
 
-    /// Interrupts all runs, and waits for them.
+    /// Interrupts all runs, and waits until they have ended.
     pub async fn stop(&self, patience: Duration) {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.running.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Cancel::interrupt);
@@ -130,7 +130,8 @@ impl Calls {
                     let form = asking.form().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
                     tokio::select! {
                         said = context.peer.create_elicitation(form) => asking.answered(said.ok()),
-                        // Before the question is dropped: nobody is to wait for its answer.
+                        // Stop the run before the question is dropped, so that the run does not continue without an
+                        // answer.
                         () = context.ct.cancelled() => call.stop(context),
                     }
                 }
@@ -156,7 +157,7 @@ impl Calls {
     }
 }
 
-/// While this is there, the run is one of those that are stopped when the client goes away.
+/// Registers the run as one that is stopped when the client disconnects.
 struct UnderWay<'c>(&'c Calls, String);
 
 impl<'c> UnderWay<'c> {
@@ -174,7 +175,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Call {
-    /// Until it ends or asks. A client that takes the call back stops the run.
+    /// Waits until the run ends or asks a question. If the client cancels the call, the run is stopped.
     async fn next(&mut self, context: &RequestContext<RoleServer>) -> Next {
         let mut is_stopped = false;
         loop {
@@ -193,8 +194,8 @@ impl Call {
         }
     }
 
-    /// Whoever takes a call back wants nothing more of its run. Whoever is gone may come back for it: a run that is kept can be
-    /// resumed.
+    /// If the client cancelled the call, cancels the run. If the client disconnected, only interrupts it, so that a
+    /// stored run can be resumed.
     fn stop(&self, context: &RequestContext<RoleServer>) {
         match context.peer.is_transport_closed() {
             true => self.run.canceller().interrupt(),
@@ -202,18 +203,18 @@ impl Call {
         }
     }
 
-    /// Tells the client how far the run is, if it wants to know.
+    /// Sends a progress notification if the client requested them.
     async fn tell(&mut self, event: &Event, context: &RequestContext<RoleServer>) {
         let Some(token) = context.meta.get_progress_token() else { return };
         let Some(message) = line(event) else { return };
         self.told += 1;
         let progress = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(message);
-        // A client that is gone is noticed elsewhere.
+        // A disconnected client is detected elsewhere.
         let _ = context.peer.notify_progress(progress).await;
     }
 }
 
-/// What a client is told of an event. Steps only: what models and tools say is not for whoever waits.
+/// The progress text for an event. Only steps are reported, not the texts of models and tools.
 fn line(event: &Event) -> Option<String> {
     let key = &event.key.as_ref()?.0;
     match &event.kind {
@@ -226,12 +227,12 @@ fn line(event: &Event) -> Option<String> {
     }
 }
 
-/// Since 2026-07-28, servers do not call clients.
+/// Since 2026-07-28, servers do not send requests to clients.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// What came of a run.
+/// The result of a run.
 async fn result(run: Run) -> CallToolResult {
     let id = run.id().to_owned();
     let mut result = match run.output::<serde_json::Value>().await {

@@ -1,5 +1,5 @@
-//! Flows as tools of the Model Context Protocol: a client lists them, calls them, sees how they get on, answers what they ask, and
-//! stops them. The protocol itself is the SDK's.
+//! Flows as tools of the Model Context Protocol: clients list and call them, receive progress, answer questions and
+//! stop runs. The SDK implements the protocol itself.
 
 mod call;
 mod question;
@@ -21,19 +21,19 @@ use crate::{exit, output};
 use call::Calls;
 pub use tools::{Offered, Tools};
 
-/// The longest message of a client, in bytes.
+/// Maximum size of a client's message in bytes.
 const LONGEST: usize = 8 << 20;
-/// How long runs may take to end once the client is gone.
+/// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// This side of the protocol.
+/// The server side of the protocol.
 #[derive(Clone)]
 struct Server {
     tools: Arc<Tools>,
     calls: Arc<Calls>,
 }
 
-/// Serves until the client goes away. The exit code.
+/// Serves until the client disconnects. Returns the exit code.
 pub fn serve(tools: Tools, base: Engine) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -51,7 +51,7 @@ pub fn serve(tools: Tools, base: Engine) -> u8 {
                 Ok(_) => exit::OK,
                 Err(error) => failed(&error),
             },
-            // It went away before it said anything.
+            // The client disconnected before the handshake.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => exit::OK,
             Err(error) => failed(&error),
         };
@@ -62,7 +62,7 @@ pub fn serve(tools: Tools, base: Engine) -> u8 {
         }
         code
     });
-    // Reading stdin cannot be called off.
+    // Reading stdin cannot be cancelled.
     runtime.shutdown_background();
     code
 }
@@ -106,7 +106,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// What a model reads about a call that led to nothing.
+/// The result of a call that failed, for a model.
 fn told(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why.into())])
 }

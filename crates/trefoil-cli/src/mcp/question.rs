@@ -1,4 +1,4 @@
-//! What a run asks a person, on its way to the client and back.
+//! Passes a run's questions to the client, and the answers back.
 
 use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
@@ -11,14 +11,14 @@ use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 /// The field of the form.
 const ANSWER: &str = "answer";
 
-/// A question of a run. Dropped without an answer: nobody answered.
+/// A question of a run. Dropping it means that there is no answer.
 pub struct Asking {
     /// The question.
     request: HumanRequest,
     answer: oneshot::Sender<Asked>,
 }
 
-/// Where a run asks.
+/// The inbox that passes questions to the client's call.
 pub struct Asker(pub mpsc::UnboundedSender<Asking>);
 
 #[async_trait]
@@ -33,7 +33,7 @@ impl HumanInbox for Asker {
 }
 
 impl Asking {
-    /// As a form with one field.
+    /// The question as a form with one field.
     pub fn form(&self) -> Result<ElicitRequestParams, serde_json::Error> {
         let HumanRequest { prompt, accepts, refused, .. } = &self.request;
         let title = &*self.request.step;
@@ -49,7 +49,7 @@ impl Asking {
         Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
     }
 
-    /// What the person said. Whoever declines says nothing: the step's default applies, or it fails.
+    /// Passes on the answer. Without an answer, the step's default applies, or the step fails.
     pub fn answered(self, result: Option<ElicitResult>) {
         let accepted = result.filter(|result| result.action == ElicitationAction::Accept);
         let said = accepted.and_then(|result| result.content).and_then(|content| match content.get(ANSWER) {

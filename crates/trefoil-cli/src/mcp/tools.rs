@@ -1,4 +1,4 @@
-//! What a client is told of flows: names, descriptions, and schemas of their inputs.
+//! Descriptions of flows for clients: names, descriptions, and input schemas.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use trefoil::internals::as_tool::AsTool;
 use trefoil::internals::engine::Engine;
 use trefoil_syntax::diagnostic::render::text;
 
-/// The longest name that clients take, in characters.
+/// Maximum length of a name that clients accept.
 const LONGEST_NAME: usize = 64;
 
 /// A flow as a tool.
 pub struct Offered {
     /// The flow.
     pub flow: Flow,
-    /// What runs it.
+    /// The engine that runs it.
     pub engine: Arc<Engine>,
-    /// As the client sees it.
+    /// The description for the client.
     tool: Tool,
     as_tool: AsTool,
 }
 
 impl Offered {
-    /// A flow, and what runs it.
+    /// A flow with its engine.
     pub fn new(flow: Flow, engine: Arc<Engine>) -> Self {
         let as_tool = AsTool::of(&flow);
         let (about, schema) = (as_tool.description.clone(), Arc::new(as_tool.parameters.clone()));
@@ -32,7 +32,7 @@ impl Offered {
         Self { flow, engine, tool, as_tool }
     }
 
-    /// The input of a run, or why there is no run.
+    /// The input of a run, or why it is invalid.
     pub fn input(&self, arguments: Option<JsonObject>) -> Result<Value, String> {
         let input = self.as_tool.input(Value::Object(arguments.unwrap_or_default()));
         input.map_err(|error| {
@@ -42,12 +42,12 @@ impl Offered {
     }
 }
 
-/// All that are offered, each under a name of its own.
+/// All offered tools, with unique names.
 #[derive(Default)]
 pub struct Tools(Vec<Offered>);
 
 impl Tools {
-    /// One more.
+    /// Adds a tool.
     pub fn add(&mut self, mut offered: Offered) {
         let plain = offered.tool.name.clone();
         let mut number = 2;
@@ -59,25 +59,25 @@ impl Tools {
         }
         self.0.push(offered);
     }
-    /// Whether there is none.
+    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// The tool of a name.
+    /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&Offered> {
         self.0.iter().find(|offered| offered.tool.name == name)
     }
-    /// Their names.
+    /// The names of all tools.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|offered| &*offered.tool.name).collect()
     }
-    /// As the client sees them.
+    /// The descriptions for the client.
     pub fn described(&self) -> Vec<Tool> {
         self.0.iter().map(|offered| offered.tool.clone()).collect()
     }
 }
 
-/// A name that clients and the providers behind them take.
+/// Converts a name to a form that clients and model providers accept.
 fn named(flow: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let name: String = flow.chars().map(fits).take(LONGEST_NAME).collect();

@@ -1,4 +1,4 @@
-//! Inputs that a run needs and was not given: asked for on a terminal; elsewhere a warning, or an error.
+//! Missing inputs of a run: prompts for them on a terminal, otherwise prints a warning or an error.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -11,8 +11,8 @@ use trefoil_template::Value;
 use super::words::{line, safe};
 use crate::{exit, output};
 
-/// Asks for what is missing. If nobody can be asked, what may stay empty is a warning, and what may not is an error: the
-/// exit code.
+/// Prompts for missing inputs. Without a terminal, a missing optional input is a warning, and a missing required one is
+/// an error, which returns the exit code.
 pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet: bool) -> Result<Option<Value>, u8> {
     let missing = input::missing(&loaded.program, given.as_ref());
     if !interactive {
@@ -46,7 +46,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
     Ok(given)
 }
 
-/// Says which inputs a run needs and was not given.
+/// Reports the missing required inputs.
 fn refuse(loaded: &Loaded, first: &MissingInput, needed: &[&MissingInput]) -> u8 {
     let message = format!("{} required and not set", names(needed));
     let found = Diagnostic::error(INPUT, first.declared(), message).help(format!("pass {}", options(needed)));
@@ -54,7 +54,7 @@ fn refuse(loaded: &Loaded, first: &MissingInput, needed: &[&MissingInput]) -> u8
     exit::NOT_STARTED
 }
 
-/// the input `topic` is, the inputs `topic` and `tone` are
+/// `` the input `topic` is ``, or `` the inputs `topic`, `tone` are ``.
 fn names(all: &[&MissingInput]) -> String {
     let quoted: Vec<String> = all.iter().map(|one| format!("`{}`", safe(&one.name))).collect();
     match quoted.as_slice() {
@@ -68,7 +68,7 @@ fn options(all: &[&MissingInput]) -> String {
     format!("`{}`", each.join(" "))
 }
 
-/// Asks until the answer fits. Nothing typed leaves an input empty that may be.
+/// Prompts until the answer is valid. An empty answer skips an optional input.
 fn ask(one: &MissingInput) -> Option<Option<Value>> {
     let bold = anstyle::Style::new().bold();
     let mut err = anstream::stderr();
@@ -86,7 +86,7 @@ fn ask(one: &MissingInput) -> Option<Option<Value>> {
     loop {
         let _ = write!(err, "> ").and_then(|()| err.flush());
         let mut typed = String::new();
-        // The end of the input is no answer.
+        // The end of stdin is not an answer.
         if std::io::stdin().lock().read_line(&mut typed).ok()? == 0 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! A run that uses the results of an earlier one: of an edited file, or a fork.
+//! A run that reuses the results of an earlier one: with an edited file, or as a fork.
 
 use trefoil::Flow;
 use trefoil::internals::engine::Engine;
@@ -6,37 +6,39 @@ use trefoil::internals::settings::Settings;
 use trefoil::runs::{Edited, Fate, Line, Lines};
 use trefoil::{Error, Result};
 
-use super::{End, HostArgs, Session, ShowArgs, why};
+use super::{End, HostArgs, Session, ShowArgs, why, words};
 use crate::commands::run::{did_not_start, label};
-use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, wait};
+use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{output, overwrite};
 
-/// How it is run and shown.
+/// How to run and show it.
 pub struct Based<'a> {
-    /// What it may use.
+    /// The permissions of the run.
     pub host: &'a HostArgs,
-    /// What to show of it.
+    /// The output options.
     pub show: &'a ShowArgs,
-    /// Where both are kept.
+    /// The store of both runs.
     pub store: &'a StoreArgs,
-    /// What it can lose.
+    /// The durability of the new run.
     pub durability: &'a DurabilityArg,
-    /// Whether each step is said to be kept, or why not.
+    /// What it keeps when it has ended.
+    pub content: &'a ContentArg,
+    /// Whether to explain for each step if it was reused, and why not.
     pub explain: bool,
-    /// The operator's.
+    /// The operator's settings.
     pub settings: &'a Settings,
-    /// Its limits.
+    /// Applies the limits of the run.
     pub limits: &'a dyn Fn(Engine) -> Engine,
 }
 
 impl Based<'_> {
-    /// The whole id of the earlier run.
+    /// The full id of the earlier run.
     pub fn id(&self, run: &str) -> Result<String, u8> {
         let store = self.store.look_into()?;
         wait(async { full_id(&store, run).await })
     }
 
-    /// Runs it, and says what was kept. `earlier`: the run that it uses.
+    /// Runs it, and reports what was reused from the run `earlier`.
     pub fn run(
         &self,
         earlier: &str,
@@ -46,7 +48,7 @@ impl Based<'_> {
         overwrite::spare_sources(self.show.trace.as_deref(), &flow.loaded().files)?;
         let session = Session::new(self.show, flow.loaded());
         let engine = self.host.apply(session.watch(Engine::new()), self.settings, &session);
-        let engine = (self.limits)(engine).store(self.store.resume(self.durability)?);
+        let engine = self.content.apply((self.limits)(engine)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
         let ready = &edited.ready;
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
@@ -56,26 +58,43 @@ impl Based<'_> {
         if !self.show.quiet {
             reused(earlier, &lines, self.explain, ended.went_well());
         }
-        Ok(ended.finish(&End { target: None, answers: &self.host.answers, script, resumable: Some(self.store) }))
+        Ok(ended.finish(&End {
+            target: None,
+            answers: &self.host.answers,
+            script,
+            resumable: Some(self.store),
+            permissions: self.host.permissions(),
+        }))
     }
 }
 
-/// What was used of any earlier runs.
-pub fn answers_reused(all: &[Line]) {
+/// Reports the answers that were reused from any earlier runs.
+pub fn answers_reused(lines: &Lines) {
+    let all = &lines.all();
     let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
-    let calls = count(all.len().saturating_sub(kept), "call", "calls");
+    let made = words::made(lines.made());
     let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(&match kept {
-        0 => format!("no answers of earlier runs reused, {calls} made"),
-        _ => format!("{} of earlier runs reused{saved}, {calls} made", count(kept, "answer", "answers")),
+        0 => format!("no answers of earlier runs reused, {made}"),
+        _ => format!("{} of earlier runs reused{saved}, {made}", count(kept, "answer", "answers")),
     });
+    by_name(lines, "run without `--reuse`");
 }
 
 fn count(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
-/// What was kept and what was done again.
+/// Reports environment variables that were compared only by name, and what to do if their values have changed.
+pub fn by_name(lines: &Lines, otherwise: &str) {
+    let names = lines.environment();
+    if !names.is_empty() {
+        let names = names.join("`, `");
+        output::note(&format!("reused without comparing the value of `{names}`; if it has changed, {otherwise}"));
+    }
+}
+
+/// Reports what was reused and what was repeated.
 fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     let all = lines.all();
     if explain {
@@ -90,8 +109,8 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
         }
     }
     let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
-    let done = all.iter().filter(|line| matches!(line.fate, Fate::New | Fate::Again)).count();
-    let (kept, done) = (count(kept, "result", "results"), count(done, "call", "calls"));
+    let (kept, made) = (count(kept, "result", "results"), words::made(lines.made()));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
-    output::note(&format!("{kept} of run {run} reused{saved}, {done} made"));
+    output::note(&format!("{kept} of run {run} reused{saved}, {made}"));
+    by_name(lines, "run its steps again with `--from STEP`");
 }

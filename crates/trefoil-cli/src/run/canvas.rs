@@ -1,28 +1,28 @@
-//! The place on a terminal where a picture is drawn again and again. Only what to write is worked out here.
+//! The area of a terminal in which a picture is redrawn. This only computes the output and writes nothing.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::tree::Size;
 
-/// What is there now.
+/// The state of the area.
 #[derive(Default)]
 pub struct Canvas {
-    /// Columns of each line of the last picture.
+    /// The widths of the lines of the last picture.
     drawn: Vec<usize>,
 }
 
 impl Canvas {
-    /// Puts a picture where the last one was, in one write: no flicker.
+    /// Replaces the last picture in a single write, which avoids flicker.
     pub fn draw(&mut self, picture: &[String], size: Size) -> String {
         let mut out = String::from("\x1b[?2026h\x1b[?25l");
-        // A terminal that has become narrower has broken the long lines of the last picture into several, and what did not
-        // fit on it any more is out of reach.
+        // A terminal that has become narrower wraps the long lines of the last picture, and rows that have scrolled out
+        // cannot be changed.
         let above = rows(&self.drawn, size.columns).min(size.rows);
         if above > 0 {
             out.push_str(&format!("\x1b[{above}A"));
         }
         out.push('\r');
-        // Line by line: a terminal that is cleared from its first line on as a whole may keep a copy of everything.
+        // Clear line by line: when its whole area is cleared, a terminal may keep a copy in its scrollback.
         for line in picture {
             out.push_str(line);
             out.push_str("\x1b[K\r\n");
@@ -36,13 +36,13 @@ impl Canvas {
         self.drawn = picture.iter().map(|line| anstream::adapter::strip_str(line).to_string().width()).collect();
         out
     }
-    /// What is there stays there.
+    /// Leaves the last picture on the screen.
     pub fn leave(&mut self) {
         self.drawn.clear();
     }
 }
 
-/// How many rows lines of these widths fill.
+/// The number of rows for lines of these widths.
 fn rows(widths: &[usize], columns: usize) -> usize {
     widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum()
 }
@@ -64,7 +64,7 @@ mod tests {
         let narrow: Vec<String> = vec!["x".repeat(59); 20];
         let mut canvas = Canvas::default();
         canvas.draw(&wide, Size { rows: 39, columns: 100 });
-        // Broken into two rows each, the lines fill more than the window: the cursor goes to its first row.
+        // Each line wraps to two rows, which is more than the window: the cursor goes to its first row.
         let size = Size { rows: 39, columns: 60 };
         assert!(canvas.draw(&narrow, size).contains("\x1b[39A\r"));
         let again = canvas.draw(&narrow, size);

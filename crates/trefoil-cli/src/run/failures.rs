@@ -1,4 +1,4 @@
-//! The items that failed, after the tree: whose rows have room for the beginning of an error only.
+//! Lists the failed items after the tree, whose rows show only the start of an error.
 
 use anstyle::{AnsiColor, Style};
 use trefoil_runtime::RunError;
@@ -8,12 +8,12 @@ use super::look::{LineLook, dim};
 use super::progress::{Progress, ProgressNode, StepState};
 use super::words::{cut, safe, wrap};
 
-/// Items that are named of those that failed in the same way.
+/// Maximum number of items that are named for the same failure.
 const NAMED: usize = 12;
-/// Columns of an item's name.
+/// Maximum width of an item's name.
 const NAME: usize = 40;
 
-/// Items that failed in the same way.
+/// Items with the same failure.
 struct FailureGroup<'p> {
     /// The fan-out.
     title: &'p str,
@@ -21,7 +21,7 @@ struct FailureGroup<'p> {
     items: Vec<&'p str>,
 }
 
-/// The lines. What the run itself failed with is said elsewhere.
+/// The lines. The failure of the run itself is reported elsewhere.
 pub fn list(progress: &Progress, files: &Files, run: Option<&RunError>, columns: usize, look: LineLook) -> Vec<String> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
     for node in &progress.nodes {

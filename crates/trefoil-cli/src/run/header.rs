@@ -1,4 +1,4 @@
-//! The line above the tree: what runs, for how long, what it has spent and may still spend.
+//! The line above the tree: the flow, elapsed time, usage and limits.
 
 use trefoil::internals::Loaded;
 use trefoil_check::semantic::cost::Costs;
@@ -6,23 +6,23 @@ use trefoil_runtime::Usage;
 
 use super::words::{self, grouped, money, time, tokens};
 
-/// What is known about a run before it starts.
+/// The facts that are known before a run starts.
 #[derive(Debug, Clone, Default)]
 pub struct Header {
-    /// The program, who answers, the seed.
+    /// The program, the source of answers, the seed.
     pub title: String,
-    /// Model calls at most, where that is known.
+    /// The maximum number of model calls, if it is known.
     pub at_most: Option<u64>,
 }
 
 impl Header {
-    /// For a program and whoever answers its calls.
+    /// Creates the header for a program and the source of its answers.
     pub fn new(loaded: &Loaded, model: &str, seed: Option<u64>) -> Self {
         let seed = seed.map(|s| format!(", seed {s}")).unwrap_or_default();
         let title = format!("{}  {model}{seed}", words::safe(&loaded.program.name));
         Self { title, at_most: Costs::new(&loaded.program).flow(loaded.program.entry).model.number() }
     }
-    /// The line: figures as they are now.
+    /// Formats the line with the current figures.
     pub fn line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
         let calls = match self.at_most {
             Some(most) => format!("{} of at most {}", grouped(calls), words::calls(most)),

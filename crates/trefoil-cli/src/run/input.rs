@@ -9,21 +9,21 @@ use trefoil_template::{Value, limits};
 
 use crate::{exit, output};
 
-/// Why there is no input.
+/// Why the input is invalid.
 pub enum Refusal {
-    /// The arguments.
+    /// An error in the arguments.
     Error(InputError),
-    /// A file.
+    /// Findings in a file.
     Findings(Files, Vec<Diagnostic>),
 }
 
-/// The input that the arguments make.
+/// Builds the input from the arguments.
 pub fn read(loaded: &Loaded, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
     let base = json.map(base).transpose()?;
     typed(&loaded.program, inputs, base).map_err(Refusal::Error)
 }
 
-/// Says why there is no input. The exit code.
+/// Reports why the input is invalid. Returns the exit code.
 pub fn refuse(loaded: &Loaded, why: Refusal) -> u8 {
     match why {
         Refusal::Error(error) => {

@@ -1,4 +1,4 @@
-//! `--events jsonl`: every event of the run as one line of JSON on stdout, with its place in the manifest.
+//! `--events jsonl`: writes each event of the run to stdout as one line of JSON, with its place in the manifest.
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -14,20 +14,20 @@ pub struct Jsonl {
     files: Files,
     /// Only events with a higher number.
     after: Option<u64>,
-    /// Why an event could not be written, the first time.
+    /// The first failure to write an event.
     failure: Mutex<Option<std::io::Error>>,
 }
 
 impl Jsonl {
-    /// For a program from these files.
+    /// Creates a writer for a program from these files.
     pub fn new(files: Files) -> Self {
         Self { files, after: None, failure: Mutex::new(None) }
     }
-    /// Only events with a higher number than this.
+    /// Skips events up to this number.
     pub fn after(self, after: Option<u64>) -> Self {
         Self { after, ..self }
     }
-    /// Whether all could be written.
+    /// Whether all events could be written.
     pub fn written(&self) -> std::io::Result<()> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
@@ -43,7 +43,7 @@ impl EventSink for Jsonl {
         }
         let json = json(&event_json(event, &self.files));
         let mut out = std::io::stdout().lock();
-        // A reader that went away is no reason to stop a run that somebody pays for, nor is a full disk.
+        // A closed pipe or a full disk does not stop a run, whose calls may have a cost.
         if let Err(error) = writeln!(out, "{json}").and_then(|()| out.flush()) {
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }

@@ -1,4 +1,4 @@
-//! How lines look: colours, and plain letters where a terminal knows no others.
+//! The style of lines: colours, and ASCII characters for terminals without Unicode.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
@@ -6,12 +6,12 @@ use unicode_width::UnicodeWidthStr as _;
 use super::progress::StepState;
 use super::words::cut;
 
-/// How lines look.
+/// The style of lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LineLook {
     /// With colours.
     pub color: bool,
-    /// With ASCII alone.
+    /// Use only ASCII characters.
     pub ascii: bool,
 }
 
@@ -19,7 +19,7 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const TURNING: [&str; 4] = ["|", "/", "-", "\\"];
 
 impl LineLook {
-    /// What this process's locale and stderr allow.
+    /// The style for this process's locale and stderr.
     pub fn of_terminal() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
@@ -44,7 +44,7 @@ impl LineLook {
         };
         (if self.ascii { ascii } else { unicode }, Style::new().fg_color(Some(color.into())))
     }
-    /// Parts with their styles, cut to a width.
+    /// Formats parts with their styles, cut to a width.
     pub fn fit(self, parts: &[(Style, &str)], columns: usize) -> String {
         let mut out = String::new();
         let mut left = columns.saturating_sub(1);
@@ -62,15 +62,15 @@ impl LineLook {
         }
         out
     }
-    /// Parts with their styles, however wide they are.
+    /// Formats parts with their styles, without a limit.
     pub fn styled(self, parts: &[(Style, &str)]) -> String {
         self.fit(parts, usize::MAX)
     }
-    /// What replaces the rest of a text that is cut.
+    /// The mark for the rest of a text that was cut.
     pub fn rest(self) -> &'static str {
         if self.ascii { "..." } else { "…" }
     }
-    /// A line in the letters that the terminal knows.
+    /// Replaces characters that the terminal does not support.
     pub fn letters(self, text: &str) -> String {
         if !self.ascii || text.is_ascii() {
             return text.to_owned();
@@ -91,7 +91,7 @@ impl LineLook {
     }
 }
 
-/// What is of less interest.
+/// The style of less important text.
 pub fn dim() -> Style {
     Style::new().dimmed()
 }

@@ -1,4 +1,4 @@
-//! What a run looks like from outside: its input, its events on the screen, its end.
+//! The user interface of a run: its input, its events on the screen, its result.
 
 pub mod ask;
 pub mod based;

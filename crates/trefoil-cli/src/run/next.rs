@@ -1,16 +1,21 @@
-//! After a run: what to do next, as commands to be pasted, one per line.
+//! Suggestions after a run, as commands to copy, one on each line.
+
+use std::path::Path;
 
 use trefoil::store::without_password;
+use trefoil_machine::key::own_step;
+use trefoil_runtime::RunError;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::recording::is_page;
 use super::words::safe;
 use crate::output;
 use crate::store::StoreArgs;
 
-/// A command, and what it is for.
+/// A command and its purpose.
 type NextCommand = (String, &'static str);
 
-/// After a run that went well.
+/// Suggestions after success.
 pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
     output::say("");
     if placeholders {
@@ -27,7 +32,7 @@ pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
     say(&all);
 }
 
-/// After a run that did not. `code`: that of its failure.
+/// Suggestions after a failure with this error code.
 pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
     output::say("next:");
     let mut all = prompts(trace);
@@ -35,25 +40,34 @@ pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
     say(&all);
 }
 
-/// After a run that has stopped and is kept. `open`: it has not ended. `repeats`: the step that it does not repeat unasked.
-pub fn after_stop(run: &str, store: &StoreArgs, open: bool, repeats: Option<&str>) {
-    let store = store.option();
-    let rerun = repeats.map(|step| format!(" --rerun {}", pasted(step))).unwrap_or_default();
+/// After a run that has stopped and is kept. `open`: it has not ended.
+/// `permissions`: the options that allowed something in this process, and that the next one needs again.
+pub fn after_stop(run: &str, store: &StoreArgs, permissions: &str, open: bool, why: &RunError) {
+    let raised = if why.code == "BUDGET_EXCEEDED" { " (with a higher `--max-calls` or `--max-cost`)" } else { "" };
     match open {
-        true => output::say(&format!("to continue: trefoil resume {run}{rerun}{store}")),
-        false => output::say(&format!("stored as: trefoil runs show {run}{store}")),
+        true => output::say(&format!("to continue: {}{permissions}{raised}", resume(run, store, Some(why)))),
+        false => output::say(&format!("stored as: trefoil runs show {run}{}", store.option())),
     }
 }
 
-/// After a run that could not be stored, not even its start: nothing was called.
+/// The command that continues a run. `why`: what it stopped for. A step that it does not repeat unasked is allowed.
+pub fn resume(run: &str, store: &StoreArgs, why: Option<&RunError>) -> String {
+    let repeats = why.filter(|error| error.code == "WOULD_REPEAT").and_then(|error| error.key.as_ref());
+    let rerun = repeats.map(|key| format!(" --rerun {}", pasted(own_step(&key.0)))).unwrap_or_default();
+    format!("trefoil resume {run}{rerun}{}", store.option())
+}
+
+/// Message if not even the start of the run could be stored, so nothing was called.
 pub fn not_kept() {
     output::say("nothing was sent or stored; to run it without a store, add `--ephemeral`");
 }
 
-/// How to see the prompts.
+/// Commands that show the prompts.
 fn prompts(trace: Option<&str>) -> Vec<NextCommand> {
     let seen = "every prompt and answer";
     match trace {
+        // A page is opened in a browser.
+        Some(trace) if is_page(Path::new(trace)) => Vec::new(),
         Some(trace) => vec![(format!("trefoil trace {}", pasted(trace)), seen)],
         None => vec![(again(), "run it again and record it"), ("trefoil trace trace.json".to_owned(), seen)],
     }
@@ -63,7 +77,7 @@ fn say(all: &[NextCommand]) {
     laid_out(all, output::width()).iter().for_each(|line| output::say(&safe(line)));
 }
 
-/// Commands with what they are for beside them, or beneath where one is too wide for that. A command is never broken.
+/// Formats commands with their purposes next to them, or below if a command is too wide. Commands are never wrapped.
 fn laid_out(all: &[NextCommand], columns: usize) -> Vec<String> {
     let beside = |(command, what): &NextCommand, width: usize| {
         command.width() <= width && 2 + width + 2 + what.width() < columns
@@ -77,7 +91,7 @@ fn laid_out(all: &[NextCommand], columns: usize) -> Vec<String> {
     all.iter().flat_map(one).collect()
 }
 
-/// The command that runs it again and records it, where it is short enough to be copied.
+/// The command that repeats and records the run, if it is short enough to copy.
 fn again() -> String {
     let words: Vec<String> = std::env::args().skip(1).map(|word| pasted(&without_password(&word))).collect();
     let command = format!("trefoil {} --trace trace.json", words.join(" "));
@@ -89,7 +103,7 @@ fn again() -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub fn pasted(word: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || "-_./=:,@%+#".contains(c);
     if !word.is_empty() && word.chars().all(bare) && !word.starts_with('#') {
@@ -114,7 +128,7 @@ mod tests {
     fn commands_are_one_a_line_and_never_broken() {
         let all =
             [("trefoil plan a.yaml".to_owned(), "what it would do"), ("trefoil trace t.json".to_owned(), "answers")];
-        // The indent is part of what is shown.
+        // The replacement makes the indentation visible.
         let shown = |columns| laid_out(&all, columns).join("\n").replace("  ", "__");
         expect![[r#"
             __trefoil plan a.yaml__ what it would do

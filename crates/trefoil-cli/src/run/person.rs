@@ -1,4 +1,4 @@
-//! Asking the person at the terminal.
+//! Prompts the user at the terminal.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, Write as _};
@@ -15,22 +15,22 @@ use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 use super::Shown;
 use super::words::{limit, line, safe};
 
-/// Asks on stderr, reads lines from stdin.
+/// Asks on stderr and reads lines from stdin.
 pub struct Terminal {
     shown: Arc<Shown>,
-    /// What was typed, and the visits whose question was shown. One question at a time.
+    /// The lines that were typed, and the visits whose question was shown. One question at a time.
     typed: Mutex<(Option<UnboundedReceiver<String>>, HashSet<String>)>,
 }
 
 impl Terminal {
-    /// On the terminal that this shows the run on.
+    /// Uses the terminal on which the run is shown.
     pub fn new(shown: Arc<Shown>) -> Self {
         Self { shown, typed: Mutex::default() }
     }
 }
 
-/// Lines of stdin as they are typed. Reading cannot be called off, so a thread of its own does it for all questions; it
-/// may wait forever without holding anybody up.
+/// Lines of stdin as they are typed. Reading cannot be cancelled, so one separate thread reads for all questions; it
+/// may wait forever without blocking anything.
 fn read_along() -> UnboundedReceiver<String> {
     let (send, receive) = unbounded_channel();
     std::thread::spawn(move || {
@@ -49,7 +49,7 @@ impl HumanInbox for Terminal {
         let mut typed = self.typed.lock().await;
         let (lines, shown) = &mut *typed;
         let lines = lines.get_or_insert_with(read_along);
-        // What was typed before the question does not answer it.
+        // Lines that were typed before the question are not answers to it.
         while lines.try_recv().is_ok() {}
         let _paused = self.shown.pause();
         let default = match &request.on_timeout {
@@ -58,7 +58,7 @@ impl HumanInbox for Terminal {
         };
         let mut err = anstream::stderr();
         let mut said = String::new();
-        // An answer of the command line may be what was refused: then nobody has seen the question yet.
+        // If an answer from the command line was rejected, the question has not been shown yet.
         if shown.insert(format!("{} {}", at.run, at.key.without_try())) {
             said.push_str(&question(request, default.as_deref()));
         }
@@ -71,14 +71,14 @@ impl HumanInbox for Terminal {
         let mut open = Open(true);
         let Some(typed) = lines.recv().await else { return Asked::Nobody };
         open.0 = false;
-        // Nothing typed is the default, where there is one.
+        // An empty line means the default, if there is one.
         let typed = word(&request.accepts, &typed).map(str::to_owned).unwrap_or(typed);
         (!typed.is_empty() || default.is_none()).then_some(typed).into()
     }
 }
 
-/// A question whose line has not ended yet. Where it goes unanswered, because time is up or the run was stopped, what is
-/// written next begins on a line of its own.
+/// A prompt whose line has not ended. If it is not answered, because of a timeout or because the run was stopped,
+/// dropping this starts a new line.
 struct Open(bool);
 
 impl Drop for Open {
@@ -89,7 +89,7 @@ impl Drop for Open {
     }
 }
 
-/// The step, how long there is to answer, and what it asks.
+/// The step, the time limit and the question.
 fn question(request: &HumanRequest, default: Option<&str>) -> String {
     let bold = anstyle::Style::new().bold();
     let dim = anstyle::Style::new().dimmed();
@@ -101,7 +101,7 @@ fn question(request: &HumanRequest, default: Option<&str>) -> String {
     format!("\n{bold}{}{bold:#}{}\n{}\n\n", safe(&request.step), time.unwrap_or_default(), text.trim_end())
 }
 
-/// What to type: `(yes/no) [no]> `
+/// The prompt: `(yes/no) [no]> `
 fn prompt(accepts: &[Arc<str>], default: Option<&str>) -> String {
     let words = listed(accepts, "/");
     let words = if words.is_empty() { words } else { format!("({words})") };
@@ -110,7 +110,7 @@ fn prompt(accepts: &[Arc<str>], default: Option<&str>) -> String {
     format!("{}> ", hint.join(" "))
 }
 
-/// Why the question is asked again.
+/// Why the question is repeated.
 fn again(refused: &str, accepts: &[Arc<str>]) -> String {
     let words = listed(accepts, ", ");
     match (refused.trim(), words.as_str()) {
@@ -132,7 +132,7 @@ mod tests {
     use trefoil_runtime::Arrived;
     use trefoil_runtime::conformance::{People, people};
 
-    /// Somebody who types the same thing again and again, or has left.
+    /// A person who types the same answer again and again, or never.
     struct Typing(Arc<Terminal>, Asked);
 
     #[async_trait]

@@ -1,4 +1,4 @@
-//! A run as lines: for log files and for whoever cannot move the cursor.
+//! Shows a run as lines, for log files and terminals without cursor control.
 
 use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind};
@@ -7,7 +7,7 @@ use super::look::LineLook;
 use super::progress::{Progress, ProgressNode, StepState};
 use super::words::{arrived, grouped, line, money, safe, time};
 
-/// The line for an event, if it deserves one.
+/// The line for an event, if it has one.
 pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, look: LineLook) -> Option<String> {
     let at = time(event.at_ms);
     let name = node.map_or("", |n| n.title.as_str());
@@ -16,13 +16,13 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         EventKind::StepFinished { .. } | EventKind::StepFailed { .. } | EventKind::StepSkipped { .. } => {
             ended(node?, event.at_ms)
         }
-        // Of an item with one step, the line of that step has said all.
+        // If an item has a single step, that step's line is enough.
         EventKind::ItemFinished { .. } if progress.only(node?).is_some_and(|step| !step.alone) => return None,
         EventKind::ItemFinished { .. } => ended(node?, event.at_ms),
         EventKind::RetryScheduled { attempt, delay_ms, error } => {
             format!("↻ {name}  try {attempt} in {}: {}", time(*delay_ms), line(&error.to_string()))
         }
-        // The attempts of an agent that is run by itself belong to no step with a name.
+        // The attempts of an agent that is run directly do not belong to a named step.
         EventKind::ValidationFailed { iteration, reason } if node.is_none() => {
             format!("↻ attempt {iteration} did not pass: {}", line(reason))
         }
@@ -31,7 +31,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
         EventKind::Verdict(verdict) if verdict.ruling == Ruling::Flagged => format!("! {}", line(&verdict.finding())),
-        // The line of what failed has said it, or is about to.
+        // The line of the failed step contains the same message.
         EventKind::Warning { message } if progress.repeats_failure(message) => return None,
         EventKind::Warning { message } => format!("! {}", line(message)),
         _ => return None,
@@ -48,7 +48,7 @@ fn ended(node: &ProgressNode, now: u64) -> String {
     if node.kept && node.state == StepState::Done { format!("✓ {}  kept", node.title) } else { took(node, now) }
 }
 
-/// What a step came to, and what that took.
+/// A step's result and duration.
 fn took(node: &ProgressNode, now: u64) -> String {
     let (name, text) = (&node.title, &node.text);
     let took = time(node.ended_ms.unwrap_or(now).saturating_sub(node.started_ms));

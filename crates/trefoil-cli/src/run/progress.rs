@@ -1,4 +1,4 @@
-//! How far a run is: a tree of its steps and the items of its fan-outs, kept up to date by its events.
+//! The progress of a run: a tree of its steps and fan-out items, updated by events.
 
 use std::collections::HashMap;
 
@@ -9,62 +9,62 @@ use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use super::words::{line, preview, safe};
 
-/// Characters of streamed text that are kept for showing.
+/// Number of characters of streamed text that are kept.
 const TAIL: usize = 400;
 
 /// The tree.
 #[derive(Default)]
 pub struct Progress {
-    /// In the order in which they began.
+    /// All nodes, in the order in which they started.
     pub nodes: Vec<ProgressNode>,
-    /// Those that are in no other.
+    /// The nodes without a parent.
     pub roots: Vec<usize>,
-    /// Names of steps that may still come, outermost ones only.
+    /// Names of outermost steps that have not started.
     pub expected: Vec<String>,
     index: HashMap<String, usize>,
-    /// Model calls so far, as the outcome counts them: a try that the manifest did not request is one of a call that has been counted.
+    /// Model calls so far, counted like in the outcome: a retry that the manifest did not request is not counted again.
     pub calls: u64,
     /// Tokens so far.
     pub usage: Usage,
-    /// The run's time of the last event.
+    /// The run's time at the last event.
     pub at_ms: u64,
-    /// It was continued, and no picture that stays says so yet.
+    /// Whether the run was resumed and no permanent picture shows it yet.
     pub resumed: bool,
-    /// The last failure of a step or a call, in full.
+    /// The full text of the last failure of a step or a call.
     failure: String,
 }
 
-/// What state a step is in.
+/// The state of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepState {
-    /// Its turn has not come.
+    /// Not started.
     Expected,
-    /// At work.
+    /// Running.
     Running,
-    /// Waits for its next try.
+    /// Waiting for its next try.
     Waiting,
-    /// Asks a person.
+    /// Waiting for a person's answer.
     Asking,
-    /// Ended well.
+    /// Succeeded.
     Done,
-    /// Ended, though some of its items failed.
+    /// Ended, but some of its items failed.
     Partly,
     /// Failed.
     Failed,
-    /// Stopped because something around it ended.
+    /// Stopped because a step around it ended.
     Cancelled,
-    /// Passed over.
+    /// Skipped.
     Skipped,
 }
 
-/// How the items of a fan-out are.
+/// The items of a fan-out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Items {
-    /// All.
+    /// All items.
     pub total: u32,
-    /// Those that ended, well or not.
+    /// Items that have ended, including failed ones.
     pub ended: u32,
-    /// Those that failed.
+    /// Items that failed.
     pub failed: u32,
 }
 
@@ -72,70 +72,71 @@ pub struct Items {
 pub struct ProgressNode {
     /// Its key.
     pub key: String,
-    /// What the tree calls it, within the step around it.
+    /// Its name in the tree, relative to its parent.
     pub label: String,
-    /// It is a model's.
+    /// Whether it is a model step.
     pub is_agent: bool,
-    /// What a line by itself calls it.
+    /// Its full name, for separate lines.
     pub title: String,
-    /// How it is.
+    /// Its state.
     pub state: StepState,
-    /// Who answers it.
+    /// The model that answers it.
     pub model: Option<String>,
-    /// Milliseconds since the run began.
+    /// Its start, in milliseconds since the start of the run.
     pub started_ms: u64,
-    /// The same.
+    /// Its end, in the same unit.
     pub ended_ms: Option<u64>,
-    /// When the next try begins.
+    /// When its next try starts.
     pub retry_ms: Option<u64>,
-    /// Which try is in progress or was the last, from 1.
+    /// The number of the current or last try, from 1.
     pub tries: u32,
     /// Tokens of its own calls.
     pub usage: Usage,
-    /// How its items are, if it is a fan-out.
+    /// The state of its items, if it is a fan-out.
     pub items: Option<Items>,
-    /// What to show beside it: streamed text, a reason, the beginning of its result.
+    /// The text next to it: streamed text, a reason, or the start of its result.
     pub text: String,
-    /// The text may never reach the workflow.
+    /// Whether the text is provisional and may never reach the workflow.
     pub provisional: bool,
-    /// The beginning of its last answer.
+    /// The start of its last answer.
     pub answer: String,
-    /// Characters that had come of an answer that was cut off.
+    /// Number of characters that had arrived of a truncated answer.
     pub arrived: usize,
-    /// Why it failed, in full.
+    /// Its full error.
     pub error: Option<RunError>,
-    /// It asked a person.
+    /// Whether it asked a person.
     pub asked: bool,
-    /// It had ended before the run was resumed, or has its results from an earlier run.
+    /// Whether it had ended before the run was resumed, or has results from an earlier run.
     pub kept: bool,
-    /// A call was made for it.
+    /// Whether it made a call.
     called: bool,
-    /// What is in progress is worth a word if its result is reused: not a condition that is looked up again.
+    /// Whether the call in progress should be shown as reused if its result is; conditions that are evaluated again are
+    /// not.
     calling: bool,
-    /// The model call in progress counts as one of the run's.
+    /// Whether the model call in progress is included in the number of calls.
     counted: bool,
-    /// It is on the screen for good, above what is drawn from now on.
+    /// Whether it is permanently on the screen, above the redrawn area.
     pub told: bool,
-    /// No event will say that it has ended: it was made up for a call that is alone.
+    /// Whether it was created for a call without a step, so that no event reports its end.
     pub alone: bool,
-    /// An item of a fan-out.
+    /// Whether it is an item of a fan-out.
     pub item: bool,
-    /// The step around it.
+    /// Its parent.
     pub parent: Option<usize>,
-    /// The steps in it.
+    /// Its children.
     pub children: Vec<usize>,
 }
 
 impl ProgressNode {
     fn end(&mut self, state: StepState, at: u64, text: String) {
-        // The try that it waited for never began.
+        // The try that it waited for did not start.
         if self.state == StepState::Waiting {
             self.tries = self.tries.saturating_sub(1);
         }
         (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
         (self.text, self.provisional) = (text, false);
     }
-    /// A result has come, from an earlier run or of a call.
+    /// Records a result, reused from an earlier run or from a call.
     fn came(&mut self, reused: bool) {
         if self.calling || reused {
             self.called |= !reused;
@@ -143,7 +144,7 @@ impl ProgressNode {
         }
         (self.calling, self.counted) = (false, false);
     }
-    /// The next try has begun.
+    /// Records the start of the next try.
     fn resume(&mut self) {
         (self.state, self.retry_ms, self.ended_ms) = (StepState::Running, None, None);
         (self.kept, self.told) = (false, false);
@@ -152,7 +153,7 @@ impl ProgressNode {
 }
 
 impl Progress {
-    /// Takes an event in; the node it is about, if it is about one.
+    /// Applies an event. Returns the node that it concerns.
     pub fn take(&mut self, event: &Event) -> Option<usize> {
         self.at_ms = event.at_ms;
         if let EventKind::StepFailed { error, .. } | EventKind::EffectFailed { error, .. } = &event.kind {
@@ -177,7 +178,7 @@ impl Progress {
             _ => None,
         }
     }
-    /// A step began, or ended.
+    /// Applies the start or end of a step.
     fn step(&mut self, event: &Event) -> Option<usize> {
         let at = event.at_ms;
         match &event.kind {
@@ -214,7 +215,7 @@ impl Progress {
             _ => None,
         }
     }
-    /// An item of a fan-out began, or ended.
+    /// Applies the start or end of an item of a fan-out.
     fn item(&mut self, event: &Event) -> Option<usize> {
         let at = event.at_ms;
         match &event.kind {
@@ -248,7 +249,7 @@ impl Progress {
             _ => None,
         }
     }
-    /// A model, a tool or a command was called, said something, or came back.
+    /// Applies events of calls to models, tools and commands.
     fn call(&mut self, event: &Event) -> Option<usize> {
         let at = event.at_ms;
         match &event.kind {
@@ -303,16 +304,16 @@ impl Progress {
                     }
                 })
             }
-            // A call that failed may have used something.
+            // A failed call may have used tokens.
             EventKind::EffectFailed { error, usage, .. } => {
                 let index = self.used(event, usage.unwrap_or_default())?;
-                // Of a step's own failure its own event tells.
+                // A step's own failure is reported by its own event.
                 let node = self.nodes.get(index).filter(|node| node.alone || node.item)?;
                 let index = node.children.is_empty().then_some(index)?;
                 let text = line(&format!("{}: {}", error.code, error.message));
                 self.change(index, |node| node.end(StepState::Failed, at, text))
             }
-            EventKind::ModelStopped { usage, partial } => {
+            EventKind::ModelStopped { usage, partial, .. } => {
                 let index = self.used(event, *usage)?;
                 let arrived = partial.as_ref().map_or(0, |text| text.chars().count());
                 self.change(index, |node| node.arrived = arrived)
@@ -320,7 +321,7 @@ impl Progress {
             _ => None,
         }
     }
-    /// A step waits: for its next try, or for a person.
+    /// Records that a step waits for its next try or for a person.
     fn wait(&mut self, event: &Event) -> Option<usize> {
         let (at, index) = (event.at_ms, self.inner(event)?);
         self.change(index, |node| match &event.kind {
@@ -332,35 +333,35 @@ impl Progress {
             EventKind::ValidationFailed { iteration, reason } => {
                 node.text = line(&format!("attempt {iteration} did not pass: {reason}"));
             }
-            // What it asks is said where it asks.
+            // The question itself is shown in the prompt.
             _ => {
                 (node.state, node.asked) = (StepState::Asking, true);
                 node.text.clear();
             }
         })
     }
-    /// What a call used, for the run and for its step.
+    /// Adds the usage of a call to the run and to its step.
     fn used(&mut self, event: &Event, usage: Usage) -> Option<usize> {
         self.usage.add(usage);
         let index = self.inner(event)?;
         self.change(index, |node| node.usage.add(usage))
     }
-    /// All that has happened so far is from the journal: what has ended is kept, and the rest begins again.
+    /// The journal has been read: steps that have ended are kept, and the others start again.
     pub fn caught_up(&mut self) {
         self.resumed = true;
         for node in &mut self.nodes {
             node.kept = node.ended_ms.is_some();
         }
     }
-    /// The outermost steps that were kept.
+    /// The outermost kept steps.
     pub fn kept(&self) -> impl Iterator<Item = &ProgressNode> {
         let outermost = |node: &&ProgressNode| {
             node.kept && node.parent.and_then(|parent| self.nodes.get(parent)).is_none_or(|parent| !parent.kept)
         };
         self.nodes.iter().filter(outermost)
     }
-    /// The run has ended. What is still at work was stopped; what was still to come is worth a word only where the run did
-    /// not get as far.
+    /// The run has ended: running steps are marked as stopped. Steps that did not start are shown only if the run
+    /// failed.
     pub fn stop(&mut self, went_well: bool) {
         let now = self.at_ms;
         for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none()) {
@@ -370,20 +371,20 @@ impl Progress {
             self.expected.clear();
         }
     }
-    /// What has ended stays on the screen as it is drawn now. Whether there is anything of it that was not there before.
+    /// Marks ended steps as permanently shown. Returns whether any of them are new.
     pub fn tell(&mut self) -> bool {
         let ended = self.nodes.iter_mut().filter(|node| !node.told && node.ended_ms.is_some());
         let ended = ended.map(|node| node.told = true).count();
         std::mem::take(&mut self.resumed) || ended > 0
     }
-    /// The one step of an item, if it has no more than that: they are shown as one.
+    /// The only step of an item, which shares the item's row.
     pub fn only(&self, node: &ProgressNode) -> Option<&ProgressNode> {
         let [child] = node.children.as_slice() else { return None };
         self.nodes
             .get(*child)
             .filter(|child| node.item && child.children.is_empty() && child.state != StepState::Skipped)
     }
-    /// Fan-outs some of whose items failed: `grade: 10 of 20 failed`.
+    /// Fan-outs with failed items: `grade: 10 of 20 failed`.
     pub fn partly_failed(&self) -> Vec<String> {
         let told = |node: &ProgressNode| {
             let items = node.items.filter(|items| items.failed > 0)?;
@@ -391,11 +392,11 @@ impl Progress {
         };
         self.nodes.iter().filter_map(told).collect()
     }
-    /// Whether a warning says nothing but what the last failure was.
+    /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {
         !self.failure.is_empty() && warning.ends_with(&self.failure)
     }
-    /// The node of a key, or of the nearest one around it.
+    /// The node with this key, or its nearest ancestor.
     pub fn nearest(&self, key: &str) -> Option<usize> {
         let mut key = key;
         loop {
@@ -405,7 +406,7 @@ impl Progress {
             key = outer(key)?;
         }
     }
-    /// What is beneath a step that has ended, and has not ended itself, was cancelled.
+    /// Marks the unfinished steps below an ended step as cancelled.
     fn close(&mut self, index: usize) {
         let now = self.at_ms;
         let mut open = self.nodes.get(index).map(|n| n.children.clone()).unwrap_or_default();
@@ -429,12 +430,12 @@ impl Progress {
         let below = key.get(above.map_or(0, |p| p.key.len())..).unwrap_or_default();
         let called = above.is_some_and(|p| p.is_agent);
         let marks = if item { String::new() } else { marks(below, called) };
-        // A line by itself says what it is in.
+        // The title for a separate line includes the parent.
         let title = match above {
             Some(above) => format!("{} {label}{marks}", above.title),
             None => format!("{label}{marks}"),
         };
-        // Something in it is at work: a try that it waited for has begun.
+        // A step inside has started, so the try that its ancestors waited for has started.
         let mut around = parent;
         while let Some(node) = around.and_then(|index| self.nodes.get_mut(index)) {
             if node.state == StepState::Waiting {
@@ -487,11 +488,11 @@ impl Progress {
     }
 }
 
-/// What events call a step that is a model's: what is in it, the model has called.
+/// The kind of model steps in events. The steps inside them are calls by the model.
 const AGENT: &str = "agent";
 
-/// ` (pass 2, attempt 3)`: what the part of a key below the step around it says beside labels. Labels are escaped in keys.
-/// `called`: the step around it is a model's, so it is a call in a turn.
+/// Formats the numbers in the part of a key below its parent: ` (pass 2, attempt 3)`. `called`: the parent is a model
+/// step, so this is a call in a turn.
 fn marks(below: &str, called: bool) -> String {
     let said: Vec<String> = parts(below)
         .filter_map(|part| match part {

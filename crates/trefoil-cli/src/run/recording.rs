@@ -1,24 +1,24 @@
-//! `--trace FILE`: the file is made before the run, so that a path that cannot be written costs nothing, and written once,
-//! at the run's end or when the run is cut off.
+//! `--trace FILE`: the file is created before the run, so that an unwritable path is detected before any calls. It is
+//! written once, when the run ends or is stopped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil::internals::trace::{About, Pending, Tracer};
+use trefoil::internals::trace::{About, Pending, Tracer, page};
 
 use crate::{exit, output};
 
-/// A trace being recorded.
+/// A trace that is being recorded.
 pub struct Recording {
     path: PathBuf,
     about: About,
     tracer: Arc<Tracer>,
-    /// None: written, or being written.
+    /// `None` if it was written or is being written.
     file: Mutex<Option<Pending>>,
 }
 
 impl Recording {
-    /// Makes the file. An error is the exit code.
+    /// Creates the file. Returns the exit code on failure.
     pub fn new(path: PathBuf, about: About, tracer: Arc<Tracer>) -> Result<Self, u8> {
         match Pending::create(&path) {
             Ok(file) => Ok(Self { path, about, tracer, file: Mutex::new(Some(file)) }),
@@ -29,12 +29,17 @@ impl Recording {
         }
     }
 
-    /// Writes what happened so far, once. The error says why it could not be written.
+    /// Writes the trace so far, but only once. Returns why it could not be written.
     pub fn write(&self) -> Result<(), String> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(file) = file else { return Ok(()) };
-        let json = format!("{:#}\n", self.tracer.trace().json(&self.about));
-        let written = file.finish(&json);
+        let json = self.tracer.trace().json(&self.about);
+        let written = file.finish(&if is_page(&self.path) { page::html(&json) } else { format!("{json:#}\n") });
         written.map_err(|error| format!("cannot write the trace to `{}`: {error}", self.path.display()))
     }
+}
+
+/// Whether a trace in this file is a page to look at.
+pub fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm"))
 }

@@ -1,4 +1,4 @@
-//! The end of a failed run, for a person: what failed and where, and what it has cost.
+//! The report of a failed run: the error, its place, and the cost.
 
 use trefoil::internals::Loaded;
 use trefoil::internals::answers::{about, answers, questions};
@@ -10,7 +10,7 @@ use super::words::{preview, total};
 use crate::harmless::safe;
 use crate::output;
 
-/// Why a run failed: code, message, step, excerpt, cause, what to do.
+/// Why a run failed: code, message, step, excerpt, cause, help.
 pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> String {
     let mut d = failed(error);
     if let Some(help) = other_answer(loaded, error, answered) {
@@ -19,7 +19,8 @@ pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)])
     output::diagnostics(&[d], &loaded.files)
 }
 
-/// What to do where an answer of the command line led nowhere: whoever gave it asks for no change of the manifest.
+/// The help if an answer from the command line matched no transition: another answer is needed, not a change of the
+/// manifest.
 fn other_answer(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> Option<String> {
     let key = error.key.as_ref().filter(|_| error.code == "NO_TRANSITION")?;
     let asked = questions(&loaded.program);
@@ -28,7 +29,7 @@ fn other_answer(loaded: &Loaded, error: &RunError, answered: &[(String, String)]
     Some(format!("pass another answer with `--answer {name}=VALUE`"))
 }
 
-/// What a run that did not end well has spent; what was sent when it failed, and the answer that made it fail.
+/// The usage of a failed run, the request that failed, and the answer that caused the failure.
 pub fn spent(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
     let error = outcome.result.as_ref().err();
     let own = error.and_then(RunError::answer).map(|own| preview(&Value::from(own)));

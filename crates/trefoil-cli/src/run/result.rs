@@ -1,9 +1,9 @@
-//! The end of a run that went well, for a person: the result in a form to read.
+//! Formats the result of a run.
 
 use trefoil_template::Value;
 
-/// A result as text: text as it is, anything else as JSON. On a terminal, an object whose members are texts of several
-/// lines is shown as blocks.
+/// Formats a result: text as it is, anything else as JSON. On a terminal, an object with multi-line texts is shown as
+/// blocks.
 pub fn text(value: &Value, terminal: bool) -> String {
     match value {
         Value::Str(text) => text.trim_end_matches('\n').to_owned(),

@@ -1,4 +1,4 @@
-//! One row of the tree: a step or an item, how it is, what it took, what it says.
+//! A row of the tree: the state of a step or an item, its usage and its text.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
@@ -7,22 +7,22 @@ use super::look::{LineLook, dim};
 use super::progress::{ProgressNode, StepState};
 use super::words::{arrived, grouped, money, pad, tail, time};
 
-/// When, and in what room.
+/// The time and layout of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct RowFrame {
     /// Milliseconds since the run began.
     pub at: u64,
-    /// Which picture it is.
+    /// The number of the frame, for animation.
     pub number: usize,
-    /// Columns of the branch and the label together.
+    /// The width of the branch and label together.
     pub label: usize,
-    /// Columns of the terminal.
+    /// The width of the terminal.
     pub columns: usize,
-    /// Some steps cost money: there is a column for it.
+    /// Whether some steps have a cost, so that there is a column for it.
     pub money: bool,
 }
 
-/// The row of a node, after the lines that lead to it. `only` is the one step of an item: both are one row.
+/// Formats the row of a node after its branch lines. `only` is the single step of an item, which shares its row.
 pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame: RowFrame, look: LineLook) -> String {
     let label = look.letters(&node.label);
     let node = only.unwrap_or(node);
@@ -45,11 +45,11 @@ pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame
     let text: String = text(node, frame.at).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = look.letters(&text);
     let room = |model: &str| frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1);
-    // Why something failed is worth more than who was asked.
+    // An error is more important than the model's name.
     if matches!(node.state, StepState::Failed | StepState::Waiting) && text.width() > room(&model) {
         model.clear();
     }
-    // Of text that is still coming, its end; of anything else, its beginning.
+    // Shows the end of streamed text, but the start of other text.
     let text = if node.state == StepState::Running { tail(&text, room(&model), look.rest()) } else { text };
     look.fit(
         &[

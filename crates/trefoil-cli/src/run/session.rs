@@ -1,4 +1,4 @@
-//! A run in the terminal, from its start or from where it was left, to its end.
+//! A run in the terminal, from its start or resume to its end.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -13,7 +13,6 @@ use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Run};
-use trefoil_machine::key::own_step;
 use trefoil_models::{Limits, Scripted};
 use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
 use trefoil_template::Value;
@@ -24,13 +23,14 @@ use crate::model::ModelArgs;
 use crate::store::StoreArgs;
 use crate::{exit, harmless, output};
 
-/// How long a run that has ended waits for what it still does on other threads.
+/// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);
 
 /// What to show of a run.
 #[derive(Args)]
 pub struct ShowArgs {
-    /// Write a trace to a JSON file: every step with its prompts, answers, usage and timing
+    /// Write a trace to a JSON file, or to a page if its name ends in `.html`: every step with its prompts, answers, usage and
+    /// timing
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output)
@@ -45,7 +45,7 @@ pub struct ShowArgs {
 }
 
 impl ShowArgs {
-    /// Prints a result. The exit code: whether it could be written.
+    /// Prints a result. The exit code says whether it could be written.
     fn print(&self, value: &Value) -> u8 {
         output::answer(&match self.output {
             Output::Json => harmless::json(&value.to_json()),
@@ -53,7 +53,7 @@ impl ShowArgs {
         })
     }
 
-    /// The end of a run that had ended before: its result, or why there is none. The exit code is that of the run.
+    /// Shows the end of a run that had already ended: its result or its error. Returns that run's exit code.
     pub fn once_more(&self, loaded: &Loaded, end: &Event) -> u8 {
         let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
         let code = match (self.events, output, error) {
@@ -121,13 +121,20 @@ fn answer(text: &str) -> Result<(String, String), String> {
 }
 
 impl HostArgs {
-    /// An engine that may use all of it, and asks the person at the terminal.
+    /// The options that allow something in this process only, as they are written on a command line: each after a space.
+    pub fn permissions(&self) -> String {
+        let command = if self.allow_command { " --allow-command" } else { "" };
+        let hosts = self.allow_host.iter().map(|host| format!(" --allow-host {}", next::pasted(&host.to_string())));
+        std::iter::once(command.to_owned()).chain(hosts).collect()
+    }
+
+    /// Configures an engine with these permissions, and to ask the user at the terminal.
     pub fn apply(&self, engine: Engine, settings: &Settings, session: &Session<'_>) -> Engine {
         let engine = self.without_people(engine, settings);
         if output::interactive() { engine.humans(Terminal::new(session.shown.clone())) } else { engine }
     }
 
-    /// The same where nobody is at a terminal.
+    /// Configures an engine without a terminal.
     pub fn without_people(&self, engine: Engine, settings: &Settings) -> Engine {
         let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
         #[cfg(debug_assertions)]
@@ -140,7 +147,7 @@ impl HostArgs {
         rules.allow.extend(self.allow_host.iter().cloned());
         engine = engine.http(rules);
         let commands = self.allow_command || settings.commands;
-        // Keys are in its memory, whether or not it starts processes.
+        // This process's memory contains keys, whether or not it starts other processes.
         trefoil::internals::shell::hide();
         if commands || settings.starts_processes() {
             trefoil::internals::shell::adopt();
@@ -164,7 +171,7 @@ pub enum Unknown {
 }
 
 impl Unknown {
-    /// As the engine takes it.
+    /// The recovery policy for the engine.
     pub fn recovery(self) -> Recovery {
         let policy = match self {
             Self::Ask => OnUnknown::Ask,
@@ -175,7 +182,7 @@ impl Unknown {
     }
 }
 
-/// Who watches a run here.
+/// The terminal session of a run.
 pub struct Session<'s> {
     show: &'s ShowArgs,
     loaded: &'s Loaded,
@@ -185,16 +192,16 @@ pub struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    /// Of a flow.
+    /// Creates a session for a flow.
     pub fn new(show: &'s ShowArgs, loaded: &'s Loaded) -> Self {
-        // Events on a terminal and a picture that is drawn again and again would be in each other's way.
+        // Events on a terminal and a live picture would disturb each other.
         let events_shown = show.events.is_some() && std::io::stdout().is_terminal();
         let shown = Arc::new(Shown::new(show.quiet || events_shown));
         let lines = show.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
         Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines }
     }
 
-    /// An engine whose runs are watched here.
+    /// Connects an engine's events to this session.
     pub fn watch(&self, engine: Engine) -> Engine {
         let mut engine = engine.events(self.shown.clone());
         if self.show.trace.is_some() {
@@ -206,7 +213,7 @@ impl<'s> Session<'s> {
         engine
     }
 
-    /// Right before the start: what will answer, and the id of a run that is kept.
+    /// Called before the start: shows which model answers, and the id of a stored run.
     pub fn begin(&self, ready: &Ready, seed: Option<u64>, run: Option<&str>) {
         if let Some(script) = ready.script()
             && !self.show.quiet
@@ -219,12 +226,12 @@ impl<'s> Session<'s> {
         self.shown.begin(self.loaded, &ready.answers_from().to_string(), seed);
     }
 
-    /// The run is continued: what is told first has happened before.
+    /// The run is resumed: its first events have happened before.
     pub fn resumes(&self) {
         self.shown.resumes();
     }
 
-    /// Runs it, and gives back what this process held.
+    /// Runs it, and releases the run in the store.
     pub fn run(
         self,
         engine: &Engine,
@@ -240,9 +247,9 @@ impl<'s> Session<'s> {
             SignalStop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
         let released = runtime.block_on(engine.release());
-        // Whoever reads the store just now is waited for: the last one to close it moves its log into it.
+        // Waits for pending reads of the store, because the last connection to close moves the log into the database.
         runtime.shutdown_timeout(CLOSING);
-        // First of all: what is shown may have to wait for a reader.
+        // Saves the trace first, because printing may block on a slow reader.
         let saved = stop.save();
         self.shown.end(&outcome);
         let placeholders = *answers_from == AnswersFrom::Embedded;
@@ -259,34 +266,36 @@ impl<'s> Session<'s> {
     }
 }
 
-/// A run that is over here.
+/// A run that has ended in this process.
 pub struct Ended<'s> {
     session: Session<'s>,
     placeholders: bool,
     outcome: RunOutcome,
-    /// Of what went wrong beside the run.
+    /// The exit code of problems other than the run's own.
     code: u8,
 }
 
-/// What the end of a run is told with.
+/// The parameters for the end of a run.
 pub struct End<'e> {
-    /// What was run, as it was named; none: a run was continued.
+    /// The target from the command line; `None` if a run was resumed.
     pub target: Option<&'e str>,
-    /// The answers of the command line.
+    /// The answers from the command line.
     pub answers: &'e [(String, String)],
-    /// The script that answered.
+    /// The script with the answers.
     pub script: Option<Arc<Scripted>>,
-    /// Where it is kept.
+    /// The store of the run.
     pub resumable: Option<&'e StoreArgs>,
+    /// The options that allowed something: see [`HostArgs::permissions`].
+    pub permissions: String,
 }
 
 impl Ended<'_> {
-    /// Whether it has a result.
+    /// Whether the run succeeded.
     pub fn went_well(&self) -> bool {
         self.outcome.result.is_ok()
     }
 
-    /// Prints the result, or why there is none, and what to do next. The exit code.
+    /// Prints the result or the failure, and suggests what to do next. Returns the exit code.
     pub fn finish(self, end: &End<'_>) -> u8 {
         let Self { session, placeholders, outcome, code } = self;
         let Session { show, loaded, shown, lines, .. } = session;
@@ -309,7 +318,7 @@ fn told(
     outcome: &RunOutcome,
     end: &End<'_>,
 ) -> u8 {
-    // Where a person reads both, the result is set off, and there is a word about what to do next.
+    // If the user sees both streams, separate the result with an empty line and suggest what to do next.
     let person = !show.quiet && show.events.is_none() && shown.live() && std::io::stdout().is_terminal();
     let trace = show.trace.as_ref().map(|path| path.display().to_string());
     let error = match &outcome.result {
@@ -344,17 +353,19 @@ fn told(
         report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
     }
     match end.resumable.filter(|_| error.code != "CANCELLED") {
-        // Its first entry could not be written.
+        // The first entry could not be written.
         Some(_) if end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues => next::not_kept(),
-        Some(store) => {
-            let repeats = error.key.as_ref().filter(|_| error.code == "WOULD_REPEAT");
-            next::after_stop(&outcome.run, store, outcome.continues, repeats.map(|key| own_step(&key.0)));
-        }
+        Some(store) => next::after_stop(&outcome.run, store, &end.permissions, outcome.continues, error),
         None => {}
     }
-    // Whoever stopped a run knows how to run it again.
+    // A user who stopped the run knows how to run it again.
     if !show.quiet && (!cancelled || trace.is_some()) {
         next::after_failure(trace.as_deref(), (!cancelled).then_some(error.code.as_str()));
     }
-    if cancelled { exit::CANCELLED } else { exit::FAILED }
+    match cancelled {
+        true => exit::CANCELLED,
+        // It has not ended: somebody has to allow what comes next.
+        false if outcome.suspended => exit::WAITING,
+        false => exit::FAILED,
+    }
 }

@@ -1,4 +1,4 @@
-//! Showing a run while it goes: a live tree on a terminal, lines where stderr goes to a file, nothing when asked for.
+//! Shows a run in progress: a live tree on a terminal, lines if stderr is a file, nothing with `--quiet`.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,9 +20,9 @@ use super::tree::{Size, TreeSort, lines};
 use super::words::{safe, total};
 use crate::output;
 
-/// Between two pictures.
+/// Time between frames.
 const FRAME: Duration = Duration::from_millis(80);
-/// Lines of what was kept of a run that is resumed.
+/// Maximum number of lines for the kept steps of a resumed run.
 const KEPT: usize = 20;
 
 /// Shows a run.
@@ -49,21 +49,22 @@ struct Inner {
 struct View {
     progress: Progress,
     head: Header,
-    /// The run's clock, and when it said so.
+    /// The run's clock, and when it was read.
     clock: Option<(u64, Instant)>,
-    /// What is told is from the journal of a run that is about to be continued.
+    /// Whether events come from the journal of a run that is about to be resumed.
     past: bool,
     files: Files,
     canvas: Canvas,
-    /// The line of a step that asked a person and ended well: it is said when no failure of that step takes it back.
+    /// The line of a successful step that asked a person. It is printed later, unless a failure of the same step
+    /// follows.
     held: Option<(Option<Key>, String)>,
-    /// Somebody else writes to the terminal.
+    /// Whether another part of the program uses the terminal.
     paused: bool,
     ended: bool,
 }
 
 impl Shown {
-    /// For this run.
+    /// Creates the display for a run.
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
         let mode = match (quiet, terminal) {
@@ -75,11 +76,11 @@ impl Shown {
         let inner = Inner { mode, look, state: Mutex::default(), wake: Condvar::new() };
         Self { inner: Arc::new(inner), drawer: Mutex::default() }
     }
-    /// The run is continued: what is told first has happened before.
+    /// The run is resumed: its first events have happened before.
     pub fn resumes(&self) {
         self.inner.view().past = true;
     }
-    /// The run is about to start.
+    /// Called before the run starts.
     pub fn begin(&self, loaded: &Loaded, model: &str, seed: Option<u64>) {
         {
             let mut view = self.inner.view();
@@ -94,7 +95,7 @@ impl Shown {
             *self.drawer.lock().unwrap_or_else(PoisonError::into_inner) = drawer.ok();
         }
     }
-    /// The run has ended: the last picture stays.
+    /// Called when the run has ended: draws the last picture.
     pub fn end(&self, outcome: &RunOutcome) {
         {
             let mut view = self.inner.view();
@@ -109,14 +110,14 @@ impl Shown {
         let look = self.inner.look;
         let failed = outcome.result.as_ref().err();
         match self.inner.mode {
-            // What failed without failing the run shows in no exit code, so it is said however quiet it is to be.
+            // Failed items of a successful run do not affect the exit code, so they are reported even with `--quiet`.
             Mode::Nothing if failed.is_none() => {
                 view.progress.partly_failed().iter().for_each(|line| output::say(line));
             }
             Mode::Nothing => {}
             Mode::Lines => {
                 view.say_held(None);
-                if !view.progress.expected.is_empty() && outcome.waiting.is_empty() {
+                if !view.progress.expected.is_empty() && !outcome.suspended {
                     output::say(&look.letters(&format!("did not run: {}", view.progress.expected.join(", "))));
                 }
                 output::say(&look.letters(&ending(&view.progress, outcome)));
@@ -132,17 +133,17 @@ impl Shown {
             }
         }
     }
-    /// The beginning of the last answer of a step, by its key.
+    /// The start of the last answer of a step, by its key.
     pub fn answer(&self, key: &str) -> Option<String> {
         let view = self.inner.view();
         let node = view.progress.nodes.get(view.progress.nearest(key)?)?;
         (!node.answer.is_empty()).then(|| node.answer.clone())
     }
-    /// Whether a person sees it as it goes.
+    /// Whether the user sees a live picture.
     pub fn live(&self) -> bool {
         self.inner.mode == Mode::Live
     }
-    /// Leaves the terminal to somebody else until the guard is dropped. What has ended since the last time stays above.
+    /// Stops drawing until the guard is dropped. Steps that have ended since the last time stay above.
     pub fn pause(&self) -> Paused<'_> {
         let mut view = self.inner.view();
         view.paused = true;
@@ -159,7 +160,7 @@ impl Shown {
     }
 }
 
-/// While this is there, nothing is drawn.
+/// Nothing is drawn while this exists.
 pub struct Paused<'s>(&'s Shown);
 
 impl Drop for Paused<'_> {
@@ -203,7 +204,7 @@ impl Inner {
     fn view(&self) -> MutexGuard<'_, View> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Draws a picture every now and then until the run has ended.
+    /// Draws a frame regularly until the run has ended.
     fn draw_along(&self) {
         let mut frame = 0;
         let mut view = self.view();
@@ -222,11 +223,11 @@ impl Inner {
 }
 
 impl View {
-    /// The run's clock.
+    /// The current time on the run's clock.
     fn now(&self) -> u64 {
         self.clock.map_or(0, |(at, since)| at.saturating_add(since.elapsed().as_millis() as u64))
     }
-    /// Says the line that was held back, unless this event is the failure of the step that it is about.
+    /// Prints the held line, unless this event is a failure of the same step.
     fn say_held(&mut self, event: Option<&Event>) {
         let Some((key, line)) = self.held.take() else { return };
         let failed = |event: &Event| matches!(event.kind, EventKind::StepFailed { .. }) && event.key == key;
@@ -236,7 +237,7 @@ impl View {
     }
 }
 
-/// What there is to draw on. The last row is for the cursor.
+/// The size of the drawing area. The last row is for the cursor.
 fn screen() -> Size {
     let (rows, columns) = output::screen();
     Size { rows: rows.saturating_sub(1), columns }
@@ -247,7 +248,7 @@ fn write(text: &str) {
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// The last line: what it took, and what of it failed.
+/// The last line: usage, duration and failed items.
 fn ending(progress: &Progress, outcome: &RunOutcome) -> String {
     let mut line = total(outcome.calls, &outcome.usage, outcome.duration_ms);
     for failed in progress.partly_failed() {
@@ -257,7 +258,7 @@ fn ending(progress: &Progress, outcome: &RunOutcome) -> String {
     line
 }
 
-/// The outermost steps with a name, in the order of the manifest: what may still come.
+/// The names of the outermost steps, in the order of the manifest.
 fn expected(program: &Program) -> Vec<String> {
     let mut names = Vec::new();
     let Some(flow) = program.flow(program.entry) else { return names };

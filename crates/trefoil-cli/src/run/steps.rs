@@ -1,4 +1,4 @@
-//! The steps of a run that is told from its journal: the same picture as at the end of a run.
+//! The steps of a stored run, in the same form as at the end of a run.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,12 +9,12 @@ use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
 use crate::output;
 
-/// Collects them.
+/// Collects the steps from events.
 #[derive(Default)]
 pub struct Steps(Mutex<Progress>);
 
 impl Steps {
-    /// One line for each, as far as they are known. `ended`: nothing of it is at work any more.
+    /// One line for each known step. `ended`: no step is running any more.
     pub fn lines(&self, ended: bool) -> Vec<String> {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ended {
@@ -23,7 +23,7 @@ impl Steps {
         let size = Size { rows: usize::MAX, columns: output::width() };
         let sort = (TreeSort::Last, size);
         let lines = lines(&progress, "", progress.at_ms, 0, sort, LineLook::default());
-        // The first one is the head, which says nothing here.
+        // The first line is the header, which is not needed here.
         lines.into_iter().skip(1).map(|line| line.trim_end().to_owned()).collect()
     }
 }

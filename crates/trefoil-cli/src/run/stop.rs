@@ -1,8 +1,8 @@
-//! Asked to stop, a run ends in under a second, whatever it is busy with.
+//! Stops a run within a second of a signal, whatever it is doing.
 //!
-//! Signals are answered on a thread of their own: the run's thread may be checking a huge value, or be held up by a reader
-//! that does not read. The run gets a moment to end by itself, with its trace and its last words; then its commands are
-//! killed and the process exits.
+//! A separate thread handles signals, because the run's thread may be checking a huge value or be blocked by a slow
+//! reader. The run gets a moment to end normally and to write its trace and final output. Then its commands are killed
+//! and the process exits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -13,25 +13,25 @@ use trefoil::Cancel;
 use super::Recording;
 use crate::exit;
 
-/// From the first signal until the process exits, unless it has by then.
+/// Time between the first signal and the exit of the process.
 const GRACE: Duration = Duration::from_millis(500);
-/// The same, while the trace is being written to its file.
+/// Additional time if the trace is being written.
 const SAVING: Duration = Duration::from_secs(10);
-/// At most, for the trace of a run that was cut off.
+/// Maximum time to write the trace of a run that was cut off.
 const LAST: Duration = Duration::from_secs(3);
 
-/// Answers signals from now until the process ends.
+/// Handles signals from now until the process ends.
 pub struct SignalStop {
     saving: Arc<AtomicBool>,
     recording: Option<Arc<Recording>>,
 }
 
 impl SignalStop {
-    /// Starts to listen. The first signal interrupts the run: one that is kept can be resumed.
+    /// Starts to listen. The first signal interrupts the run; a stored run can then be resumed.
     pub fn listen(cancel: Cancel, recording: Option<Arc<Recording>>) -> std::io::Result<Self> {
         let stop = Self { saving: Arc::default(), recording };
         let (saving, recording) = (stop.saving.clone(), stop.recording.clone());
-        // Without IO of the run's thread: a signal must not wait for it.
+        // A separate runtime, because a signal must not wait for the run's thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = {
             let _inside = runtime.enter();
@@ -42,7 +42,7 @@ impl SignalStop {
         Ok(stop)
     }
 
-    /// Writes the trace, if there is to be one. Somebody who asks to stop waits a little longer meanwhile.
+    /// Writes the trace, if requested. A stop request waits longer during this time.
     pub fn save(&self) -> Result<(), String> {
         let Some(recording) = &self.recording else { return Ok(()) };
         self.saving.store(true, Ordering::Relaxed);
@@ -61,14 +61,14 @@ async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, reco
             tokio::time::sleep(SAVING).await;
         }
     };
-    // Who asks twice does not want to wait.
+    // A second signal ends the wait.
     tokio::select! {
         () = patience => {}
         () = signals.next() => {}
     }
     trefoil::internals::shell::end_all();
     if let Some(recording) = recording {
-        // Not here: whoever holds what it needs may never let go of it.
+        // Written in another thread, because a lock that it needs may never be released.
         let (done, written) = mpsc::channel();
         let _ = std::thread::Builder::new().spawn(move || done.send(recording.write().is_ok()));
         let _ = written.recv_timeout(LAST);
@@ -76,13 +76,14 @@ async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, reco
     std::process::exit(i32::from(exit::CANCELLED));
 }
 
-/// What asks a process to end. All of it: the commands of a run are in groups of their own and would live on.
+/// The signals that end a process. All are handled, because a run's commands are in separate process groups and would
+/// continue to run.
 #[cfg(unix)]
 pub struct Signals([tokio::signal::unix::Signal; 4]);
 
 #[cfg(unix)]
 impl Signals {
-    /// Begins to listen. Inside a runtime.
+    /// Starts to listen. Must be called inside a runtime.
     pub fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self([
@@ -92,7 +93,7 @@ impl Signals {
             signal(SignalKind::quit())?,
         ]))
     }
-    /// The next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         let Self([interrupt, terminate, hangup, quit]) = self;
         tokio::select! {
@@ -104,17 +105,17 @@ impl Signals {
     }
 }
 
-/// What asks a process to end.
+/// The signals that end a process.
 #[cfg(not(unix))]
 pub struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    /// Begins to listen. Inside a runtime.
+    /// Starts to listen. Must be called inside a runtime.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self)
     }
-    /// The next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
     }

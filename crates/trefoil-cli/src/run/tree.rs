@@ -1,4 +1,4 @@
-//! The picture of a run: its tree as lines that fit a terminal.
+//! The tree of a run as lines that fit in a terminal.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::look::{LineLook, dim};
 use super::progress::{Progress, ProgressNode, StepState};
 use super::row::{RowFrame, row};
 
-/// What a picture may fill.
+/// The available space.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     /// Lines.
@@ -18,37 +18,38 @@ pub struct Size {
     pub columns: usize,
 }
 
-/// What a picture is for.
+/// The purpose of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeSort {
-    /// It is drawn again and again.
+    /// It is redrawn regularly.
     Live,
-    /// It stays above a question.
+    /// It stays on the screen above a question.
     Asking,
-    /// It stays when the run has ended.
+    /// It stays on the screen after the end of the run.
     Last,
 }
 
-/// A label gets at most so many columns.
+/// Maximum width of a label.
 const LABEL: usize = 44;
-/// In fewer columns there is no room for what steps cost.
+/// Minimum width of a terminal for showing the cost of steps.
 const PRICED: usize = 72;
-/// Lines of a picture that stays.
+/// Maximum number of lines of a picture that stays on the screen.
 const LAST: usize = 400;
-/// A fan-out with more items shows at the end those that did not go well, and how many did.
+/// For a fan-out with more items, the final picture shows only the items that did not succeed, and the number of the
+/// others.
 const MANY: usize = 20;
 
-/// A line of the tree, after the lines that lead to it.
+/// A row of the tree, after its branch lines.
 enum Row {
     /// Of a node.
     Node(String, usize),
-    /// Of the items without a line: how many are done, and how many not started.
+    /// The number of items without a row: those that are done, and those that have not started.
     Rest(String, usize, usize),
-    /// From here on, the run continues.
+    /// The row that marks where the run was resumed.
     Resumed(String),
 }
 
-/// The picture at a moment, `at` milliseconds into the run.
+/// The picture at `at` milliseconds into the run.
 pub fn lines(
     progress: &Progress,
     head: &str,
@@ -126,12 +127,12 @@ pub fn lines(
     out
 }
 
-/// `193 items done`; none: nothing to say.
+/// `193 items done`; `None` if there are none.
 fn said(count: usize, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "item" } else { "items" }))
 }
 
-/// The items of each large fan-out that are done, by the step that they are items of.
+/// The finished items of each large fan-out, by the fan-out's step.
 fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
     let mut all = HashMap::new();
     for (index, node) in progress.nodes.iter().enumerate() {
@@ -151,8 +152,7 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
     all
 }
 
-/// The nodes that have a line of their own: not those that are above already, are counted together, or share the line of
-/// their item.
+/// The nodes with their own row: not those that are already above, are only counted, or share the row of their item.
 fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec<usize> {
     let of_item = |node: &ProgressNode| {
         node.parent.and_then(|p| progress.nodes.get(p)).is_some_and(|p| progress.only(p).is_some())
@@ -163,7 +163,7 @@ fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec
     progress.nodes.iter().enumerate().filter(own).map(|(index, _)| index).collect()
 }
 
-/// Those that fit: what is at work and what is around it, then what failed, then what ended last.
+/// The nodes that fit: running steps and their ancestors first, then failed ones, then the most recently ended ones.
 fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usize> {
     let mut order = candidates.to_vec();
     if order.len() <= rows {
@@ -204,7 +204,7 @@ fn walk(
     last: bool,
     rows: &mut Vec<Row>,
 ) {
-    // Deep trees come from deep manifests, and their depth is limited there.
+    // The depth is limited, because the depth of manifests is.
     let Some(node) = progress.nodes.get(index) else { return };
     rows.push(Row::Node(format!("{indent}{}", if last { "└─ " } else { "├─ " }), index));
     if progress.only(node).is_some() {
@@ -377,7 +377,7 @@ mod tests {
         let rows: Vec<&str> = picture.lines().skip(1).collect();
         assert!(rows[0].starts_with("|- + draft ") && rows[0].ends_with(" kept  text"), "{picture}");
         assert!(rows[1] == "|- ~ resumed" && rows[2].starts_with("|- | approve "), "{picture}");
-        // Above a question, and not again below it.
+        // Shown above the question, and not again below it.
         assert!(progress.tell() && !progress.tell());
         assert!(!shown(&progress).contains("resumed"), "{}", shown(&progress));
         progress.take(&event(9, "approve", EventKind::StepFinished { output: "yes".into(), items: None }));

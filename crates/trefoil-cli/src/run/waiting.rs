@@ -1,4 +1,4 @@
-//! A run that waits for somebody: for what, and how to answer.
+//! Messages about a waiting run: what it waits for, and how to answer.
 
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
@@ -8,10 +8,10 @@ use super::words::safe;
 use crate::output;
 use crate::store::StoreArgs;
 
-/// Characters of a call that are shown.
+/// Maximum number of characters shown of a call.
 const LONGEST: usize = 200;
 
-/// Says what a run waits for. It is not an error, and shown however quiet it is to be: nothing else says how to continue.
+/// Prints what a run waits for. This is not an error, but is shown even with `--quiet`, because nothing else says how to continue.
 pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
     lines(run, waiting, &store.map(StoreArgs::option).unwrap_or_default())
         .iter()
@@ -20,14 +20,18 @@ pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
 
 fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
     let one = |one: &Waiting| {
-        let answer = format!("trefoil runs answer {run} {} {}{store}", pasted(name(one, waiting)), choices(one));
+        let of = one.run.as_deref().unwrap_or(run);
+        let answer = match one.sort {
+            "run" => format!("trefoil runs show {of}{store}"),
+            _ => format!("trefoil runs answer {of} {} {}{store}", pasted(name(one, waiting)), choices(one)),
+        };
         let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
         [Some(format!("waiting: {}", line(one, waiting))), call, Some(format!("  {answer}"))].into_iter().flatten()
     };
     waiting.iter().flat_map(one).chain([format!("then: trefoil resume {run}{store}")]).collect()
 }
 
-/// What a tool or command was called with, on one line.
+/// The arguments of a tool or command, on one line.
 fn short(call: &Value) -> String {
     let arguments = call.get("arguments").map(Value::to_text).unwrap_or_default();
     let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
@@ -38,18 +42,25 @@ fn short(call: &Value) -> String {
     }
 }
 
-/// What is asked, among all that is.
+/// One line for an item. `all`: all items that the run waits for, in which the name must be unique.
 pub fn line(one: &Waiting, all: &[Waiting]) -> String {
     let name = name(one, all);
+    let of = one.run.as_ref().map(|run| format!(" (run {run})")).unwrap_or_default();
     match &one.prompt {
-        Some(prompt) => format!("`{name}` asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
-        None => format!("`{name}`: it is unknown whether this {} was done; did it finish?", one.sort),
+        Some(prompt) => format!("`{name}`{of} asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
+        None if one.sort == "run" => format!("`{name}`{of} has stopped before its end"),
+        None => format!("`{name}`{of}: it is unknown whether this {} was done; did it finish?", one.sort),
     }
 }
 
-/// What an answer names: the step by its label, or by its key if several that wait have that label.
+/// Whether it waits for a decision, because its outcome is unknown.
+pub fn is_unknown(one: &Waiting) -> bool {
+    one.prompt.is_none() && one.sort != "run"
+}
+
+/// The name to use in an answer: the step's label, or its key if several waiting steps have that label.
 fn name<'w>(one: &'w Waiting, all: &[Waiting]) -> &'w str {
-    let several = all.iter().filter(|other| other.step == one.step).count() > 1;
+    let several = all.iter().filter(|other| other.step == one.step && other.run == one.run).count() > 1;
     if several || one.step.is_empty() { one.key.as_str() } else { &one.step }
 }
 
@@ -72,7 +83,7 @@ mod tests {
             let (step, accepts) = (step.to_owned(), Vec::new());
             let prompt = (sort == "human").then(|| "Go on?".to_owned());
             let call = (sort == "tool").then(|| Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap());
-            Waiting { key: key.into(), step, sort, prompt, call, accepts }
+            Waiting { key: key.into(), step, sort, run: None, prompt, call, accepts }
         };
         let all = [
             one("main@1[0]/pay", "pay", "tool"),

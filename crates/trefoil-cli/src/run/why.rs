@@ -1,4 +1,4 @@
-//! Why steps were done again, and texts against each other, for people.
+//! Explains why steps were repeated, and formats differences between texts.
 
 use anstyle::{AnsiColor, Effects, Style};
 use trefoil::runs::{Fate, Line, Part, Reason, TextReason, WordDiff};
@@ -7,17 +7,17 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::words::{grouped, money, safe};
 
-/// Words around a change.
+/// Number of words shown around a change.
 const CONTEXT: usize = 4;
-/// Characters of a change that are shown at each end.
+/// Number of characters shown at each end of a change.
 const ENDS: usize = 60;
 
-/// What became of each step, one a line, reasons beneath each other.
+/// One line for each step, with its reasons below each other.
 pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
     let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| line.key.as_str().width()).max();
     let width = width.unwrap_or(0);
     let mut all = Vec::new();
-    // Another try is the same call.
+    // A retry is the same call.
     for line in lines.iter().filter(|line| line.key.without_try() == line.key.as_str()) {
         let key = safe(line.key.as_str()).into_owned();
         let head = format!("{:>6}  {key}", line.fate.name());
@@ -33,7 +33,7 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
     all
 }
 
-/// A reason, with the words that changed.
+/// Formats a reason with the changed words.
 pub fn reason(reason: &Reason, color: bool) -> String {
     let words = safe(&reason.to_string()).into_owned();
     match reason {
@@ -42,18 +42,18 @@ pub fn reason(reason: &Reason, color: bool) -> String {
     }
 }
 
-/// The changes of a text in a line, with some words around them.
+/// Formats the changes of a text on one line, with some words around them.
 pub fn in_line(diff: &WordDiff, color: bool) -> String {
     diff.parts(Some(CONTEXT)).iter().map(|part| shown(part, color, Some(ENDS))).collect()
 }
 
-/// A part of a text, as one line.
+/// Formats a part of a text on one line.
 fn shown(part: &Part, color: bool, most: Option<usize>) -> String {
     let line = |text: &str| {
         let text = most.map_or_else(|| text.to_owned(), |most| middle_cut(text, most));
         safe(&text.replace('\n', "⏎")).into_owned()
     };
-    // The space after a word is no part of what is marked.
+    // A trailing space is not part of the marked text.
     let marked = |text: &str, open: &str, close: &str| {
         let text = line(text);
         let word = text.trim_end();
@@ -74,7 +74,7 @@ fn shown(part: &Part, color: bool, most: Option<usize>) -> String {
     }
 }
 
-/// A long text without its middle.
+/// Cuts the middle of a long text.
 fn middle_cut(text: &str, ends: usize) -> String {
     let count = text.chars().count();
     if count <= ends.saturating_mul(2).saturating_add(3) {
@@ -85,7 +85,7 @@ fn middle_cut(text: &str, ends: usize) -> String {
     format!("{head}...{tail}")
 }
 
-/// What results that were kept would have used: `13 tokens, $0.0012`; none: there was no model call.
+/// What the reused results saved: `13 tokens, $0.0012`; `None` if there was no model call.
 pub fn saved<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Option<String> {
     let mut all = Usage::default();
     let mut calls = 0u64;

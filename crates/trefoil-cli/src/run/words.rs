@@ -1,5 +1,6 @@
-//! How figures and texts are written on a terminal: times, numbers, texts that are cut, names that cannot move the cursor.
+//! Formats times, numbers and texts for a terminal, and escapes control characters.
 
+use trefoil::runs::Made;
 use trefoil_prices::Dollars;
 use trefoil_runtime::Usage;
 use trefoil_template::Value;
@@ -20,7 +21,7 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
-/// What had come of an answer that was cut off: `1,200 characters had arrived`.
+/// The length of a truncated answer: `1,200 characters had arrived`.
 pub fn arrived(characters: usize) -> String {
     let unit = if characters == 1 { "character" } else { "characters" };
     format!("{} {unit} received", grouped(characters as u64))
@@ -40,7 +41,21 @@ pub fn calls(n: u64) -> String {
     if n == 1 { "1 call".to_owned() } else { format!("{} calls", grouped(n)) }
 }
 
-/// `1,204 tokens in (100 cached), 322 out`; with a `?` where a provider did not say what a call used.
+/// `1 model call and 2 tool calls made, 1 command run`
+pub fn made(made: Made) -> String {
+    let some = |n: u64, one: &str| (n > 0).then(|| format!("{} {one}{}", grouped(n), if n == 1 { "" } else { "s" }));
+    let calls: Vec<String> =
+        [some(made.model_calls, "model call"), some(made.tool_calls, "tool call")].into_iter().flatten().collect();
+    let all = [
+        (!calls.is_empty()).then(|| format!("{} made", calls.join(" and "))),
+        some(made.commands, "command").map(|commands| format!("{commands} run")),
+        some(made.questions, "question").map(|questions| format!("{questions} asked")),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    if all.is_empty() { "no calls made".to_owned() } else { all.join(", ") }
+}
+
+/// `1,204 tokens in (100 cached), 322 out`; with a `?` if the usage of a call is unknown.
 pub fn tokens(usage: &Usage) -> String {
     let figure = |n: u64| match (n, usage.is_known()) {
         (n, true) => grouped(n),
@@ -54,7 +69,7 @@ pub fn tokens(usage: &Usage) -> String {
     format!("{} tokens in{cached}, {} out", figure(usage.input_tokens), figure(usage.output_tokens))
 }
 
-/// `$0.0123`; with a `?` where the cost of a call is not known.
+/// `$0.0123`; with a `?` if the cost of a call is unknown.
 pub fn money(usage: &Usage) -> String {
     match (usage.cost_micro, usage.unpriced_calls) {
         (known, 0) => Dollars(known).to_string(),
@@ -68,17 +83,17 @@ pub fn total(calls_made: u64, usage: &Usage, ms: u64) -> String {
     format!("{}, {}, {}, {}", calls(calls_made), tokens(usage), money(usage), time(ms))
 }
 
-/// Characters after which a line is long enough.
+/// Maximum number of characters of a text on a line.
 const LINE: usize = 300;
 
-/// The beginning of a text on one line.
+/// The start of a text on one line.
 pub fn line(text: &str) -> String {
     let mut out = String::new();
     for word in text.split_whitespace() {
         if !out.is_empty() {
             out.push(' ');
         }
-        // A word may be as long as the answer that it is.
+        // A word may be as long as the whole text.
         let end = word.char_indices().nth(LINE).map_or(word.len(), |(end, _)| end);
         out.push_str(&safe(word.get(..end).unwrap_or(word)));
         if out.chars().count() > LINE {
@@ -88,11 +103,11 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// The beginning of a result or an answer on one line: what it says, without the object around it.
+/// The start of a result or an answer on one line, without the object around its text.
 pub fn preview(value: &Value) -> String {
     match value {
         Value::Object(members) => {
-            // What a step of AEGIS or SirenSpec gives is an envelope around its output.
+            // The result of an AEGIS or SirenSpec step is an object around its output.
             if let Some(inner) = members.get("output").filter(|v| !v.is_null()) {
                 return preview(inner);
             }
@@ -116,7 +131,7 @@ fn structured(text: &str) -> Option<Value> {
     (begins && text.len() < 20_000).then(|| serde_json::from_str(text).ok()).flatten().map(Value::from_json)
 }
 
-/// The beginning of a text that fits, with what replaces the rest.
+/// The start of a text that fits in a width, with a mark for the rest.
 pub fn cut(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -136,7 +151,7 @@ pub fn cut(text: &str, width: usize, rest: &str) -> String {
     out + rest
 }
 
-/// The end of a text that fits, with what replaces the rest.
+/// The end of a text that fits in a width, with a mark for the rest.
 pub fn tail(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -150,7 +165,7 @@ pub fn tail(text: &str, width: usize, rest: &str) -> String {
     rest.chars().take(width).chain(kept.into_iter().rev()).collect()
 }
 
-/// A text as lines of so many columns, broken between words; a word that is wider gets a line of its own.
+/// Wraps a text between words; a word that is too wide gets a separate line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -165,7 +180,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `90 s`, `5 min`, `24 h`: how long somebody has, in the largest unit that says it in whole numbers.
+/// `90 s`, `5 min`, `24 h`: a time limit in the largest unit that expresses it in whole numbers.
 pub fn limit(ms: u64) -> String {
     match ms.div_ceil(1000) {
         s if s >= 3600 && s.is_multiple_of(3600) => format!("{} h", grouped(s / 3600)),
@@ -174,7 +189,7 @@ pub fn limit(ms: u64) -> String {
     }
 }
 
-/// A text in as many columns.
+/// Cuts or pads a text to a width.
 pub fn pad(text: &str, width: usize, rest: &str) -> String {
     let cut = cut(text, width, rest);
     let missing = width.saturating_sub(cut.width());
@@ -190,6 +205,15 @@ mod tests {
         let usage = Usage { input_tokens: 1_234_567, output_tokens: 3, cached_tokens: 40, ..Usage::default() };
         assert_eq!(total(1, &usage, 125_000), "1 call, 1,234,567 tokens in (40 cached), 3 out, $0, 2:05 min");
         assert_eq!(total(0, &Usage::default(), 999), "0 calls, 0 tokens in, 0 out, $0, 999 ms");
+    }
+
+    #[test]
+    fn what_was_done_is_called_what_it_is() {
+        let of =
+            |model_calls, tool_calls, commands, questions| made(Made { model_calls, tool_calls, commands, questions });
+        assert_eq!(of(0, 0, 0, 0), "no calls made");
+        assert_eq!(of(1, 2, 0, 0), "1 model call and 2 tool calls made");
+        assert_eq!(of(0, 1, 2, 1), "1 tool call made, 2 commands run, 1 question asked");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! `trefoil runs answer RUN STEP VALUE`
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::Args;
 use trefoil::internals::answers::word;
 use trefoil::internals::{Trial, try_answer};
-use trefoil::store::{Letter, LetterKind, Store};
+use trefoil::store::{Letter, LetterKind, Record, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
@@ -37,8 +38,9 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     let run = wait(full_id(&*store, &args.run))?;
     let all = past::waiting(&store, &wait(store.record(&run))?)?;
     let one = find(&all, &args.step)?;
-    // Who sends a second answer has to know that the first one counts.
-    let earlier = wait(store.inbox(&run))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
+    // If there is already an answer, the user must learn that the first one counts.
+    let asks = one.run.as_deref().unwrap_or(&run);
+    let earlier = wait(store.inbox(asks))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
     if let Some(earlier) = earlier {
         let said = earlier.letter.value.to_text();
         let help = format!("to continue: trefoil resume {run}{}", args.store.option());
@@ -46,23 +48,56 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         return Err(exit::NOT_STARTED);
     }
     post(&store, &run, one, &args.value, args.result.as_deref())?;
-    let record = wait(store.record(&run))?;
-    match record.owner {
+    let Record { run, owner, .. } = outermost(&store, wait(store.record(&run))?)?;
+    match owner {
         Some(_) => output::note(&format!("answered; the process that is running {run} continues with it")),
         None => output::note(&format!("answered; to continue: trefoil resume {run}{}", args.store.option())),
     }
     Ok(exit::OK)
 }
 
-/// Leaves an answer for a run, if the run takes it.
+/// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it.
 pub fn post(store: &Arc<dyn Store>, run: &str, one: &Waiting, value: &str, done: Option<&str>) -> Result<(), u8> {
+    if one.sort == "run" {
+        let called = one.run.as_deref().unwrap_or(run);
+        let help = format!("see why with `trefoil runs show {called}`, then resume it");
+        output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
+        return Err(exit::NOT_STARTED);
+    }
+    let run = one.run.as_deref().unwrap_or(run);
     let value = accepted(store, run, one, value, done)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
-    let letter = Letter { kind, key: one.key.to_string(), value, at: now(&**store) };
-    wait(store.post(run, letter)).map(drop)
+    let at = now(&**store);
+    wait(store.post(run, Letter { kind, key: one.key.to_string(), value, at }))?;
+    call_back(store, run, at)
 }
 
-/// The answer as the run takes it, or a refusal: nobody would see the question again until the run is resumed.
+/// Tells the calling runs that this run can continue: they wait for it, and resume it.
+fn call_back(store: &Arc<dyn Store>, run: &str, at: u64) -> Result<(), u8> {
+    let mut called = run.to_owned();
+    while let Some(caller) = wait(store.record(&called))?.parent {
+        let letter = Letter { kind: LetterKind::Signal, key: called, value: Letter::CONTINUE.into(), at };
+        // A run that has ended does not wait, nor do the runs above it.
+        if block_on(store.post(&caller, letter))?.is_err() {
+            break;
+        }
+        called = caller;
+    }
+    Ok(())
+}
+
+/// The run to resume: the outermost calling run that has not ended, or the run itself.
+fn outermost(store: &Arc<dyn Store>, mut record: Record) -> Result<Record, u8> {
+    while let Some(caller) = &record.parent {
+        match block_on(store.record(caller))? {
+            Ok(above) if !above.status.is_end() => record = above,
+            _ => break,
+        }
+    }
+    Ok(record)
+}
+
+/// Validates an answer. An invalid one is rejected here, because the run would ask again only when it is resumed.
 fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, given: &str, done: Option<&str>) -> Result<Value, u8> {
     let known: Vec<&str> = match &one.prompt {
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
@@ -98,14 +133,23 @@ fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, given: &str, done:
     Err(exit::NOT_STARTED)
 }
 
-/// What a step returned: JSON if it is that, or else text. A command returns text.
+/// Parses the result of a step: JSON if it is valid, otherwise text. Commands return text.
 fn result(one: &Waiting, text: &str) -> Value {
     let json = (one.sort != "command").then(|| Value::parse(text).ok()).flatten();
     json.unwrap_or_else(|| text.into())
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {
-    let by_key = all.iter().find(|one| one.key.as_str() == step);
+    let mut by_key = all.iter().filter(|one| one.key.as_str() == step);
+    let same = all.iter().filter(|one| one.step == step || one.key.as_str() == step);
+    let runs: BTreeSet<Option<&str>> = same.map(|one| one.run.as_deref()).collect();
+    if runs.len() > 1 {
+        let runs: Vec<String> = runs.into_iter().map(|run| format!("`{}`", run.unwrap_or("this run"))).collect();
+        let help = format!("name the run that asks instead: {}", runs.join(", "));
+        output::refuse(&format!("several runs ask `{step}`"), Some(&help));
+        return Err(exit::NOT_STARTED);
+    }
+    let by_key = by_key.next();
     let mut by_name = all.iter().filter(|one| one.step == step);
     match (by_key, by_name.next(), by_name.next()) {
         (Some(one), ..) | (None, Some(one), None) => Ok(one),

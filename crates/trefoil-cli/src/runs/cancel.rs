@@ -25,8 +25,8 @@ pub fn run(args: &Cancel) -> Result<u8, u8> {
         return Err(refuse(&StoreError::Ended { run }));
     }
     match block_on(cancel(store.clone(), &run))? {
-        Ok(()) => output::note(&format!("cancelled {run}")),
-        // Somebody works on it: that process stops.
+        Ok(_) => output::note(&format!("cancelled {run}")),
+        // Another process works on the run and must stop it.
         Err(StoreError::Held { owner, .. }) => {
             let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now(&*store) };
             wait(store.post(&run, letter))?;

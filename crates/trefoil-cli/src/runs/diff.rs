@@ -39,11 +39,11 @@ pub fn run(args: &Diff) -> Result<u8, u8> {
         return Ok(print_json(&[as_json(&diff)]));
     }
     let lines = lines(&diff, output::colored_result());
-    // Texts are made harmless where they are put in: colours are not.
+    // Texts were made safe when they were inserted. Escaping the lines here would remove the colours.
     Ok(output::result(&format!("{}\n", lines.join("\n"))))
 }
 
-/// Columns of the word that says what a step is.
+/// The width of the column with the kind of difference.
 const WORD: usize = 7;
 
 fn lines(diff: &RunDiff, color: bool) -> Vec<String> {
@@ -146,7 +146,7 @@ fn step(step: &StepDiff) -> Json {
     })
 }
 
-/// A reason for programs.
+/// A reason as JSON.
 fn reason(reason: &Reason) -> Json {
     let mut all = Map::new();
     all.insert("what".to_owned(), reason.to_string().into());
@@ -173,7 +173,7 @@ fn reason(reason: &Reason) -> Json {
     all.into()
 }
 
-/// Both texts as one: what is in both, what is gone, what is new.
+/// Merges both texts: the parts that are the same, removed and added.
 fn words(diff: &WordDiff) -> Json {
     let part = |part: Part| match part {
         Part::Same(text) => json!({ "same": text }),

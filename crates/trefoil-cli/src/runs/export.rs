@@ -25,7 +25,7 @@ pub fn run(args: &Export) -> Result<u8, u8> {
     let run = record.run;
     let (mut code, mut next) = (exit::OK, 0);
     loop {
-        // Of a damaged journal, what can be read is printed before the error.
+        // If the journal is damaged, the readable part is printed before the error.
         let page = wait(store.entries(&run, next)).map_err(|code| if next > 0 { exit::FAILED } else { code })?;
         let Some(last) = page.last() else { return Ok(code) };
         next = last.seq.saturating_add(1);

@@ -7,7 +7,7 @@ use trefoil::runs::Edit;
 use super::past;
 use crate::commands::run::{ReserveArg, dollars, followed, limited};
 use crate::run::{Based, HostArgs, ShowArgs};
-use crate::store::{DurabilityArg, StoreArgs};
+use crate::store::{ContentArg, DurabilityArg, StoreArgs};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
@@ -40,6 +40,8 @@ pub struct Fork {
     store: StoreArgs,
     #[command(flatten)]
     durability: DurabilityArg,
+    #[command(flatten)]
+    content: ContentArg,
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
@@ -58,6 +60,7 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         show: &args.show,
         store: &args.store,
         durability: &args.durability,
+        content: &args.content,
         explain: args.explain,
         settings: &settings,
         limits: &limits,

@@ -46,7 +46,7 @@ pub struct List {
 const SINCE: &str = "write `2d`, `2h`, `2026-11-01` or `2026-11-01T09:05:00Z`";
 
 fn since(text: &str) -> Result<u64, String> {
-    // A date is its first moment.
+    // A date means its first moment.
     let date = format!("{text}T00:00:00Z");
     let at = match humantime::parse_duration(text) {
         Ok(ago) => SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH),
@@ -56,7 +56,7 @@ fn since(text: &str) -> Result<u64, String> {
     Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A time of RFC 3339; without an offset, in UTC.
+/// Parses an RFC 3339 time. Without an offset, it is in UTC.
 fn moment(text: &str) -> Option<SystemTime> {
     let (time, offset) = match text.len().checked_sub("+01:00".len()).and_then(|at| text.split_at_checked(at)) {
         Some((time, offset)) if offset.starts_with(['+', '-']) && time.len() > "2026-11-01".len() => (time, offset),

@@ -1,4 +1,4 @@
-//! What `trefoil runs` does: one file per command.
+//! `trefoil runs`: one file per command.
 
 pub mod answer;
 pub mod cancel;
@@ -16,13 +16,14 @@ mod record;
 use crate::harmless::{json, safe};
 use crate::output;
 
-/// Lines for people on stdout. Names and messages are a stranger's: nothing in them moves the cursor or begins a line.
+/// Prints lines for people to stdout. Names and messages are untrusted, so they are escaped: they cannot move the cursor or start a
+/// line.
 pub fn print(lines: &[String]) -> u8 {
     let lines: Vec<_> = lines.iter().map(|line| safe(line)).collect();
     output::result(&format!("{}\n", lines.join("\n")))
 }
 
-/// JSON for programs, one value a line.
+/// Prints JSON for programs, one value per line.
 pub fn print_json(values: &[impl ToString]) -> u8 {
     let lines: Vec<_> = values.iter().map(json).collect();
     output::result(&format!("{}\n", lines.join("\n")))

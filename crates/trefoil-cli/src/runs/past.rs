@@ -1,4 +1,4 @@
-//! What a stored run has done, and what it waits for.
+//! Reads stored runs: their events, and what they wait for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,39 +12,64 @@ use crate::commands::run::did_not_start;
 use crate::store::block_on;
 use crate::{exit, output};
 
-/// Reads how a run began.
+/// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
     block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
 }
 
-/// Tells a run's events to somebody. Returns what nobody knows whether it was done, if no process works on the run.
+/// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
+/// unknown.
 pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     block_on(history(store.clone(), stored, events))?.map_err(|error| unreadable(&error))
 }
 
-/// Says why a journal cannot be followed.
+/// Prints why a journal cannot be replayed.
 pub fn unreadable(error: &RunError) -> u8 {
     output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref().map(|help| &**help));
     exit::FAILED
 }
 
-/// What a run waits for, by its journal; empty: for nobody.
+/// What a run waits for, according to its journal. Empty if it does not wait.
 pub fn waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Waiting>, u8> {
     seen(store, record, Arc::new(NoEvents))
 }
 
-/// The same, and whoever else wants to know is told what has happened.
+/// The same, and sends the run's events to a sink.
 pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     let last = Arc::new(Last { waiting: Mutex::default(), also: by });
     let mut unknown = tell(store, &read(&**store, &record.run)?, last.clone())?;
     let mut waiting = last.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    // A process that works on the run knows what it has begun.
+    // If a process works on the run, the outcome of its activities is not unknown.
     unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
     waiting.extend(unknown);
-    Ok(waiting)
+    let mut all = Vec::new();
+    for one in waiting {
+        match &one.run {
+            Some(called) => all.extend(of_called(store, called, &one)?),
+            None => all.push(one),
+        }
+    }
+    Ok(all)
 }
 
-/// Tells the events of a run that has ended, as far as this version can.
+/// What a run started by a tool call waits for. Empty if that run has ended; the call itself if nothing more is known.
+fn of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Waiting>, u8> {
+    let record = match block_on(store.record(run))? {
+        Ok(record) if record.status.is_end() => return Ok(Vec::new()),
+        Ok(record) => record,
+        Err(_) => return Ok(vec![call.clone()]),
+    };
+    let mut all = waiting(store, &record)?;
+    if all.is_empty() {
+        all.push(call.clone());
+    }
+    for one in &mut all {
+        one.run.get_or_insert_with(|| run.to_owned());
+    }
+    Ok(all)
+}
+
+/// Sends the events of a run that has ended, as far as this version can read them.
 pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) {
     let _ = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
@@ -52,7 +77,7 @@ pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn Ev
     });
 }
 
-/// How a run ended, if it has.
+/// The event that ended a run, if it has ended.
 pub fn end(store: &Arc<dyn Store>, stored: &Stored) -> Result<Option<Event>, u8> {
     let end = Arc::new(Finish::default());
     tell(store, stored, end.clone())?;
@@ -70,7 +95,7 @@ impl EventSink for Finish {
     }
 }
 
-/// What was asked last and has not been answered.
+/// A sink that records what the run waits for according to its last event.
 struct Last {
     waiting: Mutex<Vec<Waiting>>,
     also: Arc<dyn EventSink>,
@@ -88,7 +113,7 @@ impl EventSink for Last {
                     waiting.retain(|one| one.key != *key);
                     let (step, prompt) = (label.clone(), Some(prompt.clone()));
                     let (key, accepts) = (key.clone(), accepts.clone());
-                    waiting.push(Waiting { key, step, sort: "human", prompt, call: None, accepts });
+                    waiting.push(Waiting { key, step, sort: "human", run: None, prompt, call: None, accepts });
                 }
             }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {

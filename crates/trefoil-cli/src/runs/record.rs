@@ -1,4 +1,4 @@
-//! A run at a glance, for people and as JSON.
+//! A summary of a run, for people and as JSON.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ pub fn calls(calls: u64) -> String {
     if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
 }
 
-/// What is kept of its prompts and answers, if that is not everything.
+/// A note on how much of the run's prompts and answers is stored, if not all.
 pub fn content(record: &Record) -> Option<&'static str> {
     match record.content {
         Content::All => None,
@@ -29,7 +29,7 @@ fn stamp(ms: u64) -> String {
     humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(ms)).to_string()
 }
 
-/// As `runs list --output json` and `runs show --output json` have it.
+/// The record as in `runs list --output json` and `runs show --output json`.
 pub fn json(record: &Record) -> Json {
     let usage = record.spent.usage;
     let labels: serde_json::Map<String, Json> =

@@ -1,14 +1,19 @@
 //! `trefoil runs show RUN`
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use trefoil::store::{Content, Status, Store as _};
+use trefoil::internals::stopped;
+use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
+use trefoil_machine::event::Waiting;
+use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
-use crate::run::{Steps, arrived, money, time, tokens, waiting};
-use crate::store::{StoreArgs, full_id, wait};
+use crate::commands::run::did_not_start;
+use crate::run::{Steps, arrived, money, next, time, tokens, waiting};
+use crate::store::{StoreArgs, block_on, full_id, wait};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]
@@ -22,7 +27,7 @@ pub struct Show {
     store: StoreArgs,
 }
 
-/// How it is written.
+/// The output format.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Output {
     /// For people.
@@ -32,7 +37,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whether it is for programs.
+    /// Whether the output is for programs.
     pub fn is_json(self) -> bool {
         matches!(self, Self::Json)
     }
@@ -51,12 +56,17 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         }
         Vec::new()
     };
+    let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let mut json = record::json(&record);
         if let Some(members) = json.as_object_mut() {
             if !waiting.is_empty() {
                 members.insert("waiting".to_owned(), json!(waiting));
+            }
+            if let Some(why) = &stopped {
+                let (step, code, message) = (&why.key, &why.code, &why.message);
+                members.insert("stopped".to_owned(), json!({ "step": step, "code": code, "message": message }));
             }
             if !drafts.is_empty() {
                 let drafts = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
@@ -94,20 +104,61 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }
-    let letters = if waiting.is_empty() { Vec::new() } else { wait(store.inbox(&record.run))? };
+    let letters = letters(&store, &record.run, &waiting)?;
     if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
-        lines.push(format!("continue trefoil resume {}{}", record.run, args.store.option()));
+        lines.push(format!("continue {}", next::resume(&record.run, &args.store, stopped.as_ref())));
     }
+    lines.extend(called(&store, &record)?);
     let steps = steps.lines(!open);
     if !steps.is_empty() {
         lines.push("steps".to_owned());
         lines.extend(steps);
     }
-    for one in &waiting {
-        lines.push(format!("waiting  {}", waiting::line(one, &waiting)));
-        if let Some(posted) = letters.iter().find(|posted| posted.letter.key == one.key.as_str()) {
-            lines.push(format!("answered {}", posted.letter.value.to_text()));
-        }
-    }
+    lines.extend(stopped.iter().map(|why| format!("waiting  {}", before(why))));
+    lines.extend(questions(&record.run, &waiting, &letters));
     Ok(print(&lines))
+}
+
+/// What a run stopped before, why, and what allows it.
+fn before(why: &RunError) -> String {
+    let step = why.key.as_ref().map(|key| format!("stopped before `{}`: ", key.without_try())).unwrap_or_default();
+    let help = why.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
+    format!("{step}{}{help}", why.message)
+}
+
+/// Maximum number of called runs that are listed.
+const MOST: usize = 100;
+
+/// The runs started by a run's tools, with the usage of each. The calling run's usage does not include it until the called run has
+/// ended.
+fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
+    let filter = Filter { parent: Some(record.run.clone()), ..Filter::default() };
+    let page = wait(store.list(&filter, None, MOST))?;
+    let one = |called: &Record| {
+        let used = [record::calls(called.spent.calls), tokens(&called.spent.usage), money(&called.spent.usage)];
+        format!("called   {} {} {}: {}", called.run, called.flow, called.status, used.join(", "))
+    };
+    let more = page.next.is_some().then(|| format!("called   (more than {MOST} runs)"));
+    Ok(page.runs.iter().rev().map(one).chain(more).collect())
+}
+
+/// The letters to the runs that ask something: the run itself and those started by its tools.
+fn letters(store: &Arc<dyn Store>, run: &str, waiting: &[Waiting]) -> Result<Vec<Posted>, u8> {
+    let asks: BTreeSet<&str> = waiting.iter().map(|one| one.run.as_deref().unwrap_or(run)).collect();
+    let mut letters = Vec::new();
+    for run in asks {
+        letters.extend(wait(store.inbox(run))?);
+    }
+    Ok(letters)
+}
+
+/// What a run waits for, each item with its answer if there is one.
+fn questions(run: &str, waiting: &[Waiting], letters: &[Posted]) -> Vec<String> {
+    let lines = |one: &Waiting| {
+        let run = one.run.as_deref().unwrap_or(run);
+        let answer = letters.iter().find(|posted| posted.run == run && posted.letter.key == one.key.as_str());
+        let answer = answer.map(|posted| format!("answered {}", posted.letter.value.to_text()));
+        [Some(format!("waiting  {}", waiting::line(one, waiting))), answer].into_iter().flatten()
+    };
+    waiting.iter().flat_map(lines).collect()
 }

@@ -1,9 +1,9 @@
-//! What `trefoil init` can write: for each format the shapes that people start with. Knows the files, writes none.
+//! The templates of `trefoil init`: the common shapes of workflows for each format. Writes no files.
 
-/// A shape of workflow, whatever its format.
+/// A shape of workflow, independent of the format.
 pub struct Shape {
     pub name: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
 }
 
@@ -16,17 +16,17 @@ pub const SHAPES: &[Shape] = &[
     Shape { name: "tool", about: "run a command and let an agent use its output" },
 ];
 
-/// A shape written in a format.
+/// A shape in one format.
 pub struct Template {
     pub format: &'static str,
     pub shape: &'static str,
-    /// Name and content; `NAME` in both is the workflow's name.
+    /// File names and contents; `NAME` in both is replaced by the workflow's name.
     pub files: &'static [(&'static str, &'static str)],
-    /// What a run of it needs, after the target.
+    /// The arguments for a run, after the target.
     pub arguments: &'static str,
 }
 
-/// A shape that a format does not have, and why.
+/// A shape that is not available in a format, and why.
 pub struct MissingShape {
     pub format: &'static str,
     pub shape: &'static str,
@@ -39,7 +39,7 @@ macro_rules! files {
     };
 }
 
-/// Every template. A new one is its files and an entry here.
+/// All templates. A new one needs its files and an entry here.
 pub const TEMPLATES: &[Template] = &[
     Template {
         format: "agntz",
@@ -109,7 +109,7 @@ pub const TEMPLATES: &[Template] = &[
     },
 ];
 
-/// What is not offered, said to whoever asks for it.
+/// Unavailable shapes, for error messages.
 pub const MISSING: &[MissingShape] = &[
     MissingShape { format: "agntz", shape: "gate", why: "agntz has no human steps" },
     MissingShape { format: "agntz", shape: "tool", why: "agntz has no command steps" },

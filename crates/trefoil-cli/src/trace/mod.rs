@@ -1,7 +1,8 @@
-//! A recorded trace for people: reading the file, the tree of a run, one step's prompts with where each part came from.
+//! Shows recorded traces: reads the file, formats the tree of a run, and one step's prompts with the origin of each
+//! part.
 //!
-//! Works on the JSON, so that a trace of another version or machine is shown as far as it is understood. Everything in it
-//! is a stranger's text: nothing of it reaches a terminal as it is.
+//! Works on the JSON, so that traces of other versions are shown as far as they are understood. All texts in a trace
+//! are untrusted and are escaped for the terminal.
 
 mod names;
 mod read;
@@ -13,11 +14,11 @@ pub use read::read;
 pub use step::{MissingStep, step};
 pub use tree::tree;
 
-/// How it is shown.
+/// The style of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceLook {
-    /// With colours.
+    /// Use colours.
     pub color: bool,
-    /// Columns.
+    /// The width of the terminal.
     pub width: usize,
 }

@@ -1,4 +1,4 @@
-//! What the steps of a trace are called: by their names, with the pass, item or attempt that tells one from its copies.
+//! Names of the steps of a trace, with the pass, item or attempt that distinguishes repeated steps.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::words::{brief, line, number, text};
 
-/// Columns of an item's value.
+/// Maximum width of an item's value.
 const ITEM: usize = 30;
 
-/// Which marks of keys say something: `pass 1` does not where there is no second.
+/// The marks of keys that are worth showing: `pass 1` is not, if there is no second pass.
 pub struct KeyMarks {
-    /// What is before a mark with a number above 1, with the mark.
+    /// Prefixes of keys up to and including a mark that occurs with a number above 1.
     several: HashSet<String>,
 }
 
-/// A mark in a key: what it is, its number as the key has it, and where it begins.
+/// A mark in a key: its kind, its number, and its position.
 struct Mark {
     sign: u8,
     number: u64,
@@ -38,7 +38,7 @@ fn marks(key: &str) -> Vec<Mark> {
 }
 
 impl KeyMarks {
-    /// Of all steps of a trace.
+    /// The marks of all steps of a trace.
     pub fn of(steps: &[Value]) -> Self {
         let mut several = HashSet::new();
         for key in steps.iter().filter_map(|step| text(step, "key")) {
@@ -48,13 +48,13 @@ impl KeyMarks {
         Self { several }
     }
 
-    /// The name of a step within the step around it: `draft pass 2`, `worker item 2/20 Lima`.
+    /// The name of a step relative to its parent: `draft pass 2`, `worker item 2/20 Lima`.
     pub fn of_step(&self, step: &Value, parent: Option<&Value>, most: usize) -> String {
         let key = text(step, "key").unwrap_or_default();
         let above = parent.and_then(|p| text(p, "key")).unwrap_or_default();
         let name = line(text(step, "label").unwrap_or(key), most);
         let from = if key.starts_with(above) { above.len() } else { 0 };
-        // What is in a model's step, the model has called.
+        // The steps inside a model step are calls by the model.
         let called = parent.and_then(|p| text(p, "kind")) == Some("agent");
         let said = if called { calls(key, from) } else { self.said(step, key, from) };
         if said.is_empty() { name } else { format!("{name} {}", said.join(", ")) }
@@ -65,7 +65,7 @@ impl KeyMarks {
         let below: Vec<Mark> = marks(key).into_iter().filter(|mark| mark.at >= from).collect();
         let last = below.iter().rposition(|mark| mark.sign == b'[');
         let word = |(n, mark): (usize, Mark)| match mark.sign {
-            // The trace knows the innermost one by its value.
+            // The trace has the value of the innermost item.
             b'[' if Some(n) == last && item.is_some() => item.take().map(self::item),
             b'[' => Some(format!("item {}", mark.number.saturating_add(1))),
             sign => {
@@ -99,8 +99,8 @@ fn item(item: &Value) -> String {
     format!("item {}/{} {value}", count("number"), count("total")).trim_end().to_owned()
 }
 
-/// Everything that a step may be asked for by, besides its key and its label: what the tree, the log of the run and its
-/// errors print.
+/// All names for a step, in addition to its key and label: those printed in the tree, the log of the run and its
+/// errors.
 pub fn aliases(names: &KeyMarks, step: &Value, parent: Option<&Value>) -> Vec<String> {
     let key = text(step, "key").unwrap_or_default();
     let label = text(step, "label").unwrap_or(key);
@@ -127,13 +127,13 @@ pub fn aliases(names: &KeyMarks, step: &Value, parent: Option<&Value>) -> Vec<St
     all
 }
 
-/// A name as it is compared: what is between its words does not count.
+/// Normalizes a name for comparisons: separators between words are ignored.
 pub fn plain(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '`' | '…'));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Names in the order in which people count: `item 2` before `item 10`.
+/// A sort key for natural order: `item 2` before `item 10`.
 pub fn natural(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;

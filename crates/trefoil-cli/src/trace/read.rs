@@ -1,4 +1,4 @@
-//! Reading a trace file: within a limit, and sure that it is one.
+//! Reads a trace file with a size limit, and checks its format.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Bytes of a trace file.
+/// Maximum size of a trace file in bytes.
 const MOST: u64 = 512 << 20;
-/// The newest version that this build knows.
+/// The latest version that this build knows.
 const VERSION: u64 = 2;
 
-/// The trace in a file, and what is worth knowing about its version; or why there is none and what to do.
+/// The trace in a file and a note about its version, or an error message with help.
 pub fn read(path: &Path) -> Result<(Value, Option<String>), (String, Option<String>)> {
     let name = path.display();
     let unreadable = |error: std::io::Error| (format!("cannot read `{name}`: {error}"), None);

@@ -1,4 +1,4 @@
-//! One step of a recorded run: every prompt that was sent with where each part of it came from, the answer, what went wrong.
+//! One step of a recorded run: every prompt with the origin of each part, the answers and the errors.
 
 use std::fmt::Write as _;
 
@@ -15,22 +15,22 @@ use super::words::{
     advice, failure, handled, is_stopped, line, list, number, place, safe, shown, spent, text, tokens, took, used,
 };
 
-/// A note in the margin begins at most so far to the right.
+/// Maximum column at which a note in the margin starts.
 const MARGIN: usize = 72;
 
-/// Whether a step, with its place among all, is the one that is requested.
+/// Whether a step, with its index, is requested.
 type Fits<'f> = dyn Fn(usize, &Value) -> bool + 'f;
 
 /// Why no step is shown.
 pub struct MissingStep {
-    /// What there is no step of.
+    /// The message.
     pub message: String,
-    /// What to do.
+    /// The help.
     pub help: Option<String>,
 }
 
-/// The steps of a name: of a key that one, of a label every one that has it, else those that anything else is called so
-/// that the tree, the log of the run or its errors print.
+/// Shows the steps with a name. A key selects one step, a label all steps that have it; otherwise, any name that the
+/// tree, the log of the run or its errors print.
 pub fn step(trace: &Value, name: &str, look: TraceLook) -> Result<String, MissingStep> {
     let steps = list(trace, "steps");
     let names = KeyMarks::of(steps);
@@ -100,7 +100,7 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
         let _ = writeln!(out, "{}", look.dim(&format!("key {key}")));
     }
     let calls = list(step, "calls");
-    // Errors that were shown: who reads on has read them.
+    // Errors that were already shown.
     let mut told: Vec<String> = Vec::new();
     let mut notes = list(step, "notes").iter().peekable();
     for (at, call) in calls.iter().enumerate() {
@@ -139,7 +139,7 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
     }
 }
 
-/// The guardrails and validators that had nothing to say; the others are notes.
+/// The guardrails and validators that passed; the others are shown as notes.
 fn passed(verdicts: &[Value], out: &mut String, look: TraceLook) {
     let mut all: Vec<String> = Vec::new();
     for verdict in verdicts.iter().filter(|verdict| text(verdict, "ruling") == Some("passed")) {
@@ -155,7 +155,7 @@ fn passed(verdicts: &[Value], out: &mut String, look: TraceLook) {
     }
 }
 
-/// A note beside the calls; what a call has just said is not said again.
+/// A note between the calls, unless a call has just shown the same.
 fn one_note(note: &Value, told: &[String], out: &mut String, look: TraceLook) {
     let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
     let mut said = safe(text(note, "text").unwrap_or_default());
@@ -181,6 +181,7 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
     let model = text(call, "model").map(|m| line(m, 100));
     let mut facts: Vec<String> = model.into_iter().collect();
     facts.extend(text(call, "answered_by").map(|by| format!("answered by {}", line(by, 80))));
+    facts.extend(text(call, "instead").map(|by| format!("instead: {}", line(by, 100))));
     facts.push(took(call));
     if effect == "model" {
         facts.extend(used(call).map(|usage| tokens(&[usage])));
@@ -193,6 +194,12 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
         let all: Vec<String> =
             parameters.iter().map(|(k, v)| format!("{} {}", line(k, 40), line(&v.to_string(), 80))).collect();
         let _ = writeln!(out, "{}", look.dim(&all.join(", ")));
+    }
+    for before in list(call, "before") {
+        let (model, why) = (text(before, "model").unwrap_or("?"), text(before, "why").unwrap_or_default());
+        let usage = used(before).map(|usage| format!(" ({})", tokens(&[usage]))).unwrap_or_default();
+        let said = format!("before: {} did not answer: {}{usage}", line(model, 100), line(why, 300));
+        let _ = writeln!(out, "{}", look.dim(&said));
     }
     for message in list(call, "messages") {
         section(&line(text(message, "role").unwrap_or("?"), 20), "", out, look);
@@ -215,7 +222,7 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
     }
 }
 
-/// A message with a note in the margin of each line for what came from elsewhere.
+/// A message, with a note in the margin of each line for parts with another origin.
 fn prompt(message: &Value, out: &mut String, look: TraceLook) {
     words(message, out, look);
     for call in list(message, "calls") {
@@ -224,7 +231,7 @@ fn prompt(message: &Value, out: &mut String, look: TraceLook) {
     }
 }
 
-/// What it says.
+/// The content of a message.
 fn words(message: &Value, out: &mut String, look: TraceLook) {
     let content: Vec<char> = text(message, "content").unwrap_or_default().chars().collect();
     if content.is_empty() && !list(message, "calls").is_empty() {
@@ -297,7 +304,7 @@ impl Line {
     }
 }
 
-/// How a part of a prompt is shown: its colour and its note.
+/// The style of a part of a prompt: its colour and its note.
 struct OriginLook {
     color: Option<AnsiColor>,
     note: Option<String>,
@@ -333,7 +340,7 @@ impl OriginLook {
     }
 }
 
-/// The way from a list to an item and on: ` 2.name` out of `1.name`. Items count from 1.
+/// Formats the path of an item: ` 2.name` for `1.name`. Items are shown from 1.
 fn counted(member: &str) -> String {
     let (first, rest) = member.split_once('.').map_or((member, None), |(first, rest)| (first, Some(rest)));
     let Ok(index) = first.parse::<u64>() else {

@@ -1,4 +1,4 @@
-//! The tree of a recorded run: a line a step, with what became of it, how long it took and what it used.
+//! The tree of a recorded run: one line for each step, with its result, duration and usage.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,12 +12,12 @@ use super::TraceLook;
 use super::names::KeyMarks;
 use super::words::{advice, brief, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took};
 
-/// A label gets at most so many characters.
+/// Maximum length of a label.
 const LABEL: usize = 44;
-/// Levels that are indented; deeper ones are below each other.
+/// Maximum number of indented levels.
 const DEEPEST: usize = 40;
 
-/// The whole trace.
+/// Formats a whole trace.
 pub fn tree(trace: &Value, look: TraceLook) -> String {
     let steps = list(trace, "steps");
     let rows = rows(steps);
@@ -90,7 +90,7 @@ fn head(trace: &Value, look: TraceLook) -> String {
     out
 }
 
-/// Fan-outs some of whose items failed: `grade: 10 of 20 failed`.
+/// Fan-outs with failed items: `grade: 10 of 20 failed`.
 fn partly_failed(trace: &Value) -> Vec<String> {
     let told = |step: &Value| {
         let (total, failed) = items(step).filter(|(_, failed)| *failed > 0)?;
@@ -99,20 +99,20 @@ fn partly_failed(trace: &Value) -> Vec<String> {
     list(trace, "steps").iter().filter_map(told).collect()
 }
 
-/// How many items the fan-out of a step has, and how many of them failed.
+/// The number of items of a fan-out, and of those that failed.
 fn items(step: &Value) -> Option<(u64, u64)> {
     let items = step.get("items")?;
     Some((number(items, "total").unwrap_or(0), number(items, "failed").unwrap_or(0)))
 }
 
-/// A line of the tree.
+/// A row of the tree.
 struct Row {
     step: usize,
     branch: String,
     label: String,
 }
 
-/// What each step is inside of. Version 1 does not say, so it is read off the keys.
+/// The parent of each step. Version 1 does not contain it, so it is derived from the keys.
 pub fn parents(steps: &[Value]) -> Vec<Option<usize>> {
     let keys: HashMap<&str, usize> = steps.iter().enumerate().filter_map(|(i, s)| Some((text(s, "key")?, i))).collect();
     let parent = |step: &Value| {
@@ -142,7 +142,7 @@ fn rows(steps: &[Value]) -> Vec<Row> {
         }
     }
     let mut rows = Vec::with_capacity(steps.len());
-    // A stack, because a trace may be nested as deep as somebody likes.
+    // Uses a stack instead of recursion, because a trace may be nested arbitrarily deep.
     let last = roots.len().saturating_sub(1);
     let mut stack: Vec<(usize, String, bool, usize)> =
         roots.iter().enumerate().rev().map(|(n, i)| (*i, String::new(), n == last, 0)).collect();

@@ -1,4 +1,4 @@
-//! Small things that the tree and the step share: members of the JSON, figures, safe text.
+//! Helpers for the tree and the step: members of the JSON, figures, escaped text.
 
 use serde_json::Value;
 use trefoil_prices::Dollars;
@@ -16,25 +16,25 @@ pub fn number(value: &Value, key: &str) -> Option<u64> {
     value.get(key)?.as_u64()
 }
 
-/// A member that is a list; empty where there is none.
+/// A member that is a list; empty if it is missing.
 pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Text that cannot do anything to a terminal. Line breaks and tabs stay.
+/// Escapes text for a terminal, except line breaks and tabs.
 pub fn safe(text: &str) -> String {
     safe_lines(text).into_owned()
 }
 
-/// The same on one line, in at most so many columns.
+/// Escapes text for one line of at most this width.
 pub fn line(text: &str, most: usize) -> String {
-    // Each character but those without a width takes a column at least.
+    // Every character needs at least one column, except those without a width.
     let some = text.chars().take(most.saturating_mul(4).saturating_add(16));
     let flat: String = some.map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).collect();
     cut(&safe(&flat), most, "…")
 }
 
-/// A value on one line: what it says, without the object around it.
+/// A value on one line, without the object around its text.
 pub fn brief(value: &Value) -> String {
     preview(&trefoil_template::Value::from_json(value.clone()))
 }
@@ -48,7 +48,7 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
-/// `1.2 s`; `?` where it is not known.
+/// `1.2 s`; `?` if it is unknown.
 pub fn took(value: &Value) -> String {
     number(value, "duration_ms").map_or_else(|| "?".to_owned(), time)
 }
@@ -72,14 +72,14 @@ pub fn failure(error: &Value) -> String {
     }
 }
 
-/// The tokens of all calls of a step; none: it asked no model, or no provider took its calls.
+/// The tokens of all calls of a step; `None` if it called no model, or if no provider accepted its calls.
 pub fn spent(step: &Value) -> Option<String> {
     let calls = list(step, "calls").iter().filter(|c| text(c, "effect") == Some("model"));
     let usages: Vec<&Value> = calls.filter_map(used).collect();
     if usages.is_empty() { None } else { Some(tokens(&usages)) }
 }
 
-/// What a call used; none: nothing, because it was turned away. Null: not known.
+/// The usage of a call. `None` if it was rejected and used nothing; null if the usage is unknown.
 pub fn used(call: &Value) -> Option<&Value> {
     match call.get("usage") {
         None if call.get("error").is_some() => None,
@@ -87,7 +87,7 @@ pub fn used(call: &Value) -> Option<&Value> {
     }
 }
 
-/// What to do about an error: its own advice, else that for its code.
+/// The help for an error: its own, otherwise that of its code.
 pub fn advice(error: &Value) -> Option<String> {
     if let Some(help) = text(error, "help") {
         return Some(safe(help));
@@ -96,7 +96,7 @@ pub fn advice(error: &Value) -> Option<String> {
     trefoil::internals::codes::help::of(text(error, "code")?, cause.as_ref()).map(str::to_owned)
 }
 
-/// `171 tokens`, `at least 171 tokens`, `? tokens`: what a provider does not say is not known.
+/// `171 tokens`, `at least 171 tokens`, or `? tokens` if providers did not report the usage.
 pub fn tokens(usages: &[&Value]) -> String {
     let mut known = 0u64;
     let mut unknown = false;
@@ -116,7 +116,7 @@ pub fn tokens(usages: &[&Value]) -> String {
     }
 }
 
-/// `$0.0123`, `at least $0.0123`, `$?`; none: it cost nothing.
+/// `$0.0123`, `at least $0.0123`, `$?`; `None` if it was free.
 fn money(usages: &[&Value]) -> Option<String> {
     let sum = |key| usages.iter().filter_map(|usage| number(usage, key)).fold(0, u64::saturating_add);
     match (sum("cost_micro"), sum("unpriced_calls")) {
@@ -127,12 +127,12 @@ fn money(usages: &[&Value]) -> Option<String> {
     }
 }
 
-/// Whether a step was stopped on its way: something around it ended, or the run did.
+/// Whether a step was stopped, because a step around it or the run ended.
 pub fn is_stopped(step: &Value) -> bool {
     matches!(text(step, "status"), Some("stopped" | "cancelled")) || text(step, "handled_as") == Some("cancel")
 }
 
-/// What the run made of a failure; none: it went up.
+/// How the run handled a failure; `None` if it was not handled.
 pub fn handled(step: &Value) -> Option<String> {
     Some(match text(step, "handled_as")? {
         "fail" | "cancel" => return None,

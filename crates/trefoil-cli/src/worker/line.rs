@@ -1,4 +1,4 @@
-//! A line for each run that a worker begins with and ends.
+//! One line for each run that a worker starts and ends.
 
 use trefoil::Error;
 use trefoil::internals::Stored;
@@ -7,18 +7,19 @@ use trefoil_runtime::RunOutcome;
 use crate::harmless::safe;
 use crate::run::words::total;
 
-/// It works on it now.
+/// The worker starts a run.
 pub fn begun(run: &str, stored: &Stored) -> String {
     safe(&format!("run {run} started: {}", stored.started.program.flow)).into_owned()
 }
 
-/// What came of it.
+/// A run has ended.
 pub fn ended(outcome: &RunOutcome) -> String {
     let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
     let run = &outcome.run;
     let line = match &outcome.result {
         Ok(_) => format!("run {run} completed: {spent}"),
         Err(_) if !outcome.waiting.is_empty() => format!("run {run} waits for an answer: {spent}"),
+        Err(error) if outcome.suspended => format!("run {run} waits for a decision: {}; {spent}", error.message),
         Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
         Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
         Err(error) => format!("run {run} failed: {}: {}; {spent}", error.code, error.message),
@@ -26,7 +27,7 @@ pub fn ended(outcome: &RunOutcome) -> String {
     safe(&line).into_owned()
 }
 
-/// Why a run cannot go on here, on one line.
+/// Why a run cannot continue here, on one line.
 pub fn why(error: &Error) -> String {
     let words = match error {
         Error::NotStarted(findings) => findings.diagnostics().iter().map(|found| found.message.clone()).collect(),

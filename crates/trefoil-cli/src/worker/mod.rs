@@ -1,7 +1,7 @@
-//! A process that works on the runs of a store, whoever put them there: many of them, on as many hosts as share the store.
+//! A process that works on the runs of a store, from any source: several at a time, on all hosts that share the store.
 //!
-//! What decides who has a run is its lease; everything here is about when to ask for one. A worker takes runs that wait when it has
-//! room, and goes on with each as `trefoil resume` does.
+//! Leases decide which process owns a run; this module decides when to request one. A worker claims waiting runs when
+//! it has capacity, and resumes each like `trefoil resume`.
 
 mod line;
 
@@ -21,23 +21,23 @@ use crate::run::Signals;
 use crate::store::now;
 use crate::{exit, output};
 
-/// How often the store is asked for runs, if nobody says that there are some.
+/// Time between queries for runs, if there are no notifications.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often runs are taken from processes that are gone.
+/// How often runs of ended processes are released.
 const RECLAIM: Duration = Duration::from_secs(1);
-/// A run that cannot go on here is tried again after so long, then after twice as long.
+/// Time until a run that cannot continue here is tried again; it doubles each time.
 const AGAIN: Duration = Duration::from_secs(30);
-/// But never later than this.
+/// The maximum of that time.
 const LATEST: Duration = Duration::from_secs(3_600);
-/// How long runs have to stop in good order when the worker is asked to.
+/// How long runs may take to stop normally when the worker is stopped.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How much it works.
+/// The limits of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
-    /// Runs at a time.
+    /// Maximum number of concurrent runs.
     pub concurrency: usize,
-    /// Until no run waits.
+    /// Whether to stop when no run waits.
     pub once: bool,
 }
 
@@ -48,26 +48,26 @@ pub struct Worker {
     workload: Workload,
     quiet: bool,
     owner: Arc<Owner>,
-    /// Those that this process works on, and how to stop them.
+    /// The runs in progress, with their handles for stopping.
     under_way: BTreeMap<String, Cancel>,
     work: JoinSet<(String, WorkEnd)>,
-    /// Those that could not go on here, until when they are left to others, and how long that was.
+    /// The runs that could not continue here, until when they are left to other workers, and the length of that pause.
     elsewhere: BTreeMap<String, (Instant, Duration)>,
     reclaimed: Option<Instant>,
 }
 
-/// What came of working on a run.
+/// The result of working on a run.
 enum WorkEnd {
-    /// It was run.
+    /// The run was driven to an outcome.
     Outcome(Box<RunOutcome>),
-    /// Somebody else has it, or it is over.
+    /// Another process owns it, or it has ended.
     Taken,
-    /// It cannot be run here: why.
+    /// It cannot be run here, and why.
     Refused(String),
 }
 
 impl Worker {
-    /// As an owner of runs in its store, with an engine that is the same owner.
+    /// Creates a worker whose engine uses the same owner.
     pub fn new(owner: Arc<Owner>, engine: Engine, workload: Workload, quiet: bool) -> Self {
         Self {
             store: owner.store().clone(),
@@ -82,7 +82,7 @@ impl Worker {
         }
     }
 
-    /// Works until it is asked to stop, or until no run waits. The exit code.
+    /// Works until it is stopped, or until no run waits. Returns the exit code.
     pub fn work(mut self) -> Result<u8, u8> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
@@ -124,7 +124,7 @@ impl Worker {
                 }
             })
         });
-        // What still waits for others has nothing to lose.
+        // Remaining tasks only wait for others, so nothing is lost.
         runtime.shutdown_timeout(Duration::from_millis(200));
         code
     }
@@ -133,7 +133,7 @@ impl Worker {
         self.under_way.len() < self.workload.concurrency
     }
 
-    /// Takes as many runs as there is room for. Whether none waits and none is under way.
+    /// Claims as many runs as there is capacity for. Returns whether no run waits or is in progress.
     async fn take(&mut self) -> Result<bool, StoreError> {
         if self.reclaimed.is_none_or(|at| at.elapsed() >= RECLAIM) {
             self.reclaimed = Some(Instant::now());
@@ -179,8 +179,8 @@ impl Worker {
             }
             WorkEnd::Outcome(outcome) => {
                 self.say(&line::ended(&outcome));
-                // What it lacks is not here: another worker may have it.
-                let stuck = outcome.continues && outcome.waiting.is_empty() && outcome.result.is_err();
+                // This process lacks something that another worker may have.
+                let stuck = outcome.continues && !outcome.suspended && outcome.result.is_err();
                 match stuck && !interrupted {
                     true => self.leave(run),
                     false => drop(self.elsewhere.remove(&run)),
@@ -189,13 +189,13 @@ impl Worker {
         }
     }
 
-    /// Leaves a run to others for a while.
+    /// Leaves a run to other workers for a while.
     fn leave(&mut self, run: String) {
         let pause = self.elsewhere.get(&run).map_or(AGAIN, |(_, pause)| (*pause * 2).min(LATEST));
         self.elsewhere.insert(run, (Instant::now() + pause, pause));
     }
 
-    /// Stops all runs, so that they are given back. Whoever asks twice does not wait.
+    /// Stops all runs and releases them. A second signal ends the wait.
     async fn stop(&mut self, mut signals: Signals) {
         self.say(&match self.under_way.len() {
             0 => "stopping".to_owned(),
@@ -223,14 +223,14 @@ impl Worker {
     }
 }
 
-/// Goes on with a run that this process has. Dropping it gives it back.
+/// Resumes a run that this process owns. Dropping the future releases it.
 async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> WorkEnd {
     use trefoil::Error;
     let refused = |error: Error| match error {
         Error::Store(
             StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
         ) => WorkEnd::Taken,
-        // It is tried again as soon as the store answers.
+        // It is tried again when the store responds.
         Error::Store(error) if error.is_of_the_store() => WorkEnd::Taken,
         error => WorkEnd::Refused(line::why(&error)),
     };

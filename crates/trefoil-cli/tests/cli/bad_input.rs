@@ -1,11 +1,11 @@
-//! Input that nobody should write and everybody does: each gets a finding with a rule and a place, and the documented exit
-//! code; never a panic, never half a run.
+//! Common invalid input: each gets a finding with a rule and a place, and the documented exit code, without a panic or
+//! a partial run.
 
 use std::fmt::Write as _;
 
 use crate::world::{AGENT, Folder};
 
-/// Checks a file and gives rule, severity and line of each finding; the run must be refused as well.
+/// Checks a file and returns rule, severity and line of each finding; the run must be rejected as well.
 fn refused(name: &str, content: impl AsRef<[u8]>) -> Vec<(String, String, Option<u64>)> {
     let folder = Folder::new();
     folder.write(name, content);
@@ -41,14 +41,14 @@ fn a_file_that_is_not_there() {
     folder.trefoil(&["graph", "nowhere/"]).silent(2);
 }
 
-/// What is in a folder and cannot be read makes the answer about the folder an incomplete one.
+/// If a file of a folder cannot be read, the result for the folder is incomplete.
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_looked_at_is_no_clean_check() {
     use std::os::unix::ffi::OsStrExt as _;
     let folder = Folder::new();
     folder.write("flows/a.yaml", AGENT);
-    // The lock of an editor.
+    // An editor's lock file.
     std::os::unix::fs::symlink("nowhere", folder.path().join("flows/.#a.yaml")).unwrap();
     folder.trefoil(&["check", "flows"]).exits(0);
     std::fs::write(folder.path().join("flows").join(std::ffi::OsStr::from_bytes(b"b\xff.yaml")), AGENT).unwrap();
@@ -57,11 +57,11 @@ fn what_cannot_be_looked_at_is_no_clean_check() {
     assert!(ran.out.contains("its name is not UTF-8 text") && ran.out.ends_with("1 error in 1 file\n"), "{}", ran.out);
     std::os::unix::fs::symlink("nowhere", folder.path().join("flows/c.yaml")).unwrap();
     assert!(folder.trefoil(&["check", "flows"]).out.contains("`flows/c.yaml` cannot be opened"));
-    // A run needs what it needs.
+    // A run only needs its own files.
     folder.trefoil(&["run", "--model", "embedded", "flows#helper", "--input", "x"]).exits(0);
 }
 
-/// Nobody may ever write to it.
+/// Opening a pipe without a writer would block forever.
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_no_file() {
@@ -161,7 +161,7 @@ fn no_dialect_and_two_dialects() {
     let message = d["message"].as_str().unwrap();
     assert!(message.contains("agntz") && message.contains("aegis"), "{message}");
     assert!(d["labels"][0]["line"].is_u64() && d["line"].is_u64(), "{d}");
-    // In a folder, YAML of no dialect is nobody's business.
+    // In a folder, YAML files without a dialect are ignored.
     let folder = Folder::new();
     folder.write("a.yaml", AGENT).write("compose.yaml", "version: 3\nservices: {}\n");
     let ran = folder.trefoil(&["check", "--format", "json", "."]);
@@ -236,7 +236,7 @@ fn targets_that_mean_nothing_or_too_much() {
     folder.trefoil(&["run", "--model", "embedded", ".#two", "-q"]).exits(0);
     folder.write("c.yaml", AGENT.replace("helper", "two"));
     folder.trefoil(&["run", "--model", "embedded", ".#two"]).silent(2).says(&["duplicate-id", "b.yaml", "c.yaml"]);
-    // By its file it is clear which one is meant.
+    // With the file name, the target is unambiguous.
     folder.trefoil(&["run", "--model", "embedded", "c.yaml", "-q"]).exits(0);
 }
 

@@ -1,9 +1,9 @@
-//! A small body that unpacks to a large one.
+//! A small body that decompresses to a large one.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-/// At least so many zeros, packed by gzip: RFC 1952 around RFC 1951.
+/// At least this many zeros, compressed by gzip: RFC 1952 around RFC 1951.
 pub fn gzip(bytes: usize) -> Vec<u8> {
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     let (mut held, mut count) = (0u32, 0);
@@ -15,7 +15,7 @@ pub fn gzip(bytes: usize) -> Vec<u8> {
             (held, count) = (held >> 8, count - 8);
         }
     };
-    // The last block, with the fixed code: a zero, then "the last byte 258 times" as often as it takes.
+    // The last block, with the fixed code: a zero, then "repeat the last byte 258 times" as often as needed.
     put(0b011, 3, &mut packed);
     put(0b0000_1100, 8, &mut packed);
     for _ in 0..bytes.div_ceil(258) {

@@ -1,4 +1,4 @@
-//! Ctrl-C: the run ends at once, cleanly, and nothing runs on.
+//! Ctrl-C: the run ends at once and cleanly, and no process continues to run.
 #![cfg(unix)]
 
 use std::process::{Child, Command};
@@ -14,7 +14,7 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -61,7 +61,7 @@ fn a_run_that_waits_is_cancelled() {
     let folder = Folder::new();
     folder.write("a.yaml", AGENT).write("s.yaml", "answers:\n  helper: {text: late, delay_ms: 600000}\n");
     let child = folder.command(&["run", "a.yaml", "--model", "scripted=s.yaml", "--trace", "t.json"]).spawn().unwrap();
-    // The trace file is made right before the run.
+    // The trace file is created right before the run.
     until("the start", || folder.records("t.json"));
     std::thread::sleep(Duration::from_millis(300));
     let began = Instant::now();

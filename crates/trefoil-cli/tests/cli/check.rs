@@ -1,4 +1,4 @@
-//! `trefoil check`: formats, exit codes, what goes where.
+//! `trefoil check`: formats, exit codes, output streams.
 
 use crate::world::{AGENT, Folder};
 

@@ -1,4 +1,4 @@
-//! Real manifests: each loads or is reported with a place; what can run, runs to its end on the embedded model.
+//! Real manifests: each loads or is reported with a place, and each that can run ends with the embedded model.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn corpus(dialect: &str) {
     assert!(ran > 0);
 }
 
-/// 0: ran; 1: reported; 2: not started.
+/// 0: it ran; 1: it was reported; 2: it did not start.
 fn one(file: &Path) -> usize {
     let name = file.file_name().unwrap().to_str().unwrap();
     let folder = Folder::new();

@@ -1,6 +1,6 @@
-//! Real manifests that need tools or secrets run against stand-ins that are made of what they declare: a model that calls every tool
-//! it is offered, programs and MCP servers with the names in the manifest, and a server at the addresses in it. What cannot run is
-//! told for a reason that has nothing to do with tools and secrets.
+//! Runs real manifests that need tools or secrets, with stand-ins made from their declarations: a model that calls
+//! every offered tool, programs and MCP servers with the names in the manifest, and a server at its addresses. A
+//! manifest may fail to run only for reasons unrelated to tools and secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::world::{Folder, Ran, shared};
 
-/// What is not supported yet, and needs no tool or secret of a user.
+/// Reasons for not starting that are unrelated to tools and secrets.
 const LATER: &[&str] = &[
-    // Another manifest that is not in the corpus.
+    // A reference to another manifest that is not in the corpus.
     "is not defined",
 ];
 
-/// What is wrong in the manifest itself, or with what the model says: the tools were called, or never could be.
+/// Failures of the manifest itself or because of the model's answers: the tools were called, or could never be.
 const OTHER: &[&str] =
     &["in the URL has no value", "MAX_ITERATIONS_EXCEEDED", "GUARDRAIL_VIOLATION", "VALIDATION_FAILED"];
 
@@ -75,7 +75,7 @@ enum Came {
     Wrong(String),
 }
 
-/// None: it has no tools and no secrets, or does not load.
+/// `None` if it has no tools and no secrets, or does not load.
 fn one(file: &Path) -> Option<Came> {
     let text = std::fs::read_to_string(file).ok()?;
     let folder = Folder::new();
@@ -109,7 +109,7 @@ fn one(file: &Path) -> Option<Came> {
             eprintln!("{name} ran without {missing:?}");
             Came::Ran { called: false }
         }
-        // A function of a project that is not here: only its user has it.
+        // A function of the user's own project, which is not available here.
         2 | 1 if tools.contains(&Tool::Python) && ran.err.contains("No module named") => Came::Later("a Python module"),
         2 => match LATER.iter().find(|what| ran.err.contains(**what)) {
             Some(what) => Came::Later(what),
@@ -120,7 +120,7 @@ fn one(file: &Path) -> Option<Came> {
     })
 }
 
-/// The same manifest with its addresses on this machine.
+/// The same manifest with its addresses replaced by ones on this machine.
 fn moved(text: &str, port: u16) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -167,7 +167,7 @@ fn tools(ir: &str) -> Vec<Tool> {
     all
 }
 
-/// What follows a prefix in braces.
+/// The names that follow a prefix in braces.
 fn names(text: &str, prefix: &str) -> BTreeSet<String> {
     let after = text.split("{{").skip(1).filter_map(|part| part.trim_start().strip_prefix(prefix));
     let name =
@@ -175,7 +175,7 @@ fn names(text: &str, prefix: &str) -> BTreeSet<String> {
     after.map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// Programs and servers with the names of the manifest.
+/// Declares programs and servers with the names in the manifest.
 fn settings(folder: &Folder, tools: &[Tool], port: u16) {
     let mut text = String::new();
     let mut servers = BTreeSet::new();
@@ -221,7 +221,7 @@ fn run(folder: &Folder, name: &str, world: &World, secrets: &BTreeSet<String>, e
     crate::world::finish(command)
 }
 
-/// A value that a schema takes.
+/// A value that a schema accepts.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema.pointer("/enum/0").or_else(|| schema.get("const")) {
         return first.clone();
@@ -256,7 +256,7 @@ struct World {
 struct Seen {
     /// The tools of its MCP servers.
     wanted: BTreeSet<String>,
-    /// What was called: tools by name, and `http`.
+    /// The tools that were called, by name, and `http`.
     called: Mutex<BTreeSet<String>>,
 }
 
@@ -320,7 +320,7 @@ fn serve(mut stream: TcpStream, seen: &Seen) {
     );
 }
 
-/// Calls all tools that it is offered in its first turn, and answers as it is asked to in its second.
+/// Calls all offered tools in its first turn, and gives the requested answer in its second.
 fn model(asked: &Value) -> (&'static str, String) {
     let has_called = asked["messages"].as_array().into_iter().flatten().any(|message| message["role"] == "tool");
     let tools = asked["tools"].as_array().filter(|_| !has_called).cloned().unwrap_or_default();
@@ -356,7 +356,7 @@ fn model(asked: &Value) -> (&'static str, String) {
     ("text/event-stream", format!("data: {first}\n\ndata: {last}\n\ndata: [DONE]\n\n"))
 }
 
-/// A server with the tools that the manifest names.
+/// A server with the tools in the manifest.
 fn mcp(asked: &Value, seen: &Seen) -> (&'static str, String) {
     let Some(id) = asked.get("id") else { return ("application/json", String::new()) };
     let mut answer = match asked["method"].as_str().unwrap_or_default() {

@@ -8,7 +8,7 @@ use crate::durable::{command, only, signal, trefoil, until};
 use crate::provider::Provider;
 use crate::world::{Folder, wait};
 
-/// An answer of which all words arrive, and then nothing.
+/// An answer whose words all arrive, but not its end.
 const SAID: &str = "these words arrive and stall";
 
 fn stalled(folder: &Folder, provider: &Provider, more: &[&str]) -> Child {
@@ -39,7 +39,7 @@ fn a_run_that_was_killed_or_interrupted_has_what_had_arrived() {
         if how == "-KILL" {
             until("what has arrived", || arrived(&folder, &provider) == expected);
         } else {
-            // It is written at once, and not only after a second.
+            // The draft is written at once, not only after a second.
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         signal(&child, how);

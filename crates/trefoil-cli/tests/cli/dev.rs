@@ -1,5 +1,5 @@
-//! `trefoil dev`: saves, and what is asked of the provider after each. Keys come from a pipe, one a line; on a terminal, see
-//! `terminal`.
+//! `trefoil dev`: file changes, and the requests to the provider after each. Keys come from a pipe, one on each line;
+//! for a terminal, see `terminal`.
 #![cfg(unix)]
 
 use std::io::{Read as _, Write as _};
@@ -12,14 +12,14 @@ use crate::edited::{FIRST, pipeline};
 use crate::provider::Provider;
 use crate::world::{Folder, finish, root, wait};
 
-/// A loop, and what it has said.
+/// A `trefoil dev` process and its output.
 struct Dev {
     child: Child,
     seen: Arc<Mutex<Vec<u8>>>,
     turns: usize,
 }
 
-/// What is said when a turn is over.
+/// Printed at the end of each turn.
 const HINT: &str = "save a file, or press";
 
 impl Dev {
@@ -44,7 +44,7 @@ impl Dev {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// Waits until the next turn is over. What it said.
+    /// Waits for the end of the next turn. Returns its output.
     fn turn(&mut self) -> String {
         self.turns += 1;
         until("the end of a turn", || self.seen().matches(HINT).count() >= self.turns);
@@ -71,7 +71,7 @@ impl Dev {
     }
 }
 
-/// What a turn says beside how the run went, without times.
+/// The output of a turn apart from the run's progress, without times.
 fn record(said: &str) -> String {
     let mut all = String::new();
     for line in said.lines() {
@@ -103,14 +103,16 @@ fn a_save_asks_only_for_what_it_changed() {
     folder.write("main.yaml", pipeline(&steps));
     let said = dev.turn();
     assert_eq!(provider.asked()[3..], ["two well after say one", "three after two well after say one"]);
-    for part in ["1 result kept (saved 13 tokens", "2 calls made", "   now  two: two {+well+} after", "again  two"] {
+    for part in
+        ["1 result kept (saved 13 tokens", "2 model calls made", "   now  two: two {+well+} after", "again  two"]
+    {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
-    // What nobody reads is no reason to run anything.
+    // A file that no flow reads does not cause a run.
     folder.write("other.txt", "x");
     folder.write("main.yaml", pipeline(&steps));
     std::thread::sleep(std::time::Duration::from_millis(300));
-    // Back as it was: every answer is known.
+    // Back to the first version: every answer is known.
     folder.write("main.yaml", pipeline(FIRST));
     dev.turn();
     assert_eq!(provider.asked().len(), 5);
@@ -126,7 +128,7 @@ fn a_mistake_stops_before_anything_runs_and_its_correction_goes_on() {
     assert!(said.contains("`lml`") && said.contains("nothing runs until this is corrected"), "{said}");
     folder.write("main.yaml", pipeline(FIRST));
     let said = dev.turn();
-    assert!(said.contains("3 results kept") && said.contains("0 calls made"), "{said}");
+    assert!(said.contains("3 results kept") && said.contains("no calls made"), "{said}");
     assert_eq!(provider.asked().len(), 3);
     dev.quits();
 }
@@ -139,17 +141,17 @@ fn a_save_in_the_middle_of_a_run_replaces_it_and_keeps_what_it_has() {
     let hangs = [FIRST[0], ("two", "{{one}}", "well, {{text}}"), ("three", "{{two}}", "hang {{text}}")];
     folder.write("main.yaml", pipeline(&hangs));
     until("the call that does not come back", || provider.asked().len() == 5);
-    // What changes nothing stops nothing.
+    // A save without changes stops nothing.
     folder.write("main.yaml", pipeline(&hangs)).write("other.yaml", "x: 1\n");
     std::thread::sleep(std::time::Duration::from_millis(700));
     assert_eq!(provider.asked().len(), 5);
     let hangs = [hangs[0], hangs[1], ("three", "{{two}}", "three {{text}}")];
     folder.write("main.yaml", pipeline(&hangs));
     let said = dev.turn();
-    assert!(said.contains("2 results kept") && said.contains("1 call made"), "{said}");
+    assert!(said.contains("2 results kept") && said.contains("1 model call made"), "{said}");
     assert_eq!(provider.asked()[5..], ["three well, say one"]);
     dev.quits();
-    // Nothing is left that somebody could take for a run to continue.
+    // No run is left that could be taken for one to resume.
     let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
     let open =
         all["runs"].as_array().unwrap().iter().filter(|run| run["status"] == "pending" || run["status"] == "running");
@@ -228,7 +230,7 @@ fn an_answer_goes_to_the_run_of_the_files_as_they_were_saved_while_it_was_typed(
     assert_eq!(done(), "new\n", "{said}");
     assert!(said.contains("`ASK` is asked as before"), "{said}");
     dev.quits();
-    // Nobody has answered another question.
+    // There is no answer to the other question.
     let mut dev = Dev::start(&folder, &provider, &args);
     dev.types("a");
     until("the question", || dev.seen().ends_with("> "));
@@ -258,7 +260,7 @@ fn a_run_that_was_not_started_here_is_left_as_it_is() {
     };
     let mut dev = Dev::start(&folder, &provider, &[&["gate.yaml"], &model[..]].concat());
     assert!(waiting().contains(&run) && waiting().len() == 2, "{:?}", waiting());
-    // Its own run is replaced.
+    // The earlier run is replaced.
     folder.write("gate.yaml", GATE.replace("echo shipped", "echo sent"));
     dev.turn();
     assert!(waiting().contains(&run) && waiting().len() == 2, "{:?}", waiting());
@@ -266,7 +268,7 @@ fn a_run_that_was_not_started_here_is_left_as_it_is() {
     let dev = Dev::start(&folder, &provider, &[&["gate.yaml", "--run", &run], &model[..]].concat());
     dev.quits();
     assert!(waiting().contains(&run) && waiting().len() == 3, "{:?}", waiting());
-    // Whoever waits for it can go on.
+    // The waiting run can be resumed.
     trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "yes"]).exits(0);
     let resumed = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
     assert!(resumed.exits(0).out.contains("shipped"), "{resumed:?}");
@@ -277,12 +279,26 @@ fn calls_after_a_save_are_limited() {
     let (folder, provider) = world();
     let mut dev = Dev::start(&folder, &provider, &["main.yaml", "--max-calls", "2"]);
     assert_eq!(provider.asked().len(), 2);
-    // What there is so far is kept, and the next turn may make as many calls.
+    // The results so far are kept, and the next turn may make as many calls again.
     dev.types("");
     let said = dev.turn();
-    assert!(said.contains("2 results kept") && said.contains("1 call made"), "{said}");
+    assert!(said.contains("2 results kept") && said.contains("1 model call made"), "{said}");
     assert_eq!(provider.asked().len(), 3);
     dev.quits();
+}
+
+#[test]
+fn a_loop_without_content_keeps_nothing_of_its_runs_and_goes_on() {
+    let (folder, provider) = world();
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml", "--no-content"]);
+    folder.write("main.yaml", pipeline(&[FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]]));
+    let said = dev.turn();
+    assert!(said.contains("all steps run again") && said.contains("two {+well+} after"), "{said}");
+    assert_eq!(provider.asked().len(), 6);
+    dev.quits();
+    let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+    let all = all["runs"].as_array().unwrap();
+    assert!(all.len() == 2 && all.iter().all(|run| run["content"] == "removed"), "{all:?}");
 }
 
 #[test]
@@ -291,7 +307,7 @@ fn the_loop_begins_with_the_last_run_of_the_target() {
     trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
     let dev = Dev::start(&folder, &provider, &["main.yaml"]);
     let seen = dev.quits();
-    assert!(seen.contains("3 results kept") && seen.contains("0 calls made"), "{seen}");
+    assert!(seen.contains("3 results kept") && seen.contains("no calls made"), "{seen}");
     let dev = Dev::start(&folder, &provider, &["main.yaml", "--fresh"]);
     dev.quits();
     assert_eq!(provider.asked().len(), 6);
@@ -306,7 +322,7 @@ fn the_last_run_of_a_target_is_found_behind_many_of_other_flows() {
         trefoil(&folder, &provider, &["run", "others/other.yaml", "--detach", "--quiet"]).exits(0);
     }
     let seen = Dev::start(&folder, &provider, &["main.yaml"]).quits();
-    assert!(seen.contains("3 results kept") && seen.contains("0 calls made"), "{seen}");
+    assert!(seen.contains("3 results kept") && seen.contains("no calls made"), "{seen}");
     assert_eq!(provider.asked().len(), 3);
 }
 
@@ -318,14 +334,14 @@ fn the_last_run_of_a_target_is_found_however_that_was_named() {
     trefoil(&folder, &provider, &["run", "w/k"]).exits(0);
     for name in ["w/k/wf.yaml", "w/k#main", "w/k"] {
         let seen = Dev::start(&folder, &provider, &[name]).quits();
-        assert!(seen.contains("3 results kept") && seen.contains("0 calls made"), "{name}: {seen}");
+        assert!(seen.contains("3 results kept") && seen.contains("no calls made"), "{name}: {seen}");
     }
-    // Nor does it matter what has become of the file.
+    // Changes of the file do not matter, either.
     trefoil(&folder, &provider, &["run", "w/k"]).exits(0);
     let steps = [FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]];
     folder.write("w/k/wf.yaml", pipeline(&steps));
     let seen = Dev::start(&folder, &provider, &["w/k/wf.yaml"]).quits();
-    assert!(seen.contains("1 result kept") && seen.contains("2 calls made"), "{seen}");
+    assert!(seen.contains("1 result kept") && seen.contains("2 model calls made"), "{seen}");
     assert_eq!(provider.asked().len(), 3 + 3 + 2);
 }
 
@@ -376,7 +392,7 @@ fn the_last_run_of_a_target_is_that_of_its_own_file_whatever_has_become_of_that(
     }
 }
 
-/// Five saves of the workflow of the README, and what each of them said.
+/// Saves the README's workflow five times; returns the output of each.
 #[allow(clippy::print_stdout, reason = "how long it took is for whoever runs the tests to see")]
 fn five_saves(provider: &Provider, model: &str) -> String {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Which manifests are found: in a folder, and for an id that a manifest names (decision C10).
+//! Which manifests are found: in a folder, and for an id that a manifest refers to (decision C10).
 
 use crate::world::{AGENT, Folder};
 
@@ -8,7 +8,7 @@ fn agent(id: &str) -> String {
     AGENT.replace("helper", id)
 }
 
-/// Rule and severity of what is found, by file.
+/// The rule and severity of the findings, by file.
 fn found(folder: &Folder, args: &[&str]) -> Vec<String> {
     let json = folder.trefoil(&[&["check", "--format", "json"], args].concat()).json();
     let text = |d: &serde_json::Value, key: &str| d[key].as_str().unwrap_or("-").to_owned();
@@ -39,7 +39,7 @@ fn an_id_is_looked_for_from_the_own_folder_outwards() {
         assert!(model_of(&folder, "flows/deep/main.yaml").contains(says), "{place}");
         assert_eq!(found(&folder, &["flows"]), [""; 0], "{place}");
     }
-    // What is outside of the project is not looked for.
+    // Files outside of the project are not searched.
     let folder = Folder::new();
     folder.write("trefoil.toml", "").write("writer.yaml", agent("writer"));
     folder.write("inner/trefoil.toml", "").write("inner/main.yaml", PIPELINE);
@@ -56,7 +56,7 @@ fn two_at_the_same_distance_are_an_error_where_they_are_named() {
     assert!(said.contains("a/one.yaml") && said.contains("b/two.yaml"), "{said}");
     let run = folder.trefoil(&["run", "--model", "embedded", "flows/main.yaml"]);
     run.silent(2).says(&["a/one.yaml", "b/two.yaml"]);
-    // Nobody names them: nothing is wrong yet.
+    // If nothing refers to them, duplicate ids are no mistake.
     let folder = Folder::new();
     folder.write("one.yaml", agent("writer")).write("two.yaml", agent("writer"));
     folder.write("far/three.yaml", agent("writer"));
@@ -75,7 +75,7 @@ fn ignored_and_excluded_files_are_not_found() {
     folder.write(".gitignore", "build/\n*.gen.yaml\n").write("deep/.ignore", "!kept.gen.yaml\n");
     folder.write("trefoil.toml", "[check]\nexclude = [\"drafts/\", \"*.tmpl.yaml\"]\n");
     assert_eq!(found(&folder, &["."]), ["./deep/kept.gen.yaml warning unknown-key"]);
-    // What is named counts, and so does a folder that is named.
+    // Files and folders on the command line are always checked.
     assert_eq!(found(&folder, &["build/b.yaml"]), ["build/b.yaml warning unknown-key"]);
     assert_eq!(found(&folder, &["build"]), ["build/b.yaml warning unknown-key"]);
     assert_eq!(found(&folder, &["--no-config", "drafts"]), ["drafts/c.yaml warning unknown-key"]);
@@ -112,7 +112,7 @@ fn a_diff_shows_what_a_fix_would_change_and_changes_nothing() {
         assert_eq!(ran.out, expected);
         assert_eq!(std::fs::read_to_string(folder.path().join("sub/a.yaml")).unwrap(), text);
     }
-    // The exit code is that of what would be left.
+    // The exit code is that of the state after the fixes.
     folder.write("b.yaml", "id: b\nkind: llm\n");
     folder.trefoil(&["check", "--diff", "."]).exits(1);
 }
@@ -152,7 +152,7 @@ fn ids_of_one_project_mean_nothing_in_another() {
         folder.write("a/trefoil.toml", "").write("b/trefoil.toml", "");
         folder.write("a/main.yaml", main).write(&format!("b/{name}"), &callee);
         assert_eq!(found(&folder, &["."]), [format!("./a/main.yaml {missing}")]);
-        // Were they one project, these two would be equally far away.
+        // In one project, these two would be equally far away.
         folder.write(&format!("a/lib/{name}"), callee);
         assert_eq!(found(&folder, &["."]), [""; 0], "{name}");
     }
@@ -166,7 +166,7 @@ fn what_is_nearest_is_measured_from_the_manifest_that_names_it() {
     folder.write("helper.yaml", aegis_agent("Top."));
     folder.write("flows/inner.yaml", aegis_workflow("inner", BY_AGENT));
     folder.write("flows/helper.yaml", aegis_agent("Beside."));
-    // Whether the folder is named or one file of it.
+    // With the folder or one of its files as the target.
     for target in [".#main", "main.yaml"] {
         assert_eq!(found(&folder, &[target.split('#').next().unwrap()]), [""; 0]);
         let program = model_of(&folder, target);

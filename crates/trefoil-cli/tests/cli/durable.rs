@@ -1,4 +1,4 @@
-//! Runs that outlive their process, with the real binary: killed, stopped, answered days later.
+//! Runs that outlive their process, with the real binary: killed, stopped, answered later.
 #![cfg(unix)]
 
 use std::process::{Child, Command};
@@ -62,7 +62,7 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     signal(&child, "-KILL");
     assert_eq!(wait(child).code, -1);
     let run = only(&folder, &provider);
-    // Nobody works on it, and what the call in progress used is not known: before anybody continues with it.
+    // The run has no owner, and the usage of the call in progress is unknown, even before the run is resumed.
     let pending = trefoil(&folder, &provider, &["runs", "list", "--status", "pending", "--output", "json"]).json();
     let unknown = json!({ "input_tokens": 10, "output_tokens": 3, "unknown_calls": 1, "unpriced_calls": 2 });
     let left = &pending["runs"][0];
@@ -72,11 +72,11 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     trefoil(&folder, &provider, &["runs", "list", "--status", "running"]).silent(0).says(&["no runs"]);
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
     provider.hang(false);
-    // At once: nobody waits for the lease of a process that is known to have ended.
+    // Immediately: the lease of a process that has ended need not expire.
     let resumed = trefoil(&folder, &provider, &["resume", "--all", "--trace", "t.json"]);
     resumed.exits(0);
     assert_eq!(resumed.out, "one hang\n");
-    // What was kept, that it was resumed, and what ran then: each once.
+    // The kept steps, the resume, and the steps that ran afterwards, each once.
     let told: Vec<&str> = resumed
         .err
         .lines()
@@ -88,7 +88,7 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     assert_eq!(provider.asked(), ["one", "one hang", "one hang"], "the first call is not made again");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run[..6], "--output", "json"]).json();
     assert_eq!((&shown["status"], &shown["calls"]), (&json!("completed"), &json!(3)));
-    // A trace begins when the run began, to the second.
+    // The trace starts at the start of the run, to the second.
     let trace: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
     let at = |time: &serde_json::Value| humantime::parse_rfc3339(time.as_str().unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
     let stopped = wait(child);
     let run = only(&folder, &provider);
     stopped.silent(130).says(&[&format!("run {run}"), "interrupted", &format!("to continue: trefoil resume {run}")]);
-    // What the call in progress used is not known: the run says what its record says.
+    // The usage of the call in progress is unknown, in the output and in the record.
     stopped.says(&["spent: 2 calls, 10+? tokens in, 3+? out, $?, "]);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
     assert!(shown.exits(0).out.contains("used     2 calls, 10+? tokens in, 3+? out, $?\n"), "{shown:?}");
@@ -122,7 +122,7 @@ fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
     resumed.exits(0);
     assert_eq!(resumed.out, "one hang\n");
     trefoil(&folder, &provider, &["resume", "--all"]).exits(0).says(&["no run can continue now"]);
-    // One that has ended is not told as if it ran again.
+    // A run that has ended is not shown as if it ran again.
     let again = trefoil(&folder, &provider, &["resume", &run]);
     again.exits(0);
     assert_eq!(
@@ -215,7 +215,7 @@ fn a_run_that_is_continued_after_a_failure_ends_when_it_has_ended() {
     trefoil(&folder, &provider, &["resume", &run, "--model", "embedded"]).exits(0);
     let (status, ended) = times();
     assert_eq!(status, "completed");
-    // Times in RFC 3339 can be compared as texts.
+    // Times in RFC 3339 format can be compared as texts.
     assert!(ended > failed && ended[..19] > failed[..19], "{failed}, then {ended}");
 }
 
@@ -230,7 +230,7 @@ fn limits_can_be_changed_when_a_run_goes_on_and_hold_over_every_crash() {
     signal(&child, "-KILL");
     wait(child);
     let run = only(&folder, &provider);
-    // With one more it is called again, and lost again.
+    // With one more call allowed, it is called again, and lost again.
     let child = priced(&folder, &provider, &["resume", &run, "--max-calls", "3"]).spawn().unwrap();
     until("the third call", || provider.asked().len() == 3);
     signal(&child, "-KILL");
@@ -267,7 +267,7 @@ fn who_answers_when_a_run_goes_on_answers_from_then_on() {
                 approve: { type: human, prompt: \"May it?\", writes: output.approved }\n  \
                 publish: { agent: publisher, writes: output.published }\nedges:\n  - { from: draft, to: approve }\n  \
                 - { from: approve, to: publish }\ninput:\n  message: go\n";
-    // Models that are named are a part of the program, wherever they are named.
+    // Chosen models are part of the program, wherever they are chosen.
     for named in [&[][..], &["--model", "openai:other"]] {
         let provider = Provider::start();
         let folder = Folder::new();
@@ -317,14 +317,14 @@ fn a_run_that_failed_goes_on_from_the_step_that_failed() {
     let shown = trefoil(&folder, &provider, &["runs", "show", &run, "--output", "json"]).json();
     assert_eq!((&shown["status"], &shown["error"]), (&json!("completed"), &json!(null)));
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
-    // The events and the trace tell all of it: two failures, then the end.
+    // The events and the trace contain everything: two failures, then the end.
     let events = trefoil(&folder, &provider, &["runs", "events", &run]).lines();
     let ends = events.iter().filter(|event| event["event"] == "run_finished").count();
     assert_eq!(ends, 3);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
     assert_eq!((&trace["status"], &trace["error"]), (&json!("done"), &json!(null)));
-    // What cannot come to another end is refused.
+    // A run that can only fail in the same way is not resumed.
     let gone = folder.path().join("built");
     std::fs::remove_file(gone).unwrap();
     trefoil(&folder, &provider, &["runs", "cancel", &run]).silent(2).says(&["has ended"]);
@@ -412,7 +412,7 @@ fn what_a_stranger_wrote_moves_no_cursor_and_stays_what_it_is() {
     let run = only(&folder, &provider);
     for args in [&["runs", "events", &run][..], &["runs", "export", &run], &["runs", "show", &run], &["resume", &run]] {
         let shown = trefoil(&folder, &provider, args);
-        // A result that goes to a file is as the model wrote it.
+        // A result that is written to a file is not escaped.
         assert!(args[0] == "resume" || !tricky(&shown.exits(0).out), "{args:?}: {shown:?}");
         assert!(!tricky(&shown.err), "{args:?}: {shown:?}");
     }
@@ -438,7 +438,7 @@ fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_t
     assert!(!folder.path().join("runs.db").exists());
 }
 
-/// The user's prices: a call of the provider, 10 tokens in and 3 out, costs $0.016.
+/// The user's prices: a call of the provider with 10 input and 3 output tokens costs $0.016.
 const PRICES: &str = "[prices]\n\"openai:m\" = { input = 1000, output = 2000.0 }\n";
 
 pub fn priced(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
@@ -459,7 +459,7 @@ fn what_a_run_costs_is_in_its_journal_and_later_prices_do_not_change_it() {
     let run = only(&folder, &provider);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
     assert!(shown.exits(0).out.contains("10+? tokens in, 3+? out, $0.016+?\n"), "{shown:?}");
-    // What the second call cost is not known, and the run continues at the prices that it began with.
+    // The cost of the second call is unknown, and the run continues with its original prices.
     provider.hang(false);
     folder.write("config/config.toml", PRICES.replace("1000", "5"));
     let resumed = finish(priced(&folder, &provider, &["resume", &run, "--trace", "t.json"]));
@@ -514,7 +514,7 @@ fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_t
 fn a_limit_on_money_holds_before_the_call_and_over_a_crash() {
     let provider = Provider::start();
     let folder = world();
-    // A call is expected to cost about $0.02, for its prompt.
+    // The estimated cost of a call is about $0.02, because of its prompt.
     folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
     let third = "id: third\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: three\n";
     folder.write("third.yaml", third).write(
@@ -526,7 +526,8 @@ fn a_limit_on_money_holds_before_the_call_and_over_a_crash() {
     assert_eq!(provider.asked(), ["one"], "the second call was not made");
     trefoil(&folder, &provider, &["runs", "delete", &only(&folder, &provider)]).exits(0);
 
-    // The second call is cut off: nobody knows what it cost, so it counts as what was expected, and leaves no room for another.
+    // The second call is cut off and its cost is unknown, so its estimated cost counts, which leaves no room for
+    // another call.
     let child = priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.05"]).spawn().unwrap();
     until("the second call", || provider.asked().len() == 3);
     signal(&child, "-KILL");
@@ -568,7 +569,7 @@ fn a_limit_on_money_that_cannot_be_held_is_refused_before_a_run_continues() {
     let before = trefoil(&folder, &provider, &["runs", "export", &run]).out;
     let refused = trefoil(&folder, &provider, &["resume", &run, "--max-cost", "1"]);
     refused.silent(2).says(&["unknown-price", "the price of `openai:m` is unknown"]);
-    // The prices are those that the run began with: it has none.
+    // The run keeps its original prices: none.
     folder.write("config/config.toml", PRICES);
     finish(priced(&folder, &provider, &["resume", &run, "--max-cost", "1"])).silent(2).says(&["unknown-price"]);
     assert_eq!(trefoil(&folder, &provider, &["runs", "export", &run]).out, before, "nothing has happened");
@@ -576,7 +577,7 @@ fn a_limit_on_money_that_cannot_be_held_is_refused_before_a_run_continues() {
     trefoil(&folder, &provider, &["resume", &run]).exits(0);
     assert_eq!(provider.asked().len(), 3);
 
-    // One that has prices, and calls of which nobody knows the most that they can cost.
+    // A run with prices, and calls whose maximum cost is unknown.
     let priced_run = ["run", "main.yaml", "--max-cost", "100"];
     provider.hang(true);
     let child = priced(&folder, &provider, &priced_run).spawn().unwrap();
@@ -601,7 +602,7 @@ fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
     let refused = finish(priced(&folder, &provider, &limited));
     refused.exits(2).says(&["unknown-bound", "the context window of `openai:m` is unknown", "first.yaml"]);
     assert!(provider.asked().is_empty());
-    // What a prompt has at most is more than what it is expected to have.
+    // The maximum length of the prompt is more than its estimate.
     for id in ["first", "second"] {
         let text = std::fs::read_to_string(folder.path().join(format!("{id}.yaml"))).unwrap();
         folder.write(&format!("{id}.yaml"), text.replace("name: m }", "name: m, maxTokens: 10 }"));
@@ -611,14 +612,14 @@ fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
     signal(&child, "-KILL");
     wait(child);
     provider.hang(false);
-    // The settings are others by now; the run keeps what it began with.
+    // The settings have changed by now; the run keeps its original ones.
     folder.write("config/config.toml", settings.replace("bound", "estimate"));
     let run = only(&folder, &provider);
     let stopped = finish(priced(&folder, &provider, &["resume", &run]));
     stopped.exits(1).says(&["BUDGET_EXCEEDED", "of $0.06 spent, and the next call may cost $0.02"]);
     let journal = trefoil(&folder, &provider, &["runs", "export", &run]).out;
     assert!(journal.contains("\"reserve\":\"bound\""), "{journal}");
-    // Whoever continues it may set aside less from then on.
+    // A resume may reserve less for further calls.
     let resumed = finish(priced(&folder, &provider, &["resume", &run, "--reserve", "estimate", "--max-cost", "0.07"]));
     resumed.exits(0);
     let changed = trefoil(&folder, &provider, &["runs", "export", &run]).lines();
@@ -669,7 +670,7 @@ fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
     folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
     let refused = finish(priced(&folder, &provider, &run));
     refused.exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached: $0.0101 of $0.025 spent", "raise the limit"]);
-    // Where the step is that would have been next.
+    // The place of the step that would have been next.
     refused.says(&["main.yaml:5:3"]);
     assert_eq!(provider.asked().len(), 1);
     let plan = finish(priced(&folder, &provider, &["plan", "main.yaml"]));

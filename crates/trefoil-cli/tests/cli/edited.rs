@@ -1,11 +1,11 @@
-//! Runs of an edited file that use what an earlier run has: calls are counted by the provider.
+//! Runs of an edited file that reuse results of an earlier run; the provider counts the calls.
 #![cfg(unix)]
 
 use crate::durable::{command, only, signal, trefoil, until};
 use crate::provider::Provider;
 use crate::world::{Folder, wait};
 
-/// A pipeline of steps: each has a name, what it is given, and a prompt.
+/// A pipeline of steps, each with a name, an input and a prompt.
 pub fn pipeline(steps: &[(&str, &str, &str)]) -> String {
     let mut text = "id: main\nkind: sequential\nsteps:\n".to_owned();
     for (name, given, prompt) in steps {
@@ -22,7 +22,7 @@ pub fn pipeline(steps: &[(&str, &str, &str)]) -> String {
 pub const FIRST: &[(&str, &str, &str)] =
     &[("one", "x", "say one"), ("two", "{{one}}", "two after {{text}}"), ("three", "{{two}}", "three after {{text}}")];
 
-/// A run of that, with a provider that forgets what it was asked.
+/// A run of such a pipeline. The provider's record of requests is cleared.
 fn begun() -> (Folder, Provider, String, usize) {
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);
@@ -45,14 +45,14 @@ fn only_what_an_edit_changes_is_asked_again() {
         " again  two    user message, edited.yaml:19: two {+well+} after say one\n",
         " again  three  user message, the result of `two` at edited.yaml:20: three after two {+well+} after say one\n",
         "note: 1 result of run",
-        " reused (saved 13 tokens, $?), 2 calls made",
+        " reused (saved 13 tokens, $?), 2 model calls made",
     ]);
     assert_eq!(provider.asked()[before..], ["two well after say one", "three after two well after say one"]);
-    // The new run stands for itself: its journal is read, and tells what it used of the other.
+    // The new run is complete in itself: its journal can be read and names the results that it reused.
     let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
     let new = all["runs"][0]["run"].as_str().unwrap().to_owned();
     assert_ne!(new, run);
-    // Whoever reads its events sees it, too.
+    // Its events contain that, too.
     let events = trefoil(&folder, &provider, &["runs", "events", &new]).lines();
     let finished: Vec<_> = events.iter().filter(|event| event["event"] == "model_finished").collect();
     let from: Vec<_> = finished.iter().map(|event| event["reused_from"]["run"].as_str()).collect();
@@ -91,10 +91,31 @@ fn a_person_is_not_asked_again_because_the_step_has_another_name() {
         run = newest(&folder, &provider);
         trefoil(&folder, &provider, &["replay", &run]).exits(0);
     }
-    // Another question is asked.
+    // The question is different.
     folder.write("edited.yaml", flow.replace("approve", "permit").replace(prompt, "Shall {{ draft.output }} go"));
     trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml"]).exits(75);
     assert_eq!(provider.asked().len(), before, "no model is asked again");
+}
+
+#[test]
+fn what_is_compared_by_its_name_only_is_said() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let flow =
+        "id: main\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: 'In {{env.TONGUE}}.'\nprompt: P.\n";
+    folder.write("main.yaml", flow);
+    let ran = |tongue: &str, args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TONGUE", tongue);
+        crate::world::finish(command)
+    };
+    ran("English", &["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    let by_name = "reused without comparing the value of `env.TONGUE`; if it has changed, ";
+    let again = ran("German", &["resume", &run, "--with", "main.yaml"]);
+    again.exits(0).says(&[by_name, "run its steps again with `--from STEP`"]);
+    ran("German", &["run", "main.yaml", "--reuse"]).exits(0).says(&[by_name, "run without `--reuse`"]);
+    assert_eq!(provider.asked().len(), 1);
 }
 
 #[test]
@@ -106,6 +127,122 @@ fn from_a_step_on_everything_is_done_again() {
     let unknown = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "tow"]);
     unknown.exits(2).says(&["the run has no step `tow`", "`one`, `three`, `two`"]);
     assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
+}
+
+/// A dry run of an edited file, without a key: the exit code and the output.
+fn would(folder: &Folder, provider: &Provider, run: &str, more: &[&str]) -> (i32, String) {
+    let mut args = vec!["resume", run, "--with", "main.yaml", "--dry-run"];
+    args.extend(more);
+    let mut command = command(folder, provider, &args);
+    command.env_remove("OPENAI_API_KEY").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    let ran = crate::world::finish(command);
+    (ran.code, ran.out)
+}
+
+#[test]
+fn what_would_be_done_from_a_step_on_is_all_of_it() {
+    let (folder, provider, run, before) = begun();
+    let (code, out) = would(&folder, &provider, &run, &["--from", "two"]);
+    assert_eq!(code, 1, "{out}");
+    for part in
+        [" again  two  it was selected to run again\n", " later  three: depends on the new results\n", "1 of run"]
+    {
+        assert!(out.contains(part), "no `{part}` in {out}");
+    }
+    // A removed step does not count as a step that would run.
+    folder.write("main.yaml", pipeline(&FIRST[..2]));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert_eq!((code, out), (0, format!("unused  three\n2 of run {run} would be kept\n")));
+    assert_eq!(provider.asked().len(), before, "nothing was called");
+}
+
+#[test]
+fn what_would_be_done_is_known_for_the_models_that_are_chosen() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(&FIRST[..1]));
+    let chosen = ["--model", "one=openai:n"];
+    trefoil(&folder, &provider, &["run", "main.yaml", "--model", "one=openai:n"]).exits(0);
+    let run = only(&folder, &provider);
+    assert_eq!(would(&folder, &provider, &run, &chosen), (0, format!("1 of run {run} would be kept\n")));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert!(code == 1 && out.contains("`openai:m`, was `openai:n`"), "{out}");
+    folder.write("config/config.toml", "[models]\none = \"openai:n\"\n");
+    assert_eq!(would(&folder, &provider, &run, &[]), (0, format!("1 of run {run} would be kept\n")));
+    assert_eq!(provider.asked().len(), 1, "nothing was called");
+}
+
+#[test]
+fn what_would_be_done_is_known_for_agents_with_tools() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let flow = "id: main\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: P.\n\
+                tools: [{ kind: local, tools: [note] }]\n";
+    folder.write("main.yaml", flow).write("config/config.toml", "[tools.note]\ncommand = [\"echo\", \"a note\"]\n");
+    let mut first = command(&folder, &provider, &["run", "main.yaml"]);
+    first.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    crate::world::finish(first).exits(0);
+    let run = only(&folder, &provider);
+    // Each turn of the model, and the tool call between two of them.
+    let turns = provider.asked().len();
+    assert!(turns > 1, "the tool was called");
+    assert_eq!(would(&folder, &provider, &run, &[]), (0, format!("{} of run {run} would be kept\n", 2 * turns - 1)));
+    folder.write("main.yaml", flow.replace("P.", "Q."));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert!(code == 1 && out.contains(" again  ") && out.contains("0 of run"), "{out}");
+    assert_eq!(provider.asked().len(), turns, "nothing was called");
+    // When it is done, it is said what was done.
+    let mut again =
+        command(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "main", "--rerun", "main"]);
+    again.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    crate::world::finish(again)
+        .exits(0)
+        .says(&["0 results of run", &format!("{turns} model calls and {} tool calls made", turns - 1)]);
+}
+
+#[test]
+fn what_would_be_done_is_known_for_an_agent_that_lost_a_tool() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let flow = |tools: &str| {
+        format!(
+            "id: main\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: P.\n\
+             tools: [{{ kind: local, tools: [{tools}] }}]\n"
+        )
+    };
+    let tool = |name: &str| format!("[tools.{name}]\ncommand = [\"echo\", \"a {name}\"]\n");
+    let config = [tool("note"), tool("memo"), tool("other")].concat();
+    folder.write("main.yaml", flow("note, memo")).write("config/config.toml", config);
+    let mut first = command(&folder, &provider, &["run", "main.yaml"]);
+    first.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    crate::world::finish(first).exits(0);
+    let (run, turns) = (only(&folder, &provider), provider.asked().len());
+    folder.write("main.yaml", flow("memo"));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert!(code == 1 && out.starts_with(" again  main@1  tool `note`: not set, was "), "{out}");
+    // What was never described is not known, and nobody is asked.
+    folder.write("main.yaml", flow("note, other"));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert!(code == 1 && !out.contains(" again ") && out.contains(" later  main@1"), "{out}");
+    assert_eq!(provider.asked().len(), turns, "nothing was called");
+}
+
+#[test]
+fn what_would_be_done_is_known_with_the_variables_of_an_environment_file() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let flow = |of: &str| {
+        format!(
+            "version: \"0.1\"\nenv_file: vars.env\nagents:\n  a: {{ model: \"openai:m\", system: \"{of} {{{{ env.PLACE }}}}.\" }}\nnodes:\n  n: {{ agent: a, writes: output.n }}\n"
+        )
+    };
+    folder.write("main.yaml", flow("In")).write("vars.env", "PLACE=here\n");
+    trefoil(&folder, &provider, &["run", "main.yaml", "--input", "x"]).exits(0);
+    let run = only(&folder, &provider);
+    assert_eq!(would(&folder, &provider, &run, &[]), (0, format!("1 of run {run} would be kept\n")));
+    folder.write("main.yaml", flow("Near"));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert!(code == 1 && out.contains("[-In-]{+Near+}"), "{out}");
 }
 
 #[test]
@@ -120,7 +257,7 @@ fn placeholders_are_not_taken_for_answers() {
     assert_eq!(provider.asked().len(), 3, "a model is asked for each of them");
 }
 
-/// Changes texts in the store, as somebody would who is up to no good.
+/// Changes texts in the store, as an attacker might.
 fn forge(folder: &Folder, before: &str, after: &str) {
     let path = folder.path().join("runs.db");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -143,7 +280,7 @@ fn a_journal_is_verified_with_what_it_says_of_the_run_before() {
     folder.write("edited.yaml", pipeline(&steps));
     trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml", "-q"]).exits(0);
     let new = newest(&folder, &provider);
-    // The files may change meanwhile: a run is what it was.
+    // The files may have changed meanwhile; the run keeps its own.
     folder.write("edited.yaml", "nothing");
     folder.write("main.yaml", "nothing");
     let verified = trefoil(&folder, &provider, &["replay", &new]);
@@ -156,7 +293,7 @@ fn a_journal_is_verified_with_what_it_says_of_the_run_before() {
     let json = trefoil(&folder, &provider, &["replay", &new, "--output", "json"]).json();
     assert_eq!((&json["verified"], &json["kept"][&run], &json["ended"]), (&true.into(), &1.into(), &true.into()));
     trefoil(&folder, &provider, &["replay", &run]).exits(0);
-    // Somebody changes what the model said, in both runs: the next prompt gives it away.
+    // Someone changes a model's answer in both runs; the next prompt reveals that.
     forge(&folder, "\"say one\"", "\"say won\"");
     let forged = trefoil(&folder, &provider, &["replay", &new, "--output", "json"]);
     assert_eq!(forged.code, 1);
@@ -175,14 +312,14 @@ fn a_journal_is_verified_with_what_it_says_of_the_run_before() {
 #[test]
 fn a_fork_keeps_what_is_complete_and_asks_again_from_a_step_on() {
     let (folder, provider, run, before) = begun();
-    // What is forked is what ran, whatever the file says now.
+    // The fork uses the files of the run, not the current ones.
     folder.write("main.yaml", pipeline(&[("one", "x", "say something else")]));
     let all = trefoil(&folder, &provider, &["runs", "fork", &run]);
-    all.exits(0).says(&["3 results of run", "0 calls made"]);
+    all.exits(0).says(&["3 results of run", "no calls made"]);
     assert_eq!(all.out, "three after two after say one\n");
     assert_eq!(provider.asked().len(), before);
     let some = trefoil(&folder, &provider, &["runs", "fork", &run, "--from", "two", "--explain"]);
-    some.exits(0).says(&[" kept  one", "again  two", "again  three", "2 calls made"]);
+    some.exits(0).says(&[" kept  one", "again  two", "again  three", "2 model calls made"]);
     assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
     trefoil(&folder, &provider, &["replay", &newest(&folder, &provider)]).exits(0);
     trefoil(&folder, &provider, &["runs", "fork", &run, "--from", "tow"]).exits(2).says(&["the run has no step `tow`"]);
@@ -217,7 +354,7 @@ steps:
       prompt: 'Rate this, whatever it is about: {{text}}'
 ";
 
-/// What `--explain` says of an edit: the lines about steps.
+/// The lines about steps in the output of `--explain` for an edit.
 #[track_caller]
 fn explained(folder: &Folder, provider: &Provider, run: &str, before: &str, after: &str) -> String {
     assert_eq!(ARTICLE.matches(before).count(), 1, "{before}");
@@ -252,7 +389,7 @@ fn every_sort_of_edit_is_explained_by_what_it_changed() {
     let mut all = String::new();
     for (before, after) in edits {
         if after.contains("outputSchema") {
-            // An answer that does not fit fails the run: what is said before that is what matters.
+            // An answer that does not match its schema fails the run, but only the output before that matters.
             folder.write("e.yaml", ARTICLE.replace(before, after));
             let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "e.yaml", "--explain"]);
             let line = ran.err.lines().find(|line| line.starts_with(" again  review"));
@@ -346,14 +483,14 @@ fn two_runs_are_compared_step_by_step_and_word_by_word() {
     assert_eq!((&reason["text"], &reason["source"]), (&"user message".into(), &"edited.yaml:19".into()));
     assert_eq!(reason["words"][1]["added"], "well ");
     assert_eq!(json["a"]["usage"]["input_tokens"], 30);
-    // Beside itself, nothing is otherwise.
+    // A run compared with itself has no differences.
     let same = trefoil(&folder, &provider, &["runs", "diff", &run, &run]);
     assert_eq!(same.out.matches("   same  ").count(), 3, "{}", same.out);
     assert!(!same.out.contains("changed"), "{}", same.out);
     assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
 }
 
-/// A second process that ends in the middle leaves a run that goes on as if nothing had happened: it still knows the first one.
+/// A second process that ends midway leaves a run that can be resumed and still uses the first run's results.
 #[test]
 fn an_edited_run_that_is_killed_still_pays_for_nothing_twice() {
     let (folder, provider, run, before) = begun();
@@ -387,29 +524,29 @@ fn what_must_not_be_done_twice_ends_the_run_unless_somebody_says_so() {
     let run = only(&folder, &provider);
     folder.write("w.yaml", workflow("second"));
     let refused = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml", "--allow-command", "--explain"]);
-    refused.exits(1).says(&[
+    refused.exits(75).says(&[
         "WOULD_REPEAT",
         "--rerun SEND",
         "to continue: trefoil resume",
-        " --rerun SEND@1\n",
-        "reused, 0 calls made",
+        " --rerun SEND@1 --allow-command\n",
+        "reused, no calls made",
     ]);
     refused.says(&[" stops  SEND@1  script, w.yaml:7: echo [-first-]{+second+} >> sent.txt\n"]);
     assert_eq!(sent(), "first\n");
-    // The run that stopped for it goes on when somebody says so.
+    // The run that stopped before the step continues with permission.
     let stopped = newest(&folder, &provider);
     trefoil(&folder, &provider, &["replay", &stopped]).exits(0);
     trefoil(&folder, &provider, &["resume", "--all", "--allow-command"]).exits(0).says(&["no run can continue now"]);
-    trefoil(&folder, &provider, &["resume", &stopped, "--allow-command"]).exits(1).says(&["WOULD_REPEAT"]);
+    trefoil(&folder, &provider, &["resume", &stopped, "--allow-command"]).exits(75).says(&["WOULD_REPEAT"]);
     trefoil(&folder, &provider, &["resume", &stopped, "--allow-command", "--rerun", "SEND"]).exits(0);
     assert_eq!(sent(), "first\nsecond\n");
     std::fs::write(folder.path().join("sent.txt"), "first\n").unwrap();
     folder.write("w.yaml", workflow("first"));
     let from = ["resume", &run, "--with", "w.yaml", "--allow-command", "--from", "SEND"];
-    trefoil(&folder, &provider, &from).exits(1).says(&["WOULD_REPEAT"]);
+    trefoil(&folder, &provider, &from).exits(75).says(&["WOULD_REPEAT"]);
     assert_eq!(sent(), "first\n");
     folder.write("w.yaml", workflow("second"));
     let again = ["resume", &run, "--with", "w.yaml", "--allow-command", "--rerun", "SEND"];
-    trefoil(&folder, &provider, &again).exits(0);
+    trefoil(&folder, &provider, &again).exits(0).says(&["note: 0 results of run", " reused, 1 command run\n"]);
     assert_eq!(sent(), "first\nsecond\n");
 }

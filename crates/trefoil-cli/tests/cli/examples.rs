@@ -1,5 +1,5 @@
-//! Every command in the examples' READMEs does what it did when its snapshot was read: result, and the steps
-//! that ran, in order.
+//! Runs every command in the examples' READMEs and compares the result and the steps, in order, with a reviewed
+//! snapshot.
 
 use std::process::Command;
 
@@ -44,7 +44,7 @@ fn readme(dialect: &str) {
     named(dialect, &commands);
 }
 
-/// Every manifest of the folder is in a command, or part of one that is.
+/// Every manifest of the folder is used by a command, directly or indirectly.
 fn named(dialect: &str, commands: &[&str]) {
     let dir = root().join("examples").join(dialect);
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -56,7 +56,7 @@ fn named(dialect: &str, commands: &[&str]) {
     }
 }
 
-/// Runs it as somebody would, on the embedded model, and says what came of it.
+/// Runs a command with the embedded model, and describes the outcome.
 fn example(command: &str) -> String {
     let folder = Folder::new();
     let trace = folder.path().join("trace.json");
@@ -65,7 +65,7 @@ fn example(command: &str) -> String {
     bare(&mut shell);
     let path = std::env::join_paths([bin, "/usr/bin".into(), "/bin".into()]).unwrap();
     shell.current_dir(root()).env("PATH", path);
-    // Those with a script say so themselves.
+    // Commands with a script choose the model themselves.
     let is_scripted = command.contains("--model");
     let model = if is_scripted { "" } else { " --model embedded" };
     shell.arg("-c").arg(format!("{command}{model} --seed 7 --trace {}", trace.display()));

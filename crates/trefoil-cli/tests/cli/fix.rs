@@ -1,4 +1,4 @@
-//! `trefoil check --fix`: what changes, and that nothing else does.
+//! `trefoil check --fix`: what it changes, and that it changes nothing else.
 
 use crate::world::{AGENT, Folder};
 
@@ -46,9 +46,9 @@ fn a_quote_that_none_opened_goes_when_the_value_gets_its_own() {
 #[test]
 fn what_would_take_more_than_a_fix_is_left_to_a_person() {
     for text in [
-        // The value continues below.
+        // The value continues on the next line.
         "prompt: {{userQuery}}\n  more {{userQuery}} \"text\"\n",
-        // Whether a list or a text was meant is not known.
+        // It is unclear whether a list or a text was meant.
         "examples:\n  {{userQuery}}\n  - input: a\n    output: b\n",
     ] {
         let folder = Folder::new();
@@ -65,7 +65,7 @@ fn two_slips_of_one_name_do_not_become_one_key_twice() {
     folder.trefoil(&["check", "--fix", "a.yaml"]).exits(0);
     let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
     assert_eq!(now, format!("{AGENT}description: one\ndesciption: two\n"));
-    // A name that is required already is not required again.
+    // A property that is already required is not added again.
     let schema = "outputSchema:\n  type: object\n  properties: { text: { type: string } }\n  required: [text, tetx]\n";
     folder.write("a.yaml", format!("{AGENT}{schema}"));
     folder.trefoil(&["check", "--fix", "a.yaml"]);
@@ -119,7 +119,7 @@ fn a_file_that_may_not_be_written_is_left_alone_and_said() {
 #[test]
 fn a_fix_after_which_something_new_is_found_is_withdrawn() {
     let folder = Folder::new();
-    // Under its right name the key would need a text; the other slip has nothing to do with it.
+    // With the right key, the value would have to be a text. The other misspelling is unrelated.
     let text = AGENT.replace("instruction: You help.", "instructions:\n- You\n- help.\ndescripton: It helps.");
     assert_ne!(text, AGENT);
     folder.write("a.yaml", &text);
@@ -133,7 +133,7 @@ fn a_fix_after_which_something_new_is_found_is_withdrawn() {
     assert!(!ran.out.contains("fixable"), "{}", ran.out);
     let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
     assert_eq!(now, text.replace("descripton", "description"));
-    // With `--diff` too.
+    // The same with `--diff`.
     folder.write("a.yaml", &text);
     let shown = folder.trefoil(&["check", "--fix", "--diff", "a.yaml"]);
     assert!(shown.out.contains("+description") && !shown.out.contains("+instruction"), "{}", shown.out);
@@ -142,7 +142,7 @@ fn a_fix_after_which_something_new_is_found_is_withdrawn() {
 #[test]
 fn a_fix_that_leads_to_another_stays() {
     let folder = Folder::new();
-    // The value is only read, and found to be wrong, under the right name.
+    // The value is only checked after the key was fixed, and is then reported as wrong.
     folder.write("a.yaml", format!("{AGENT}timeoutms: 30s\n"));
     folder.trefoil(&["check", "--fix", "a.yaml"]).exits(0);
     let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();

@@ -1,6 +1,8 @@
-//! Flows as tools of other flows: in the same format as `spawnable`, and in any format by `[tools.NAME] flow`.
+//! Flows as tools of other flows: in the same format as `spawnable`, and in any format with `[tools.NAME] flow`.
 
-use crate::world::{Folder, Ran};
+use crate::durable::priced;
+use crate::provider::Provider;
+use crate::world::{Folder, Ran, finish};
 
 const BOSS: &str = "id: boss\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Ask others.\nspawnable:\n  - { kind: ref, agentId: helper }\n  - kind: inline\n    definition: { id: poet, kind: llm, description: Writes verse, model: { provider: openai, name: gpt-x }, instruction: Verse. }\n";
 const HELPER: &str = "id: helper\nkind: llm\ninputSchema: { topic: string }\nmodel: { provider: openai, name: gpt-x }\ninstruction: \"About {{topic}}.\"\n";
@@ -8,7 +10,7 @@ const CALLER: &str =
     "id: caller\nkind: tool\ntool: { kind: local, name: ship, params: { message: \"{{userQuery}}\" } }\n";
 const SHIP: &str = "version: \"0.1\"\nnodes:\n  ok: { type: human, prompt: \"Ship {{ inputs.message }}?\", writes: working.said }\n  say: { type: agent, agent: writer, writes: output.text }\nagents:\n  writer: { model: \"openai:gpt-x\", system: \"{{ ok.output }}\" }\nedges: [{ from: ok, to: say }]\ninput: { message: it }\n";
 
-/// A folder with a caller and the flow that it calls, which the user trusts.
+/// A folder with a caller and the flow that it calls. The user trusts it.
 fn shipping(flow: &str) -> Folder {
     let folder = Folder::new();
     folder.write("flows/caller.yaml", CALLER).write("other/ship.yaml", SHIP);
@@ -22,7 +24,7 @@ fn shipping(flow: &str) -> Folder {
 fn run(folder: &Folder, args: &[&str]) -> Ran {
     let mut command = folder.command(args);
     command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
-    crate::world::finish(command)
+    finish(command)
 }
 
 #[test]
@@ -50,17 +52,36 @@ fn a_flow_of_another_format_is_a_tool_whose_run_outlives_its_caller() {
     let folder = shipping("../other/ship.yaml");
     let args = ["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea", "--store", "runs.db"];
     let waits = run(&folder, &args);
-    waits.exits(1).says(&["TOOL_ERROR", "`ship` failed: its run", "is waiting for a person"]);
     let runs = run(&folder, &["runs", "list", "--output", "json", "--store", "runs.db"]).json();
     let id = |flow: &str| {
         let all = runs["runs"].as_array().unwrap();
         all.iter().find(|run| run["flow"] == flow).unwrap()["run"].as_str().unwrap().to_owned()
     };
     let (caller, ship) = (id("caller"), id("ship"));
-    run(&folder, &["runs", "answer", &ship, "ok", "yes", "--store", "runs.db"]).exits(0);
+    waits.exits(75).says(&[
+        &format!("waiting: `ok` (run {ship}) asks: Ship tea?\n  trefoil runs answer {ship} ok "),
+        &format!("then: trefoil resume {caller}"),
+    ]);
+    let shown = run(&folder, &["runs", "show", &caller, "--store", "runs.db"]);
+    for part in [
+        "status   waiting\n",
+        &format!("called   {ship} ship waiting: 0 calls"),
+        &format!("waiting  `ok` (run {ship}) asks: Ship tea?\n"),
+    ] {
+        assert!(shown.out.contains(part), "no `{part}` in {}", shown.out);
+    }
+    // Nothing has changed, so it waits as before, however often it is resumed.
+    for _ in 0..12 {
+        run(&folder, &["resume", &caller, "--store", "runs.db"]).exits(75);
+    }
+    let answered = run(&folder, &["runs", "answer", &ship, "ok", "yes", "--store", "runs.db"]);
+    answered.exits(0).says(&[&format!("to continue: trefoil resume {caller}")]);
+    let shown = run(&folder, &["runs", "show", &caller, "--store", "runs.db"]);
+    assert!(shown.out.contains("answered yes\n"), "{}", shown.out);
+    run(&folder, &["runs", "answer", &caller, "ok", "no", "--store", "runs.db"]).exits(2).says(&["already answered"]);
     let again = run(&folder, &["resume", &caller, "--store", "runs.db", "--output", "json"]);
     assert_eq!(again.exits(0).json()["text"], "shipped");
-    // What the flow used is what its caller used.
+    // The flow's usage is part of its caller's usage.
     assert!(again.err.contains("3 tokens in, 2 out"), "{}", again.err);
     let runs = run(&folder, &["runs", "list", "--output", "json", "--store", "runs.db"]).json();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 2, "it was one run: {runs}");
@@ -102,4 +123,74 @@ fn flows_that_call_each_other_come_to_an_end() {
     let ran =
         run(&folder, &["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea", "--ephemeral"]);
     ran.exits(1).says(&["more than 5 levels deep"]);
+}
+
+/// An agent that a provider answers, and that may call the flow `ship`.
+const ASKER: &str = "id: main\nkind: sequential\nsteps:\n  - { ref: a, stateKey: x }\n";
+const OFFERED: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nmaxSteps: 2\ntools: [{ kind: local, tools: [ship] }]\n";
+const TELLS: &str = "id: tells\nkind: tool\ntool: { kind: local, name: post, params: { input: \"{{userQuery}}\" } }\n";
+const POSTS: &str =
+    "id: posts\nkind: sequential\nsteps:\n  - { ref: sends, stateKey: sent }\n  - { ref: words, stateKey: said }\n";
+const SENDS: &str = "id: sends\nkind: tool\ntool: { kind: http, name: sends, url: \"https://example.com/\", method: POST, headers: { key: \"{{secrets.POST_KEY}}\" }, params: {} }\n";
+const WORDS: &str =
+    "id: words\nkind: llm\nmodel: { provider: mistral, name: mistral-unheard-of }\ninstruction: Words.\n";
+
+fn offering(more: &[(&str, &str)]) -> (Folder, Provider) {
+    let folder = Folder::new();
+    folder.write("main.yaml", ASKER).write("a.yaml", OFFERED).write("tells/tells.yaml", TELLS);
+    folder.write("posts/posts.yaml", POSTS).write("posts/sends.yaml", SENDS).write("posts/words.yaml", WORDS);
+    folder.write(
+        "trefoil.toml",
+        "[tools.ship]\nflow = \"tells/tells.yaml\"\n[tools.post]\nflow = \"posts/posts.yaml\"\n",
+    );
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1, output = 2 }\n");
+    for (name, text) in more {
+        folder.write(name, text);
+    }
+    let provider = Provider::start();
+    finish(priced(&folder, &provider, &["trust", "."])).exits(0);
+    (folder, provider)
+}
+
+#[test]
+fn what_flows_lack_that_a_model_may_call_is_reported_before_anything_is_paid_for() {
+    let (folder, provider) = offering(&[]);
+    let ran = finish(priced(&folder, &provider, &["run", "main.yaml", "--input", "x", "--no-check"]));
+    ran.exits(2).says(&[
+        "missing-secret",
+        "the secret `POST_KEY` is not set (in the flow of the tool `post`)",
+        "posts/sends.yaml:3",
+        "missing-model",
+        "MISTRAL_API_KEY",
+        "posts/words.yaml:3",
+        "tells/tells.yaml:3",
+        "`post` is called here",
+    ]);
+    assert_eq!(ran.err.matches("POST_KEY` is not set").count(), 1, "{}", ran.err);
+    assert!(provider.asked().is_empty(), "{:?}", provider.asked());
+    // A run with all of it starts.
+    let mut command = priced(&folder, &provider, &["run", "main.yaml", "--input", "x", "--no-check"]);
+    command.env("TREFOIL_SECRET_POST_KEY", "4711").env("MISTRAL_API_KEY", "k");
+    let ran = finish(command);
+    assert!(!provider.asked().is_empty(), "{}", ran.err);
+}
+
+#[test]
+fn a_cost_limit_needs_the_prices_of_the_flows_that_are_tools() {
+    let (folder, provider) = offering(&[]);
+    let mut command =
+        priced(&folder, &provider, &["run", "main.yaml", "--input", "x", "--no-check", "--max-cost", "5"]);
+    command.env("TREFOIL_SECRET_POST_KEY", "4711").env("MISTRAL_API_KEY", "k");
+    let unpriced = ["unknown-price", "`mistral:mistral-unheard-of` is unknown (in the flow of the tool `post`)"];
+    finish(command).exits(2).says(&unpriced);
+    assert!(provider.asked().is_empty(), "{:?}", provider.asked());
+}
+
+#[test]
+fn a_flow_that_calls_itself_says_once_what_it_lacks() {
+    let (folder, provider) = offering(&[("trefoil.toml", "[tools.post]\nflow = \"tells/tells.yaml\"\n")]);
+    folder.write("tells/tells.yaml", TELLS.replace("{{userQuery}}", "{{secrets.POST_KEY}}"));
+    let ran = finish(priced(&folder, &provider, &["run", "tells/tells.yaml", "--input", "x", "--no-check"]));
+    ran.exits(2).says(&["the secret `POST_KEY` is not set"]);
+    assert_eq!(ran.err.matches("POST_KEY` is not set").count(), 1, "{}", ran.err);
 }

@@ -1,7 +1,7 @@
-//! Stores of every earlier format, as builds of that time wrote them. The files stay as they are: what was stored once can be
-//! continued by every later version.
+//! Stores of every earlier format, written by builds of that time. These files never change: later versions must be
+//! able to resume everything that was ever stored.
 //!
-//! Each has a run that was completed, with a value of its own file (`done`), one that failed, one that waits for a person
+//! Each has a completed run with a separately stored value (`done`), a failed run, one that waits for a person
 //! (`human`), and one whose process was killed during its second call (`killed`).
 #![cfg(unix)]
 
@@ -46,7 +46,7 @@ fn a_store_of_every_earlier_format_is_read_and_its_runs_continue() {
 
         let told = trefoil(&["runs", "events", done]).lines();
         assert_eq!(told.last().unwrap()["output"].as_str().map(str::len), Some(50_001), "{file:?}");
-        // What the call in progress used is not known, whichever version had counted it or not.
+        // The usage of the call in progress is unknown, whether or not the version counted it.
         let shown = trefoil(&["runs", "show", killed]);
         assert!(shown.exits(0).out.contains("used     2 calls, 10+? tokens in, 3+? out, $?\n"), "{file:?}: {shown:?}");
 

@@ -1,8 +1,8 @@
-//! `trefoil init`: what it writes checks and runs, in every format and shape; nothing is overwritten.
+//! `trefoil init`: its templates pass the checks and run, in every format and shape; nothing is overwritten.
 
 use crate::world::{Folder, root};
 
-/// Format and shape of every template, read from the folders that hold them.
+/// Format and shape of every template, read from the template folders.
 fn templates() -> Vec<(String, String)> {
     let folder = root().join("crates/trefoil-cli/src/shapes");
     let folders = |path: &std::path::Path| {
@@ -19,7 +19,7 @@ fn templates() -> Vec<(String, String)> {
     all
 }
 
-/// The words of a command, as a shell splits them.
+/// Splits a command into words like a shell.
 fn words(command: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! What a run takes in, and what becomes of it before the first call.
+//! Inputs of a run, and how they are processed before the first call.
 
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ fn a_run_that_would_read_secrets_does_not_start() {
         .write("a.yaml", "id: a\nkind: tool\ntool: { kind: local, name: f, params: { token: \"{{secrets.KEY}}\" } }\n");
     folder.write("script.yaml", "tools:\n  f: done\n");
     folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["the secret `KEY` is not set"]);
-    // Who answers from a script needs none.
+    // A run with a script needs none.
     folder.trefoil(&["run", "a.yaml", "--model", "scripted=script.yaml"]).exits(0);
     folder.trefoil(&["check", "a.yaml"]).exits(0);
 }

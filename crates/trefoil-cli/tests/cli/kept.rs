@@ -1,4 +1,4 @@
-//! What a store says about runs, and what it keeps of them.
+//! Information about stored runs, and the content that a store keeps.
 #![cfg(unix)]
 
 use std::process::Command;
@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::durable::{GATE, command, only, signal, trefoil, until};
+use crate::edited::newest;
 use crate::provider::Provider;
 use crate::world::{Folder, finish, wait};
 
@@ -47,7 +48,7 @@ fn a_run_that_could_not_be_stored_is_not_said_to_continue() {
     let provider = Provider::start();
     let folder = Folder::new();
     folder.write("one.yaml", agent("one"));
-    // The store exists, and its log cannot grow.
+    // The store exists, but its log cannot grow.
     trefoil(&folder, &provider, &["run", "one.yaml", "--model", "embedded"]).exits(0);
     let trefoil_binary = command(&folder, &provider, &[]);
     let mut full = Command::new("sh");
@@ -94,7 +95,7 @@ fn a_run_that_is_told_again_names_its_files_as_before_and_its_trace_can_be_writt
         events.iter().map(|event| (event["seq"].clone(), event["file"].clone())).collect::<Vec<_>>()
     };
     let told = trefoil(&folder, &provider, &["runs", "events", &run]);
-    // Text that arrives is told while it does.
+    // Streamed text is only reported live.
     let live = ran.lines().into_iter().filter(|event| event["event"] != "text_delta").collect();
     assert_eq!(files(told.lines()), files(live));
     assert!(told.out.contains("\"flows/one.yaml\""), "{told:?}");
@@ -110,6 +111,43 @@ fn a_run_that_is_told_again_names_its_files_as_before_and_its_trace_can_be_writt
     trefoil(&folder, &provider, &["resume", &run, "--trace", "flows/one.yaml"])
         .silent(2)
         .says(&["would be overwritten"]);
+}
+
+/// Whether nothing is kept of a run that has ended.
+fn is_bare(folder: &Folder, provider: &Provider, run: &str) -> bool {
+    let shown = trefoil(folder, provider, &["runs", "show", run, "--output", "json"]).json();
+    assert_eq!(shown["status"], "completed", "{shown}");
+    shown["content"] == "removed"
+}
+
+#[test]
+fn a_run_that_uses_results_of_another_keeps_nothing_if_the_environment_says_so() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("one.yaml", agent("one"));
+    trefoil(&folder, &provider, &["run", "one.yaml"]).exits(0);
+    let first = only(&folder, &provider);
+    folder.write("two.yaml", agent("two"));
+    let with = |value: &str, args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_NO_CONTENT", value);
+        finish(command).exits(0);
+        newest(&folder, &provider)
+    };
+    let edited = ["resume", &first, "--with", "two.yaml"];
+    for (value, args, bare) in [
+        ("1", &edited[..], true),
+        ("0", &edited[..], false),
+        ("0", &["resume", &first, "--with", "two.yaml", "--no-content"], true),
+        ("yes", &["runs", "fork", &first], true),
+        ("0", &["runs", "fork", &first], false),
+    ] {
+        let run = with(value, args);
+        assert_eq!(is_bare(&folder, &provider, &run), bare, "{value}: {args:?}");
+    }
+    // What the variable says of new runs is nothing to a run that there is.
+    with("1", &["resume", &first]);
+    assert!(!is_bare(&folder, &provider, &first));
+    trefoil(&folder, &provider, &["resume", &first, "--no-content"]).exits(2);
 }
 
 const PROMPT: &str = "a prompt that nobody else may read";
@@ -141,7 +179,7 @@ fn without_content_a_run_can_be_resumed_and_leaves_only_figures() {
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
     assert!(shown.exits(0).out.contains("content  kept until the run is completed"), "{shown:?}");
     provider.hang(false);
-    // Whoever resumes it need not say it again.
+    // The resume keeps the setting.
     let ended = trefoil(&folder, &provider, &["resume", &run]);
     assert_eq!(ended.exits(0).out, format!("{PROMPT} hang\n"));
     assert_eq!(provider.asked().len(), 3);
@@ -160,7 +198,7 @@ fn without_content_a_run_can_be_resumed_and_leaves_only_figures() {
     trefoil(&folder, &provider, &["runs", "events", &run]).silent(2).says(&["removed when it ended", "runs export"]);
     trefoil(&folder, &provider, &["resume", &run]).silent(1).says(&["has ended: completed", "removed when it ended"]);
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
-    // A run that was cancelled has ended, too.
+    // A cancelled run has ended, too.
     std::fs::remove_file(word("runs.db")).unwrap();
     provider.hang(true);
     let child = command(&folder, &provider, &["run", "main.yaml"]).env("TREFOIL_NO_CONTENT", "1").spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Who decides how bad a finding is: the command line, the project file, comments in the manifest.
+//! Levels of findings: from the command line, the project file, or comments in the manifest.
 
 use crate::world::{AGENT, Folder};
 
@@ -14,7 +14,7 @@ fn found(folder: &Folder, args: &[&str]) -> Vec<String> {
     json["diagnostics"].as_array().unwrap().iter().map(show).collect()
 }
 
-/// An agent with a key that nobody knows in line 5.
+/// An agent with an unknown key in line 5.
 fn with_a_key() -> Folder {
     let folder = Folder::new();
     folder.write("a.yaml", format!("{AGENT}colour: blue\n"));
@@ -147,7 +147,7 @@ fn a_comment_at_a_key_counts_for_all_of_its_text() {
         let crlf = text.replace('\n', "\r\n");
         assert_eq!(check(&crlf), [""; 0], "{crlf}");
     }
-    // A list or mapping is no text.
+    // A list or mapping is not a text.
     let below = format!("{allow}\ninputSchema:\n  name: string\ninstruction: \"{{{{x}}}}\"\n");
     assert_eq!(check(&below), ["a.yaml:7 error unresolved-name"]);
 }
@@ -217,7 +217,7 @@ fn the_operator_beats_comments_in_a_file() {
         folder.trefoil(&[&["check"], &args[..]].concat()).exits(1);
     }
     assert_eq!(found(&folder, &["a.yaml", "--strict", "--warn", "unknown-key"]), [""; 0]);
-    // A project speaks for its own files.
+    // A project file applies only to its own files.
     folder.write("trefoil.toml", "[rules]\nunknown-key = \"deny\"\n");
     assert_eq!(found(&folder, &["a.yaml"]), [""; 0]);
     assert_eq!(found(&folder, &["a.yaml", "--no-config", "--no-inline"]), ["a.yaml:5 warning unknown-key"]);

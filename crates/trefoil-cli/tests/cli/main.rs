@@ -1,4 +1,4 @@
-//! The real binary, as somebody types it. No provider's key reaches it.
+//! The real binary, as a user runs it. It never gets a provider's key from the environment.
 
 #![allow(
     clippy::unwrap_used,
@@ -57,6 +57,7 @@ mod render;
 mod reuse;
 mod run;
 mod secrets;
+mod stopped;
 mod store;
 #[cfg(unix)]
 mod terminal;

@@ -1,4 +1,4 @@
-//! `trefoil mcp` and a real client: the SDK's, in both generations of the protocol.
+//! `trefoil mcp` and a real client: that of the SDK, in both generations of the protocol.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -30,17 +30,17 @@ pub fn flows() -> Folder {
     let folder = Folder::new();
     folder.write("flows/writer.yaml", WRITER).write("flows/asks.yaml", ASKS).write("script.yaml", SCRIPT);
     folder.write("flows/sleeper.yaml", agent("sleeper")).write("flows/broken.yaml", agent("broken"));
-    // Another one uses it: it is no tool of its own.
+    // Another flow uses it, so it is not offered as a separate tool.
     folder.write("flows/inner.yaml", agent("inner"));
     folder.write("flows/outer.yaml", "id: outer\nkind: sequential\nsteps:\n  - ref: inner\n");
     folder
 }
 
-/// Somebody with a client: what is asked is answered, and what is told is kept.
+/// A user of a client: answers questions and records notifications.
 #[derive(Clone)]
 struct Person {
     action: ElicitationAction,
-    /// Whether the client shows forms.
+    /// Whether the client can show forms.
     can: bool,
     asked: Arc<Mutex<Vec<String>>>,
     told: Arc<Mutex<Vec<(f64, String)>>>,
@@ -83,7 +83,7 @@ struct Connected {
     process: Child,
 }
 
-/// The generation before, and the current one.
+/// The older generation and the current one.
 fn generations() -> [ClientLifecycleMode; 2] {
     [
         ClientLifecycleMode::Initialize,
@@ -112,7 +112,7 @@ impl Connected {
         let called = tokio::time::timeout(Duration::from_secs(60), self.running.call_tool(params));
         called.await.unwrap().unwrap()
     }
-    /// The client goes away.
+    /// The client disconnects.
     async fn leave(mut self) -> Option<i32> {
         let _ = self.running.cancel().await;
         let ended = tokio::time::timeout(Duration::from_secs(60), self.process.wait());
@@ -268,14 +268,14 @@ async fn a_client_that_goes_away_leaves_a_run_that_can_be_resumed() {
     only_run(&folder, "pending").await;
 }
 
-/// Until a run has begun a step.
+/// Waits until a run has started a step.
 async fn begun(client: &Connected) {
     while client.person.told.lock().unwrap().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// The one run that there is, once it has this status.
+/// The only run, once it has this status.
 async fn only_run(folder: &Folder, wanted: &str) -> String {
     let began = std::time::Instant::now();
     loop {

@@ -1,6 +1,6 @@
-//! MCP with what others wrote: the official conformance tool against our client and our server, and the Python SDK's client against our
-//! server. Left out are scenarios of what we do not have: of a client, logging in by OAuth and questions of servers; of a server,
-//! resources, prompts, completion, sampling, logs and other contents than text.
+//! Third-party MCP implementations: the official conformance tool with our client and our server, and the Python SDK's
+//! client with our server. Scenarios for unsupported features are omitted: for a client, OAuth logins and requests from
+//! servers; for a server, resources, prompts, completion, sampling, logs and content other than text.
 //!
 //! `TREFOIL_MCP_SERVERS` is the folder in which `.ci/mcp-servers` has installed them.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Folder, finish};
 
-/// Calls the server whose address it is given, as `trefoil run` does.
+/// Calls the server at the address that it gets as its last argument, with `trefoil run`.
 const CLIENT: &str = "#!/bin/sh\nfor address; do :; done\nprintf 'id: flow\\nkind: tool\\ntool: { kind: mcp, server: \"%s\", name: %s, params: PARAMS }\\n' \"$address\" TOOL > flow.yaml\n\"TREFOIL\" run flow.yaml --allow-host 'localhost:*' --ephemeral --input x EITHER\n";
 
 const PYTHON: &str = r#"
@@ -39,7 +39,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// The conformance tool speaks HTTP to servers, and ours has standard streams: what is sent goes through as it is.
+/// The conformance tool uses HTTP, and our server uses standard streams: this bridge passes messages on unchanged.
 const BRIDGE: &str = r#"
 import json, subprocess, sys, threading, queue
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -108,7 +108,8 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 "#;
 
-/// Where the others are; a line says so where they are not. Whoever sets the variable has installed them all.
+/// The folder with the implementations; prints a line if it is not set. If the variable is set, all of them must be
+/// installed.
 fn others() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("TREFOIL_MCP_SERVERS").map(PathBuf::from) else {
         eprintln!("skipped: TREFOIL_MCP_SERVERS is not set (run `.ci/mcp-servers FOLDER`, and set it to that folder)");
@@ -118,7 +119,8 @@ fn others() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// A scenario of the conformance tool. `fails`: the call itself is to fail, because the scenario's server has no tools.
+/// Runs a scenario of the conformance tool. `fails`: the call itself must fail, because the scenario's server has no
+/// tools.
 fn conforms(scenario: &str, tool: &str, params: &str, fails: bool) {
     let Some(others) = others() else { return };
     let folder = Folder::new();
@@ -150,12 +152,12 @@ fn a_client_comes_back_to_a_stream_as_the_conformance_tool_wants() {
     conforms("sse-retry", "test_reconnection", "{}", false);
 }
 
-/// Of what a server can offer, ours has tools: their flows, here with the names that the tool asks for.
+/// Of a server's features, ours has only tools: its flows, with the names that the conformance tool expects.
 #[test]
 fn a_server_answers_as_the_conformance_tool_wants() {
     let Some(others) = others() else { return };
     let folder = Folder::new();
-    // The conformance tool passes no arguments, so none of the flows takes a text.
+    // The conformance tool passes no arguments, so none of the flows needs a text.
     let agent = |id: &str| {
         format!(
             "id: {id}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: \"{id}\"\ninputSchema:\n  note: {{ type: string, default: none }}\n"

@@ -1,5 +1,5 @@
-//! Providers that misbehave, as a user meets them: within a time limit, the run fails with a code, the step, its place, what was sent
-//! without the key, and what to do; and once the provider is well, the run is resumed.
+//! Misbehaving providers, as a user sees them: the run fails within a time limit, with a code, the step, its place, the
+//! request without the key, and help. Once the provider works again, the run is resumed.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,16 +13,16 @@ use crate::bomb;
 use crate::provider::KEY;
 use crate::world::{Folder, Ran, finish};
 
-/// Longer than the longest limit in these tests, with the tries that come after, and room for a slow machine.
+/// Longer than the longest limit in these tests with its retries, with room for a slow machine.
 const SOON: Duration = Duration::from_secs(60);
 const AGENT: &str =
     "id: one\nkind: llm\nmodel:\n  provider: openai\n  name: gpt-x\ninstruction: I.\nprompt: '{{userQuery}}'\n";
 const SCHEMA: &str = "outputSchema: { answer: string }\n";
 
-/// What a provider does wrong.
+/// How a provider misbehaves.
 type Wrong = fn(&mut TcpStream);
 
-/// A provider that is unwell until it is healed.
+/// A provider that misbehaves until `well` is set.
 struct Provider {
     address: SocketAddr,
     well: Arc<AtomicBool>,
@@ -51,7 +51,7 @@ impl Provider {
     }
 }
 
-/// A whole reply.
+/// Sends a complete response.
 fn reply(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) {
     let length = body.len();
     let head =
@@ -79,7 +79,7 @@ fn run(folder: &Folder, address: SocketAddr, args: &[&str]) -> Ran {
     finish(command)
 }
 
-/// What a failure has to be: its code, the line that it is at, what is said of it.
+/// The expected failure: its code, its line, and parts of its message.
 struct Failure<'f> {
     code: &'f str,
     line: u32,
@@ -114,7 +114,7 @@ fn fails_and_goes_on(address: SocketAddr, failure: &Failure<'_>, heal: impl FnOn
     assert!(again.exits(0).out.contains("well again"), "{}", again.err);
 }
 
-/// Of the agent, and of its model's name.
+/// The lines of the agent and of its model's name.
 const STEP: u32 = 1;
 const NAME: u32 = 5;
 
@@ -199,7 +199,7 @@ fn one_that_refuses() {
     goes_wrong_and_on_with_answer(wrong, &Failure { code: "ANSWER_FILTERED in `one`", line: STEP, says: &[] });
 }
 
-/// The answer came, so what was sent is not what is wrong.
+/// The model has answered, so the failure shows the answer and not the request.
 fn goes_wrong_and_on_with_answer(wrong: Wrong, failure: &Failure<'_>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let provider = Provider::at(listener, wrong);
@@ -232,7 +232,7 @@ fn one_that_says_no() {
         refuse(stream, "401 Unauthorized", "invalid_api_key", &format!("Incorrect API key provided: {KEY}"));
     };
     model_error(key, NAME, &["answered with 401", "key provided: ***", "check the key in `OPENAI_API_KEY`"]);
-    // Google says so with status 400.
+    // Google reports this with status 400.
     let google: Wrong = |stream| {
         let reason = json!({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID" });
         let message = "API key not valid. Please pass a valid API key.";

@@ -1,4 +1,4 @@
-//! `trefoil models` and `trefoil doctor`: what can be called from here, and whether it can.
+//! `trefoil models` and `trefoil doctor`: the available providers and models, and whether they work.
 
 use expect_test::expect;
 use serde_json::json;
@@ -16,12 +16,12 @@ fn project() -> Folder {
         "[models]\nsmart = \"anthropic:claude-x\"\n[prices]\n\"openai-compatible:mm\" = { input = 1, output = 2 }\n",
     );
     folder.write("flows/writer.yaml", MODELS).write("flows/reader.yaml", LOCAL);
-    // What does not load does not keep the rest from being listed.
+    // A manifest that does not load does not affect the list of the others.
     folder.write("flows/broken.yaml", "id: broken\nkind: llm\n");
     folder
 }
 
-/// With the settings of the project, and this in the environment.
+/// Runs the binary with the project's settings and these environment variables.
 fn trefoil(folder: &Folder, env: &[(&str, &str)], args: &[&str]) -> Ran {
     let mut command = folder.command(args);
     command.envs(env.iter().copied()).env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
@@ -141,7 +141,7 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
     .assert_eq(&ran.exits(1).out);
 }
 
-/// What `trefoil.toml` of the user says: the first model of the agent is not there.
+/// The user's `trefoil.toml`: the first model of the agent does not exist.
 fn with_fallback(folder: &Folder) {
     let models = "[models]\nreader = [\"openai-compatible:mm\", \"ollama:nn\"]\n";
     let prices =
@@ -154,16 +154,29 @@ fn another_model_answers_where_the_first_cannot_and_everybody_is_told() {
     let (folder, provider) = (project(), Provider::start());
     with_fallback(&folder);
     let env = [("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:1/v1"), ("OLLAMA_BASE_URL", provider.address())];
-    let ran =
-        trefoil(&folder, &env, &["run", "flows/reader.yaml", "-i", "hello", "--max-cost", "1", "--events", "jsonl"]);
+    let args = ["run", "flows/reader.yaml", "-i", "hello", "--max-cost", "1", "--events", "jsonl", "--trace", "t.json"];
+    let ran = trefoil(&folder, &env, &args);
     let events = ran.exits(0).lines();
     let of =
         |kind: &str| events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("{ran:?}")).clone();
     let warning = of("warning")["message"].as_str().unwrap().to_owned();
     expect!["`ollama:nn` answered instead of `openai-compatible:mm`: `openai-compatible` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"].assert_eq(&warning);
-    // 10 tokens in and 3 out, at the prices of the model that answered.
+    // 10 input and 3 output tokens, at the prices of the model that answered.
     assert_eq!(of("run_finished")["usage"]["cost_micro"], 160);
     assert_eq!(provider.asked().len(), 1);
+    let trace: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    let call = &trace["steps"][0]["calls"][0];
+    assert_eq!((&call["model"], &call["instead"]), (&"openai-compatible:mm".into(), &"ollama:nn".into()));
+    let before = &call["before"][0];
+    assert_eq!((&before["model"], &before["usage"]), (&call["model"], &serde_json::Value::Null), "it used nothing");
+    assert!(before["why"].as_str().unwrap().contains("cannot be reached"), "{before}");
+    let schema = folder.trefoil(&["schema", "trace-output"]).json();
+    jsonschema::draft202012::new(&schema).unwrap().validate(&trace).unwrap();
+    let shown = trefoil(&folder, &[], &["trace", "t.json", "--step", "reader"]);
+    let all =
+        ["instead: ollama:nn", "before: openai-compatible:mm did not answer: `openai-compatible` cannot be reached"];
+    assert!(all.iter().all(|said| shown.out.contains(said)), "{shown:?}");
 }
 
 #[test]
@@ -188,7 +201,7 @@ fn a_limit_on_money_goes_by_the_dearest_of_the_models() {
     let (folder, provider) = (project(), Provider::start());
     with_fallback(&folder);
     let env = [("OPENAI_COMPATIBLE_BASE_URL", provider.address()), ("OLLAMA_BASE_URL", "http://127.0.0.1:1/v1")];
-    // An answer of 1,000 tokens would cost $0.002 at the first model, and $0.02 at the other.
+    // An answer of 1,000 tokens would cost $0.002 with the first model, and $0.02 with the other.
     let ran = trefoil(&folder, &env, &["run", "flows/reader.yaml", "-i", "hello", "--max-cost", "0.01"]);
     assert!(ran.exits(1).err.contains("BUDGET_EXCEEDED"), "{ran:?}");
     assert!(provider.asked().is_empty());

@@ -1,4 +1,4 @@
-//! Statements of the formats' own pages, tried on the binary: what a page promises, a user finds.
+//! Tests statements of the formats' documentation with the binary.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::world::{AGENT, Folder, Ran, finish};
 
 const SIREN: &str = "version: \"0.1\"\nagents:\n  a: {model: \"openai:m\", system: S}\ninput: {message: M}\nnodes:\n";
 
-/// A run of a file with the embedded model and these variables; its trace is in `t.json`.
+/// Runs a file with the embedded model and these variables; the trace is in `t.json`.
 fn run(folder: &Folder, file: &str, env: &[(&str, &str)]) -> Ran {
     let mut command = folder.command(&["run", file, "--model", "embedded", "--trace", "t.json", "--output", "json"]);
     command.envs(env.iter().copied());
@@ -17,7 +17,7 @@ fn trace(folder: &Folder) -> Value {
     serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap()
 }
 
-/// The calls of models in a trace.
+/// The number of model calls in a trace.
 fn model_calls(trace: &Value) -> usize {
     let steps = trace["steps"].as_array().unwrap().iter();
     let calls = steps.flat_map(|s| s["calls"].as_array().cloned().unwrap_or_default());
@@ -130,7 +130,7 @@ fn a_pair_for_an_agent_that_takes_plain_text_is_told() {
         "--input-json '\"x=3\"'",
     ]);
     folder.trefoil(&["run", "a.yaml", "--input-json", "\"x=3\"", "--model", "embedded"]).exits(0);
-    // One that reads the name takes an object.
+    // An agent that reads the name gets an object.
     folder.write("b.yaml", AGENT.replace("You help.", "You help with {{topic}}.").replace("id: helper", "id: b"));
     folder.trefoil(&["run", "b.yaml", "-i", "topic=tea", "--model", "embedded"]).exits(0);
     folder
@@ -215,7 +215,7 @@ fn a_state_with_transitions_for_failures_alone_ends_the_run_when_it_succeeds() {
     let three = "{ condition: exit_code, value: 3, target: REPORT }";
     ran("sh -c \"exit 4\"", three).exits(1).says(&["NO_TRANSITION", "is 4"]);
     assert!(ran("printf fine", three).exits(0).out.contains("fine"));
-    // One that is for success, and does not match it.
+    // A condition for success that does not match.
     let other = "{ condition: custom, expression: \"TEST.output == 'x'\", target: REPORT }";
     ran("printf fine", other).exits(1).says(&["NO_TRANSITION", "fine"]);
     folder.write("w.yaml", flow("make test", failing));

@@ -1,8 +1,8 @@
-//! `plan`, `graph` and `ir` of the examples, as they looked when their snapshots were read.
+//! `plan`, `graph` and `ir` of the examples, compared with reviewed snapshots.
 
 use crate::world::{bare, finish, root};
 
-/// What shows something of everything.
+/// Examples that together use every feature.
 const SHOWN: &[(&str, &str)] = &[
     ("agntz", "examples/agntz#article-pipeline"),
     ("agntz", "examples/agntz#text-analysis"),
@@ -98,7 +98,7 @@ fn pictures_say_nothing_that_the_text_did_not() {
     for format in ["svg", "mermaid", "dot"] {
         let ran = folder.trefoil(&["graph", "--format", format, "a.yaml"]);
         ran.exits(0);
-        // In a quoted string of dot, and only there, `<` means nothing.
+        // In a quoted string of dot, and only there, `<` has no meaning.
         assert!(format == "dot" || !ran.out.contains("<script>"), "{}", ran.out);
         match format {
             "dot" => assert!(ran.out.contains("\\\\\\\" ]]"), "{}", ran.out),
@@ -168,7 +168,7 @@ fn commands_are_shown_as_they_are_written() {
 #[test]
 fn names_cannot_move_the_cursor() {
     let folder = crate::world::Folder::new();
-    // ESC, a C1 control sequence introducer, a line break and a mark that turns the writing direction.
+    // ESC, a C1 control sequence introducer, a line break and a mark that changes the text direction.
     let name = "\"x\\e[31m\\u009b2J\\nevil line\\u202e\"";
     folder.write(
         "s.yaml",
@@ -249,4 +249,13 @@ fn a_model_can_be_chosen_for_a_state_that_alone_runs_its_agent() {
     assert!(ran.out.contains("openai:large  1") && ran.out.contains("openai:small  2"), "{}", ran.out);
     plan(&["WRITE=openai:large", "smart=openai:small"]).says(&["run the same agent, `writer`", "--model writer="]);
     plan(&["CHEKC=openai:large", "smart=openai:small"]).says(&["`CHEKC`", "`CHECK`"]);
+}
+
+#[test]
+fn a_graph_is_not_written_as_something_that_it_is_not() {
+    let folder = crate::world::Folder::new();
+    folder.write("one.yaml", "id: one\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\n");
+    folder.trefoil(&["graph", "one.yaml", "-o", "one.png"]).exits(2).says(&["cannot be written as `.png`", "`.svg`"]);
+    assert!(!folder.path().join("one.png").exists());
+    folder.trefoil(&["graph", "one.yaml", "-o", "one.png", "--format", "dot"]).exits(0);
 }

@@ -1,4 +1,4 @@
-//! What `plan` says is the worst case is what the limits of `run` go by: a run with a limit of so much is never stopped.
+//! The worst case in `plan` equals the limits of `run`: a run with exactly these limits is never stopped.
 #![cfg(unix)]
 
 use serde_json::Value as Json;
@@ -7,10 +7,11 @@ use crate::durable::priced;
 use crate::provider::Provider;
 use crate::world::{Folder, Ran, finish};
 
-/// A dollar for a million tokens in, ten for a million out. The window of the model is 128,000 tokens.
+/// A dollar for a million input tokens, ten for a million output tokens. The context window of the model is 128,000
+/// tokens.
 const PRICES: &str = "[prices]\n\"openai:gpt-4o-mini\" = { input = 1, output = 10 }\n";
 const WINDOW: u64 = 128_000;
-/// The tokens in and out that each call is said to have used.
+/// The input and output tokens that the provider reports for each call.
 const USED: (usize, usize) = (40, 10);
 
 struct World {
@@ -18,7 +19,8 @@ struct World {
     provider: Provider,
 }
 
-/// An agent whose messages are known before the run: 24 bytes in two messages, which are 40 tokens at most, and 10 out.
+/// An agent whose messages are known before the run: 24 bytes in two messages, which are at most 40 tokens, and 10
+/// output tokens.
 fn agent(more: &str) -> String {
     format!(
         "id: main\nkind: llm\nmodel: {{ provider: openai, name: gpt-4o-mini, maxTokens: 10 }}\ninstruction: I.\nprompt: {}\n{more}",
@@ -44,7 +46,7 @@ impl World {
         finish(priced(&self.folder, &self.provider, args))
     }
 
-    /// Calls and micro-dollars at most.
+    /// The maximum number of calls, and the maximum cost in micro-dollars.
     fn plan(&self) -> (Json, u64) {
         let plan = self.trefoil(&["plan", "main.yaml", "--format", "json"]).exits(0).json();
         let micro = &plan["cost"]["at_most"]["micro"];
@@ -87,7 +89,7 @@ fn no_prompt_is_longer_than_the_window() {
     )]);
     let (_, most) = world.plan();
     assert_eq!(most, WINDOW + 100);
-    // More bytes than the window has tokens.
+    // More bytes than the context window has tokens.
     world.folder.write("input.json", format!("{{\"text\": \"{}\"}}", "x".repeat(500_000)));
     world.run_with(most, &["--input-json", "@input.json"]).exits(0);
 }
@@ -101,7 +103,7 @@ fn provider_options_may_fill_the_window() {
     world.run(most).exits(0);
 }
 
-/// Each turn repeats what was said and done before it.
+/// Each turn repeats the conversation before it.
 #[test]
 fn turns_of_a_conversation_may_fill_the_window() {
     let tools = "[tools.note]\ncommand = ['echo', 'a note']\n";
@@ -117,7 +119,7 @@ fn turns_of_a_conversation_may_fill_the_window() {
 
 const SHIP: &str = "[tools.ship]\nflow = 'other/ship.yaml'\n";
 
-/// Two calls, one after the other.
+/// Two calls in sequence.
 fn ship() -> String {
     "version: '0.1'\nagents: { a: { model: 'openai:gpt-4o-mini', system: S } }\nnodes:\n  \
      one: { agent: a, writes: output.one }\n  two: { agent: a, writes: output.two }\n\
@@ -129,12 +131,15 @@ fn ship() -> String {
 fn a_flow_that_is_a_tool_of_an_agent_counts_as_often_as_it_can_be_called() {
     let caller = agent("maxSteps: 3\ntools: [{ kind: local, tools: [ship] }]\n");
     let world = World::new(&[("main.yaml", &caller), ("trefoil.toml", SHIP), ("other/ship.yaml", &ship())]);
-    // Three turns, each with 32 calls at most, of two model calls.
+    // Three turns, each with at most 32 tool calls of two model calls.
     let (calls, most) = world.plan();
     assert_eq!(calls, 3 * (1 + 32 * 2));
     assert_eq!(most, 3 * (WINDOW + 100) + 3 * 32 * 2 * WINDOW * 11);
     let plan = world.trefoil(&["plan", "main.yaml"]);
     assert!(plan.out.contains("`ship` runs a flow: at most 2 model calls, each time"), "{}", plan.out);
+    let check = |calls: &str| world.trefoil(&["check", "main.yaml", "--max-calls", calls]).out;
+    assert!(check("194").contains("a run of `main` may need 195 model calls, but the limit is 194"));
+    assert!(!check("195").contains("too-many-calls"));
     let at_most = |calls: &str| world.trefoil(&["run", "main.yaml", "--max-calls", calls, "--input", "x"]);
     at_most("194").exits(2).says(&["it may need 195 model calls"]);
     assert!(world.provider.asked().is_empty());
@@ -156,11 +161,13 @@ fn a_flow_that_calls_itself_as_a_tool_has_no_limit() {
     let world = World::new(&files);
     let plan = world.trefoil(&["plan", "main.yaml"]);
     assert!(plan.exits(0).out.contains("model: no limit") && plan.out.contains("unbounded"), "{}", plan.out);
+    let checked = world.trefoil(&["check", "main.yaml"]);
+    assert!(checked.out.contains("a run of `main` may need any number of model calls"), "{}", checked.out);
     let refused = world.trefoil(&["run", "main.yaml", "--max-calls", "50", "--input", "x"]);
     refused.exits(2).says(&["may need any number of model calls"]);
 }
 
-/// Agents that call agents of the same format are one program, and counted as such.
+/// Agents that call agents of the same format are one program, and their calls are counted in it.
 #[test]
 fn agents_that_are_tools_of_agents_count() {
     let caller = agent("maxSteps: 2\ntools: [{ kind: agent, agent: b }]\n");

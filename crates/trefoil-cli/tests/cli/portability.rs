@@ -1,4 +1,5 @@
-//! The rule `portability`: off unless asked for; then each place that the published original reads otherwise.
+//! The rule `portability`: off by default; if enabled, it reports each place that the original implementation treats
+//! differently.
 
 use crate::world::Folder;
 

@@ -1,4 +1,4 @@
-//! A provider of models on this machine that counts its calls, whoever survives them.
+//! A model provider on this machine that counts its calls, even if the caller was killed.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-/// The key that it is called with.
+/// The expected key.
 pub const KEY: &str = "sk-test-0123456789";
-/// A value of the environment that prompts may have in them. Answers do not repeat it, failures do.
+/// An environment value that prompts may contain. Answers do not repeat it; failures do.
 pub const WORD: &str = "zebra-crossing-4711";
 
-/// Answers each call with the longest of its messages; streamed word by word, if that is requested. Where that text has `hang` in
-/// it, the answer never comes as long as [`Provider::hangs`]; where it has `busy`, every second call for it fails with status
-/// 500; where it has `slowly`, the words come one after the other; where it has `stall`, all words of a streamed answer come, and its
-/// end does not, as long as [`Provider::hangs`].
+/// Answers each call with its longest message, streamed word by word if requested. If that text contains `hang`, the
+/// answer never comes while [`Provider::hangs`]; with `busy`, every second call for it fails with status 500; with
+/// `slowly`, there are pauses between words; with `stall`, all words of a streamed answer arrive, but not its end while
+/// [`Provider::hangs`].
 #[derive(Clone)]
 pub struct Provider {
     address: String,
@@ -27,12 +27,12 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Each call uses 10 tokens, and 3 for its answer.
+    /// Each call uses 10 input tokens and 3 output tokens.
     pub fn start() -> Self {
         Self::with_usage(|_| (10, 3))
     }
 
-    /// What a call uses depends on what is asked.
+    /// The usage depends on the prompt.
     pub fn with_usage(usage: fn(&str) -> (usize, usize)) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -56,12 +56,12 @@ impl Provider {
         &self.address
     }
 
-    /// What was asked, in the order in which it came in.
+    /// The prompts so far, in order of arrival.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// What was asked, once nobody who asked is connected any more.
+    /// The prompts, after all clients have disconnected.
     pub fn asked_by_now(&self) -> Vec<String> {
         let began = std::time::Instant::now();
         while self.open.load(Ordering::SeqCst) > 0 && began.elapsed() < Duration::from_secs(10) {
@@ -87,7 +87,7 @@ impl Provider {
                 let _ = send(&mut stream, "404 Not Found", "application/json", &error);
                 continue;
             }
-            // A question without a body is for the list of models.
+            // A request without a body is for the list of models.
             if body.is_empty() {
                 let list = json!({ "object": "list", "data": [{ "id": "m" }, { "id": "m-large" }] });
                 if send(&mut stream, "200 OK", "application/json", &list.to_string()).is_err() {
@@ -99,7 +99,7 @@ impl Provider {
             let messages = request["messages"].as_array().unwrap().iter();
             let messages: Vec<&str> = messages.map(|message| message["content"].as_str().unwrap_or_default()).collect();
             let calls = calls(&request);
-            // Of a conversation all of it: each turn is another question.
+            // The prompt of a conversation is all of it, so each turn has a different one.
             let prompt = match request["tools"].is_array() {
                 true => messages.join(" "),
                 false => (*messages.iter().max_by_key(|text| text.len()).unwrap()).to_owned(),
@@ -113,7 +113,7 @@ impl Provider {
             if prompt.contains("hang") && self.hangs.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_secs(600));
             }
-            // What has to have a shape has it.
+            // If there is a schema, the answer must match it.
             let text = match &request["response_format"]["json_schema"]["schema"] {
                 Json::Null => said(&prompt),
                 schema => shaped(schema).to_string(),
@@ -130,7 +130,7 @@ impl Provider {
     }
 }
 
-/// The path and the body of the next request. None: there is none.
+/// The path and the body of the next request; `None` if there is none.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut length = 0;
     let mut line = String::new();
@@ -159,12 +159,12 @@ fn send(stream: &mut TcpStream, status: &str, sort: &str, body: &str) -> std::io
     stream.write_all(format!("{head}{body}").as_bytes())
 }
 
-/// The answer to this.
+/// The answer to a prompt.
 pub fn said(prompt: &str) -> String {
     prompt.replace(WORD, "(it)")
 }
 
-/// The tools that are called: in its first two turns a model calls each that it is offered, with what it is asked for.
+/// The tool calls of a model: in its first two turns, it calls each offered tool with matching arguments.
 fn calls(request: &Json) -> Vec<Json> {
     let turns = request["messages"].as_array().into_iter().flatten().filter(|m| m["role"] == "assistant").count();
     let tools = request["tools"].as_array().filter(|_| turns < 2).into_iter().flatten();
@@ -179,12 +179,12 @@ fn calls(request: &Json) -> Vec<Json> {
     tools.enumerate().map(call).collect()
 }
 
-/// Why the turn ends.
+/// The finish reason of the turn.
 fn finish_reason(calls: &[Json]) -> &'static str {
     if calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-/// Something of the shape of a schema: the first of what is possible.
+/// A value that matches a schema: the first possible one.
 fn shaped(schema: &Json) -> Json {
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();

@@ -1,4 +1,4 @@
-//! A rate that a provider allows holds for all runs of a process together. It is one of a minute, so this test takes one.
+//! A provider's rate limit applies to all runs of a process together. It is a limit per minute, so this test takes one.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::durable::{command, until};
 use crate::provider::Provider;
 use crate::world::{Folder, wait};
 
-/// As many tokens as two calls use, and as three are estimated to use.
+/// Two calls use this many tokens, and three are estimated to use it.
 const LIMIT: u32 = 4_000;
 
 fn folder() -> Folder {
@@ -50,7 +50,7 @@ fn tokens_a_minute_are_those_of_all_runs_of_a_process() {
     wait(run).exits(0);
     assert_eq!(provider.asked().len(), 3);
     assert!(began.elapsed() >= Duration::from_secs(60), "the first call is not a minute old: {:?}", began.elapsed());
-    // The events tell the wait from the call: the step started, and its call nearly a minute later.
+    // The events show the wait separately: the step starts nearly a minute before its call.
     let runs = wait(trefoil(&["runs", "list", "--output", "json"])).exits(0).json();
     let called = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] != "caller").unwrap();
     let events = wait(trefoil(&["runs", "events", called["run"].as_str().unwrap()])).exits(0).lines();

@@ -1,8 +1,8 @@
-//! The README: every command in it that needs nothing from outside runs as it is written, in order, in one folder.
+//! Runs every command of the README that needs nothing from outside, as it is written, in order, in one folder.
 
 use crate::world::{Folder, bare, finish, root};
 
-/// The lines of the shell blocks, with what is behind `#` after a blank removed.
+/// The lines of the shell blocks, without comments.
 fn commands(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut rest = text;
@@ -20,7 +20,7 @@ fn every_command_can_be_pasted() {
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();
     let folder = Folder::new();
     let examples = folder.path().join("examples");
-    // A clone's examples, without the clone: what a command writes must not land in the checkout.
+    // A copy of the examples, so that commands do not write to the checkout.
     let copied = std::process::Command::new("cp").arg("-r").arg(root().join("examples")).arg(&examples).status();
     assert!(copied.unwrap().success());
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_trefoil")).parent().unwrap().to_owned();
@@ -31,14 +31,14 @@ fn every_command_can_be_pasted() {
             Some(rest) => format!("trefoil {rest}"),
             None => command.clone(),
         };
-        // What builds: the examples of the library are built by `cargo test`, installing is Cargo's. What waits for saves has
-        // tests of its own.
+        // Build commands are skipped: `cargo test` builds the library's examples, and installing is Cargo's job.
+        // Commands that wait for file changes have separate tests.
         if pasted.starts_with("cargo ") || pasted.starts_with("trefoil dev ") {
             continue;
         }
         let mut shell = std::process::Command::new("sh");
         bare(&mut shell);
-        // Nor may the runs of whoever tests be looked at.
+        // The user's own runs must not be accessed.
         shell.env("TREFOIL_STORE", folder.path().join("runs.db"));
         shell.current_dir(folder.path()).env("PATH", &path).arg("-c").arg(&pasted);
         let done = finish(shell);
@@ -49,8 +49,8 @@ fn every_command_can_be_pasted() {
     assert!(folder.path().join("short-article.svg").exists() && folder.path().join("trace.json").exists());
 }
 
-/// What the first command is there for: passes of a loop, a branch taken and one not, rows in parallel, and a short result that
-/// says what was asked.
+/// What the first command demonstrates: passes of a loop, a branch that is taken and one that is not, concurrent items,
+/// and a short result that repeats the topic.
 #[test]
 fn the_first_run_shows_a_loop_a_branch_and_parallel_steps() {
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();

@@ -1,4 +1,4 @@
-//! What the binary tells about itself: rules, their pages, schemas of what it prints.
+//! The binary's own reference: rules, their pages, schemas of its output.
 
 use crate::world::{AGENT, Folder, root};
 
@@ -10,7 +10,7 @@ fn fits(schema: &str, value: &serde_json::Value) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A folder with mistakes of many kinds: in two files, with and without fixes, with and without places.
+/// A folder with many kinds of mistakes: in two files, with and without fixes, with and without places.
 fn mistakes() -> Folder {
     let folder = Folder::new();
     folder
@@ -105,7 +105,7 @@ fn every_code_of_a_failed_run_is_explained() {
     folder.trefoil(&["explian", "x"]).silent(2).says(&["'explain'"]);
 }
 
-/// Every member that programs are given is on the page for those who write them.
+/// Every member of the JSON output is documented on its page.
 #[test]
 fn the_page_about_json_knows_every_member() {
     let page = std::fs::read_to_string(root().join("docs/json.md")).unwrap();

@@ -1,4 +1,4 @@
-//! `trefoil render`: one text against a state, and the line protocol that the vectors run through.
+//! `trefoil render`: one text with a state, and the line protocol that the test vectors use.
 
 use serde_json::{Value, json};
 

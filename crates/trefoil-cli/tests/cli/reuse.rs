@@ -1,4 +1,4 @@
-//! Runs that use answers of earlier runs: calls are counted by the provider.
+//! Runs that reuse answers of earlier runs; the provider counts the calls.
 #![cfg(unix)]
 
 use crate::durable::{command, signal, trefoil, until};
@@ -15,7 +15,7 @@ fn world(steps: &[(&str, &str, &str)]) -> (Folder, Provider) {
     (folder, provider)
 }
 
-/// Runs a file with answers of earlier runs. What was asked for that.
+/// Runs a file with answers of earlier runs. Returns the requests that were made.
 fn reuse(folder: &Folder, provider: &Provider, args: &[&str]) -> (Ran, Vec<String>) {
     let before = provider.asked().len();
     let ran = trefoil(folder, provider, &[&["run"], args].concat());
@@ -26,24 +26,42 @@ fn reuse(folder: &Folder, provider: &Provider, args: &[&str]) -> (Ran, Vec<Strin
 fn what_was_answered_before_in_any_run_is_not_asked_again() {
     let (folder, provider) = world(STEPS);
     let (first, asked) = reuse(&folder, &provider, &["main.yaml", "--reuse"]);
-    first.exits(0).says(&["note: no answers of earlier runs reused, 2 calls made"]);
+    first.exits(0).says(&["note: no answers of earlier runs reused, 2 model calls made"]);
     assert_eq!(asked.len(), 2, "there is nothing to use");
     let run = newest(&folder, &provider);
-    // Another flow, with a step of another name.
+    // Another flow, whose step has another name.
     folder.write("other.yaml", pipeline(&[("uno", "x", "say one"), ("three", "{{uno}}", "three after {{text}}")]));
     let (second, asked) = reuse(&folder, &provider, &["other.yaml", "--reuse"]);
-    second.exits(0).says(&["note: 1 answer of earlier runs reused (saved 13 tokens, $?), 1 call made"]);
+    second.exits(0).says(&["note: 1 answer of earlier runs reused (saved 13 tokens, $?), 1 model call made"]);
     assert_eq!(asked, ["three after say one"]);
     assert_eq!(second.out, "three after say one\n");
     let new = newest(&folder, &provider);
     let verified = trefoil(&folder, &provider, &["replay", &new]);
     assert!(verified.exits(0).out.contains(&format!("kept      1 result of run {run}\n")), "{verified:?}");
-    // Without the option everything is asked.
+    // Without the option, nothing is reused.
     assert_eq!(reuse(&folder, &provider, &["main.yaml"]).1.len(), 2);
     let (other, asked) = reuse(&folder, &provider, &["main.yaml", "--model", "openai:m-large", "--reuse"]);
     other.exits(0);
     assert_eq!(asked.len(), 2, "another model is another question");
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
+}
+
+#[test]
+fn answers_that_are_used_are_no_calls_for_a_limit() {
+    let (folder, provider) = world(STEPS);
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    folder.write("main.yaml", pipeline(&[("new", "x", "say more"), STEPS[0], STEPS[1]]));
+    let (ran, asked) = reuse(&folder, &provider, &["main.yaml", "--max-calls", "1", "--reuse"]);
+    ran.exits(0).says(&["2 answers of earlier runs reused", "1 model call made"]);
+    assert_eq!(asked, ["say more"]);
+    // What it has no answer to is a call.
+    folder.write(
+        "main.yaml",
+        pipeline(&[("new", "x", "say most"), STEPS[0], ("two", "{{one}}", "two well after {{text}}")]),
+    );
+    let (ran, asked) = reuse(&folder, &provider, &["main.yaml", "--max-calls", "1", "--reuse"]);
+    ran.exits(75).says(&["BUDGET_EXCEEDED", "1 of 1 calls made, and 1 more is needed"]);
+    assert_eq!(asked, ["say most"]);
 }
 
 #[test]
@@ -55,7 +73,7 @@ fn of_one_run_only_its_answers_are_used() {
     trefoil(&folder, &provider, &["run", "other.yaml"]).exits(0);
     let other = newest(&folder, &provider);
     let (ran, asked) = reuse(&folder, &provider, &["main.yaml", &format!("--reuse={}", &first[..8])]);
-    ran.exits(0).says(&["note: 2 answers of earlier runs reused (saved 26 tokens, $?), 0 calls made"]);
+    ran.exits(0).says(&["note: 2 answers of earlier runs reused (saved 26 tokens, $?), no calls made"]);
     assert_eq!(asked, Vec::<String>::new());
     assert_eq!(reuse(&folder, &provider, &["main.yaml", &format!("--reuse={other}")]).1.len(), 2);
     let (unknown, asked) = reuse(&folder, &provider, &["main.yaml", "--reuse=nothing"]);
@@ -63,7 +81,7 @@ fn of_one_run_only_its_answers_are_used() {
     assert_eq!(asked, Vec::<String>::new());
 }
 
-/// Who asks twice wants two answers: an answer is used once, also where several runs have it.
+/// Two equal requests get two answers: an answer is used only once, even if several runs have it.
 #[test]
 fn an_answer_is_used_once() {
     let (folder, provider) = world(&[("one", "x", "say one")]);
@@ -72,7 +90,7 @@ fn an_answer_is_used_once() {
     reuse(&folder, &provider, &["main.yaml", "--reuse"]).0.exits(0);
     folder.write("main.yaml", pipeline(&[("one", "x", "say one"), ("two", "x", "say one"), ("three", "x", "say one")]));
     let (ran, asked) = reuse(&folder, &provider, &["main.yaml", "--reuse"]);
-    ran.exits(0).says(&["1 answer of earlier runs reused", "2 calls made"]);
+    ran.exits(0).says(&["1 answer of earlier runs reused", "2 model calls made"]);
     assert_eq!(asked, ["say one", "say one"], "three runs have one answer");
 }
 
@@ -90,7 +108,8 @@ fn placeholders_and_runs_without_content_have_no_answers() {
     both.silent(2);
 }
 
-/// Runs that never came to their end have answers, too; and a run that is killed goes on with what it uses.
+/// Answers of runs that were killed are reused, too, and a run that is killed keeps its reused answers when it is
+/// resumed.
 #[test]
 fn a_run_that_was_killed_is_used_and_uses_what_it_did() {
     let (folder, provider) = world(&[("one", "x", "say one"), ("two", "y", "hang")]);

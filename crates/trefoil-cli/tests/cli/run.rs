@@ -1,4 +1,4 @@
-//! `trefoil run`: what goes where, exit codes, models, people, events, traces.
+//! `trefoil run`: output streams, exit codes, models, people, events, traces.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -508,7 +508,7 @@ fn an_input_that_is_left_out_is_a_warning_where_nobody_can_be_asked() {
         assert!(!ran.exits(0).err.contains("is not set"), "{}", ran.err);
     }
     assert_eq!(folder.trefoil(&[&args[..], &["--quiet"]].concat()).exits(0).err, "");
-    // A text that nobody declares is missed where something reads it.
+    // A missing text is reported where it is read.
     let (agent, workflow) = (
         "kind: Agent\nmetadata: { name: w, version: \"1.0.0\" }\nspec: { runtime: {}, task: { instruction: Write. } }\n",
         GATE.replace("Ship it?", "\"Ship {{workflow.task}}?\""),

@@ -1,4 +1,4 @@
-//! Several processes change the encrypted file of secrets at once.
+//! Several processes change the encrypted secrets at once.
 
 use std::io::Write as _;
 use std::process::{Child, Stdio};
@@ -13,7 +13,7 @@ fn begin(folder: &Folder, args: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// All are started and wait for their value; then all get it.
+/// All processes are started and wait for their values; then all get them.
 fn together(folder: &Folder, all: &[(Vec<String>, String)]) {
     let start = |(args, _): &(Vec<String>, String)| begin(folder, &args.iter().map(String::as_str).collect::<Vec<_>>());
     let mut children: Vec<Child> = all.iter().map(start).collect();
@@ -34,7 +34,7 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn all_secrets_that_are_set_at_once_are_kept() {
     let folder = Folder::new();
-    // The first of them also makes the key.
+    // The first process also creates the key.
     let set = |first: usize| -> Vec<_> {
         (first..first + MANY).map(|n| (words(&format!("set S{n:02}")), format!("value {n}"))).collect()
     };
@@ -42,11 +42,11 @@ fn all_secrets_that_are_set_at_once_are_kept() {
     let names = |from: usize, to: usize| (from..to).map(|n| format!("S{n:02}\n")).collect::<String>();
     let listed = || wait(begin(&folder, &["list"])).exits(0).out.clone();
     assert_eq!(listed(), names(0, MANY));
-    // The old ones are removed while others are set, and while the file gets another key.
+    // The old ones are removed while others are set and the key is changed.
     let removed = (0..MANY).map(|n| (words(&format!("remove S{n:02}")), String::new()));
     let other_key = [(words("passphrase --remove"), String::new())];
     together(&folder, &set(MANY).into_iter().chain(removed).chain(other_key).collect::<Vec<_>>());
     assert_eq!(listed(), names(MANY, 2 * MANY));
-    // Every value can be read: they were encrypted with one key.
+    // Every value can be read, so all were encrypted with one key.
     together(&folder, &[(words("passphrase"), "correct horse".to_owned())]);
 }

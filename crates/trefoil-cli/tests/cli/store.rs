@@ -1,4 +1,4 @@
-//! `trefoil store`: where runs are, and looking after them.
+//! `trefoil store`: the location of the store, and its maintenance.
 
 use trefoil::store::without_password;
 
@@ -30,7 +30,7 @@ fn a_store_is_shown_checked_copied_and_shrunk() {
     trefoil(&folder, &["store", "prune"]).exits(0).says(&["deleted 0 runs, freed "]);
     trefoil(&folder, &["store", "prune", "--keep", "0s"]).exits(0).says(&["deleted 2 runs, freed "]);
     trefoil(&folder, &["store", "check"]).exits(0).says(&["no problems in 0 runs with 0 entries"]);
-    // The copy still has them; the option may come first or last.
+    // The copy still has them; the option may be first or last.
     trefoil(&folder, &["store", "--store", "copy.db", "check"]).exits(0).says(&["no problems in 2 runs"]);
     trefoil(&folder, &["store", "check", "--store", "copy.db"]).exits(0).says(&["no problems in 2 runs"]);
     for wrong in [["--keep", "soon"], ["--max-size", "much"], ["--max-size", "2X"]] {
@@ -50,7 +50,7 @@ fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
     let whole = std::fs::read(folder.path().join("copy.db")).unwrap();
     ["runs.db-wal", "runs.db-shm"].iter().for_each(|name| drop(std::fs::remove_file(folder.path().join(name))));
     let mut bytes = whole.clone();
-    // Pages of journals. What was written there before may be in them, too.
+    // Pages of journals, which may also contain older data.
     let mark = b"\"finished\":{";
     let ends: Vec<usize> = (0..whole.len() - mark.len()).filter(|at| whole[*at..].starts_with(mark)).collect();
     for page in ends.iter().map(|at| at - at % 8_192) {
@@ -60,7 +60,7 @@ fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
     let checked = trefoil(&folder, &["store", "check"]);
     checked.exits(1).says(&["the store has ", "of 2 runs can be read", "restore a backup", "trefoil runs export RUN"]);
     assert!(!checked.out.is_empty() && !checked.err.contains("store check"), "{checked:?}");
-    // Not even known as a database any more.
+    // The file is not even recognized as a database.
     let mut bytes = whole.clone();
     bytes[..16].fill(0x5a);
     std::fs::write(&path, bytes).unwrap();
@@ -68,7 +68,7 @@ fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
     checked.exits(1).says(&["the store has 1 problem", "restore a backup"]);
     assert!(!checked.err.contains("store check"), "{checked:?}");
     trefoil(&folder, &["runs", "list"]).silent(2).says(&["is damaged", "trefoil store check"]);
-    // A journal is printed up to what is damaged.
+    // A journal is printed up to the damage.
     std::fs::write(&path, &whole).unwrap();
     let listed = trefoil(&folder, &["runs", "list", "--output", "json"]).json();
     let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
@@ -125,7 +125,7 @@ fn a_store_that_may_only_be_read_can_be_looked_at() {
     let path = folder.path().join("runs.db");
     let run = trefoil(&folder, &["runs", "list", "--output", "json"]).json()["runs"][0]["run"].clone();
     let run = run.as_str().unwrap();
-    // For root, every file can be written: somebody else looks at it.
+    // Root can write every file, so another user runs the command.
     let program = folder.path().join("program");
     std::fs::copy(env!("CARGO_BIN_EXE_trefoil"), &program).unwrap();
     [(&program, 0o755), (&path, 0o444), (&folder.path().to_owned(), 0o555)]
@@ -205,7 +205,7 @@ fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_
     let statuses: Vec<_> =
         listed["runs"].as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["completed", "waiting"]);
-    // `prune` goes by the same settings, and what it is told counts more.
+    // `prune` uses the same settings; its options override them.
     ran(&["store", "prune", "--keep", "forever"]).exits(0).says(&["deleted 0 runs"]);
     ran(&["store", "prune"]).exits(0).says(&["deleted 1 run, freed "]);
     for (wrong, says) in [
@@ -216,13 +216,13 @@ fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_
         folder.write("config/config.toml", format!("[store]\n{wrong}\n"));
         ran(&hello).silent(2).says(&[says]);
     }
-    // A run that failed could have been resumed: whoever loses one is told.
+    // A failed run could have been resumed, so its deletion is reported.
     folder.write("config/config.toml", "[store]\nkeep_failed = \"0s\"\n").write("sum.yaml", SUM);
     ran(&["run", "sum.yaml", "--model", "scripted=script.yaml", "-q"]).exits(1);
     ran(&hello)
         .exits(0)
         .says(&["deleted 1 run past the retention period; 1 of them had failed and can no longer be resumed"]);
-    // Whose runs are deleted is not for a project to say.
+    // A project file must not decide which runs are deleted.
     folder.write("config/config.toml", "").write("trefoil.toml", "[store]\nkeep = \"0s\"\n");
     ran(&hello).silent(2).says(&["`[store]` would delete old runs, but you have not trusted"]);
 }
@@ -236,7 +236,7 @@ const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { na
 fn a_run_that_is_deleted_gives_back_its_space() {
     let folder = Folder::new();
     folder.write("hello.yaml", HELLO);
-    // Of a sort that cannot be packed.
+    // Random text, which cannot be compressed.
     let mut state = 1_u64;
     let mut letter = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -260,7 +260,7 @@ fn a_run_that_is_deleted_gives_back_its_space() {
 fn the_password_of_a_server_is_never_shown() {
     let folder = Folder::new();
     folder.write("hello.yaml", HELLO);
-    // Nobody listens there.
+    // No server listens there.
     for url in ["postgres://me:Kx7Kx7@127.0.0.1:1/runs", "postgresql://me@127.0.0.1:1/runs?password=Kx7Kx7"] {
         let shown = without_password(url);
         let commands: [&[&str]; 6] = [

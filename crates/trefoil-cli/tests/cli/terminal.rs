@@ -1,4 +1,4 @@
-//! `trefoil run` on a terminal: questions, what stays on the screen, what the end says.
+//! `trefoil run` on a terminal: questions, the final picture, the end.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::world::Folder;
 
-/// Longer than anything takes on a slow machine.
+/// Longer than any test takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A run on a terminal.
@@ -43,7 +43,7 @@ impl Screen {
         let into = seen.clone();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The end of a terminal is an error on Linux.
+            // On Linux, the end of a terminal is an error.
             while let Ok(n @ 1..) = reader.read(&mut bytes) {
                 into.lock().unwrap().extend_from_slice(&bytes[..n]);
             }
@@ -68,7 +68,7 @@ impl Screen {
         (&self.keys).write_all(keys.as_bytes()).unwrap();
         self
     }
-    /// The exit code, and everything that was written.
+    /// The exit code, and all output.
     fn ends(mut self) -> (i32, String) {
         let began = Instant::now();
         let status = loop {
@@ -81,7 +81,7 @@ impl Screen {
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        // What was written last may still be on its way.
+        // The last output may not have been read yet.
         let mut before = usize::MAX;
         while before != self.seen.lock().unwrap().len() {
             before = self.seen.lock().unwrap().len();
@@ -105,7 +105,7 @@ fn a_question_leaves_on_the_screen_what_ran_before_it() {
     let screen = Screen::new(&folder, &args, 90);
     screen.waits_for("(yes/no)> ");
     let before = screen.seen();
-    // A fast machine draws one frame, a slow one several: what counts is what stands under the last.
+    // A fast machine draws one frame, a slow one several; only the last one matters.
     let question = before.rsplit("✓ DRAFT").next().expect("what ran before");
     assert!(question.contains("Ship it?") && question.contains("24 h to answer"), "{before}");
     screen.types("maybe\n").waits_for("\"maybe\" is not one of the answers: yes, no.");
@@ -132,7 +132,7 @@ fn a_question_that_nobody_answers_in_time_stays_as_it_was_asked() {
 #[test]
 fn an_answer_of_the_command_line_that_was_refused_leaves_the_question_to_the_person() {
     let folder = Folder::new();
-    // What a `custom` condition takes is not known beforehand.
+    // The answers that match a `custom` condition are not known in advance.
     let open = GATE.replace(
         "condition: input_equals_yes",
         "condition: custom, expression: \"{{DRAFT.output}} == {{APPROVE.response}}\"",
@@ -169,7 +169,7 @@ fn inputs_are_asked_for_and_what_is_required_says_so() {
     let (code, seen) = screen.ends();
     assert_eq!(code, 2, "{seen}");
     assert!(seen.contains("the input `topic` is missing") && seen.contains("--input topic=..."), "{seen}");
-    // A text that nobody declares is asked for where something reads it.
+    // A missing text is requested if something reads it.
     let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "--answer", "APPROVE=yes"];
     let screen = Screen::new(&folder, &args, 90);
     screen.waits_for("task").waits_for("> ").types("tea\n");

@@ -1,10 +1,10 @@
-//! What `check` knows of tools that are declared in `trefoil.toml`: what they take, what they return, and what they change.
+//! What `check` knows about tools declared in `trefoil.toml`: their arguments, results and effects.
 
 use crate::world::Folder;
 
 const TOOLS: &str = "[tools.search]\ncommand = [\"search\", \"--most={most?}\", \"--\", \"{text}\"]\neffects = \"read_only\"\n\n[tools.search.parameters]\ntype = \"object\"\nrequired = [\"text\"]\nadditionalProperties = false\nproperties = { text = { type = \"string\" }, most = { type = \"integer\", maximum = 50 } }\n\n[tools.search.result]\ntype = \"object\"\nrequired = [\"hits\"]\nadditionalProperties = false\nproperties = { hits = { type = \"array\" } }\n\n[tools.post]\ncommand = [\"post\"]\nparameters = { type = \"object\", properties = { text = { type = \"string\" } } }\n";
 
-/// A pipeline that searches with these parameters, and then continues.
+/// A pipeline that calls `search` with these parameters, and then continues.
 fn checked(params: &str, then: &str) -> Vec<String> {
     let folder = Folder::new();
     let input = "{ q: \"{{q}}\", n: \"{{n}}\", b: \"{{b}}\" }";
@@ -131,4 +131,34 @@ fn a_result_that_is_not_as_declared_fails_the_step() {
     let mut command = folder.command(&["run", "one.yaml", "--input", "x"]);
     command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
     crate::world::finish(command).exits(1).says(&["TOOL_ERROR", "does not match `result`"]);
+}
+
+#[test]
+fn a_secret_on_a_command_line_is_found_before_anything_runs() {
+    let folder = Folder::new();
+    let tools = "[tools.shown]\ncommand = ['echo', '{key}']\n[tools.hidden]\ncommand = ['cat']\n";
+    folder.write("trefoil.toml", tools);
+    let with = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env("TREFOIL_SECRET_K", "4711-4711");
+        crate::world::finish(command)
+    };
+    with(&["trust", "."]).exits(0);
+    for (tool, hole, found) in [
+        ("shown", "secrets.K", Some("the secret `K` would be a command-line argument of `shown`")),
+        ("shown", "env.PATH", Some("the value of `env.PATH` would be a command-line argument of `shown`")),
+        ("shown", "userQuery", None),
+        ("hidden", "secrets.K", None),
+    ] {
+        let step = format!("tool: {{ kind: local, name: {tool}, params: {{ key: \"{{{{{hole}}}}}\" }} }}");
+        folder.write("one.yaml", format!("id: one\nkind: tool\n{step}\n"));
+        let checked = with(&["check", "one.yaml"]);
+        assert_eq!(checked.out.contains("error[secret-in-argument]"), found.is_some(), "{}", checked.out);
+        let model = ["--model", "ollama:m", "--input", "x", "--no-check"];
+        let ran = with(&[&["run", "one.yaml"], &model[..]].concat());
+        match found {
+            Some(what) => ran.exits(2).says(&["secret-in-argument", "one.yaml:3", what]),
+            None => ran.exits(0),
+        };
+    }
 }

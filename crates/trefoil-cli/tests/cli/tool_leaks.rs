@@ -1,4 +1,4 @@
-//! A secret that tools are given, and say again in every form, is in nothing that a run leaves behind, and in no prompt.
+//! A secret that tools receive, and repeat in every form, must not be in anything that a run leaves, or in any prompt.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::world::{Folder, Ran};
 
-/// With characters that every form writes in another way.
+/// With characters that every encoding changes.
 const SECRET: &str = "canary-Zx81\"äö/+= &<end>";
 
 /// Every form of it, one per line.
@@ -50,10 +50,10 @@ fn base64(bytes: &[u8], last: &[u8; 2], pad: bool) -> String {
     out
 }
 
-/// Pieces of the forms that nothing else has.
+/// Parts of the forms that occur nowhere else.
 fn traces_of_it() -> Vec<String> {
     let mut all: Vec<String> = vec!["canary-Zx81".to_owned(), "canary%2DZx81".to_owned()];
-    // Wherever in a text of three bytes it begins.
+    // Base64 depends on the position modulo three.
     for before in 0..3 {
         let text = [vec![b'.'; before], b"canary-Zx81".to_vec()].concat();
         let form = base64(&text, b"+/", false);
@@ -69,7 +69,7 @@ fn run(folder: &Folder, args: &[&str], env: &[(&str, &str)]) -> Ran {
     crate::world::finish(command)
 }
 
-/// Runs `one.yaml`, and looks through everything that is left.
+/// Runs `one.yaml`, and searches everything that it leaves.
 fn leaves_nothing(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i32) -> Ran {
     let args = ["run", "one.yaml", "--input", "x", "--store", "runs.db", "--trace", "t.json", "--events", "jsonl"];
     let ran = run(folder, &[&args[..], more].concat(), env);
@@ -114,7 +114,7 @@ fn a_program_that_says_what_it_is_given() {
     let show = "[tools.show]\ncommand = [\"sh\", \"-c\", \"cat forms.txt; echo; echo $KEY; cat; cat forms.txt >&2\"]\nfolder = \"..\"\nenv = { KEY = \"{{secrets.KEY}}\" }\n";
     folder.write("config/config.toml", show);
     leaves_nothing(&folder, &[], &[], 0);
-    // The same where it fails.
+    // The same if the tool fails.
     folder.write("config/config.toml", show.replace(">&2", ">&2; exit 3"));
     leaves_nothing(&folder, &[], &[], 1);
 }
@@ -138,15 +138,15 @@ fn a_secret_is_in_no_argument_of_a_process() {
     }
     crate::world::wait(child).exits(0);
     assert!(seen.contains("sleep 5") || !std::path::Path::new("/proc/self").exists());
-    // This test's own process has it in no argument either.
+    // This process's own arguments do not contain it, either.
     assert!(!seen.contains("canary-Zx81"));
-    // A placeholder in the words of a command is refused before anything is started.
+    // A run whose command line would contain it does not start.
     folder.write("config/config.toml", "[tools.show]\ncommand = [\"echo\", \"{key}\"]\n");
     let refused = run(&folder, &["run", "one.yaml", "--input", "x", "--ephemeral"], &[]);
-    refused.exits(1).says(&["must not appear on a command line"]);
+    refused.exits(2).says(&["secret-in-argument", "would be a command-line argument of `show`"]);
 }
 
-/// A server that answers everything with all forms of the secret, and keeps what it was sent.
+/// A server that answers every request with all forms of the secret, and records the requests.
 fn telling(kind: &'static str, wrap: fn(&str, &str) -> String) -> (u16, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -207,7 +207,8 @@ fn an_mcp_server_that_says_what_it_is_sent() {
     assert!(sent.lock().unwrap().contains("canary-Zx81"), "it was sent the secret");
 }
 
-/// Arguments come in on stdin: what a function and a server say of them on stderr, in results and in failures is hidden.
+/// Arguments are passed on stdin. If a function or a server repeats them on stderr, in results or in failures, they are
+/// hidden.
 #[test]
 fn a_python_function_that_says_what_it_is_given() {
     let folder = Folder::new();
@@ -239,7 +240,7 @@ fn a_python_function_that_says_what_it_is_given() {
 fn an_mcp_server_of_this_machine_that_says_what_it_is_sent() {
     let folder = Folder::new();
     folder.write("forms.txt", forms());
-    // Says everything on stderr, and again in its answer; then the same before it goes.
+    // Prints everything on stderr, and again in its response; then the same before it exits.
     let server = "import json, sys\nsys.stderr.write(open('forms.txt').read())\nfor line in sys.stdin:\n    asked = json.loads(line)\n    if 'id' not in asked:\n        continue\n    all = open('forms.txt').read()\n    method = asked['method']\n    if method == 'initialize':\n        result = {'protocolVersion': asked['params']['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}}\n    elif method == 'tools/list':\n        result = {'tools': [{'name': 'show', 'inputSchema': {'type': 'object'}}]}\n    elif method == 'tools/call' and END:\n        sys.stderr.write(all)\n        sys.stderr.flush()\n        sys.exit(3)\n    elif method == 'tools/call':\n        sys.stderr.write(all)\n        result = {'content': [{'type': 'text', 'text': all}]}\n    else:\n        sys.stdout.write(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'error': {'code': -32601, 'message': 'unknown'}}) + '\\n')\n        sys.stdout.flush()\n        continue\n    sys.stdout.write(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}) + '\\n')\n    sys.stdout.flush()\n";
     folder.write(
         "config/config.toml",

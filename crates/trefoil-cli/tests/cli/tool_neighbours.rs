@@ -1,5 +1,5 @@
-//! Tools whose other side misbehaves, as a user meets them: within a time limit, the run fails with a code, the step, its place,
-//! and what to do; what was sent is shown without secrets; and once the other side is well, the run is resumed.
+//! Misbehaving tools, as a user sees them: the run fails within a time limit, with a code, the step, its place and
+//! help. The request is shown without secrets, and once the tool works again, the run is resumed.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,17 +15,18 @@ use crate::world::{Folder, Ran};
 const SECRET: &str = "canary-Zx81-äö/+=";
 /// Longer than the longest limit in these tests, with room for a slow machine.
 const SOON: Duration = Duration::from_secs(60);
-/// Set where this binary is the server; the file that it looks for is there once it is well.
+/// Set if this binary is the server; the server works once the file `WELL` exists.
 const MODE: &str = "TREFOIL_NEIGHBOUR";
 const WELL: &str = "well";
 
-/// What a case has to show.
+/// The expectations of a case.
 struct Case<'c> {
-    /// Of the failure.
+    /// The code of the failure.
     code: &'c str,
-    /// What is said of it.
+    /// Parts of the message.
     says: &'c [&'c str],
-    /// It may have been done, and may not be done twice: somebody is asked before it is.
+    /// Whether the call may have taken effect and is not idempotent, so that the user must decide before it is
+    /// repeated.
     asks: bool,
 }
 
@@ -42,7 +43,7 @@ fn goes_wrong_and_on(folder: &Folder, more: &[&str], case: &Case<'_>, heal: impl
     let ran = run(folder, &[&["run", "one.yaml", "--input", "x", "--trace", "t.json"][..], more, &kept].concat());
     assert!(began.elapsed() < SOON, "{:?}: {}", began.elapsed(), ran.err);
     ran.exits(1).says(&[case.code, "one.yaml:", "= help:", "to continue: trefoil resume"]).says(case.says);
-    // Where time has run out, the trace alone has it.
+    // After a timeout, only the trace has the request.
     assert!(case.code == "TOOL_TIMEOUT" || ran.err.contains("sent: `"), "{}", ran.err);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     assert!(trace.contains("***") && trace.contains(case.code), "{trace}");
@@ -59,7 +60,7 @@ fn goes_wrong_and_on(folder: &Folder, more: &[&str], case: &Case<'_>, heal: impl
     assert_eq!(again.exits(0).out.trim(), "well again", "{}", again.err);
 }
 
-/// A server over HTTP that is unwell until it is healed.
+/// An HTTP server that misbehaves until it is repaired.
 struct Neighbour {
     address: SocketAddr,
     well: Arc<AtomicBool>,
@@ -98,17 +99,17 @@ impl Neighbour {
 
 const WRITES: &str = "  method: POST\n  body: { key: \"{{secrets.KEY}}\" }\n";
 
-/// A request that writes, so that it is not tried again unasked.
+/// A request that writes, so it is not retried automatically.
 fn http(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
     sent(WRITES, misbehaves, &Case { code, says, asks: false });
 }
 
-/// The same where nobody knows whether it was done.
+/// The same if the outcome is unknown.
 fn http_unknown(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
     sent(WRITES, misbehaves, &Case { code, says, asks: true });
 }
 
-/// One of which it does not matter whether it was done: nobody has to be asked before it is sent again.
+/// An idempotent request, which can be repeated without a decision.
 fn read(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
     sent("", misbehaves, &Case { code, says, asks: false });
 }
@@ -177,7 +178,7 @@ fn a_server_that_redirects_to_an_address_inside() {
 
 #[test]
 fn a_server_that_packs_more_than_it_says() {
-    // Nothing is unpacked, so nothing can grow.
+    // Responses are not decompressed, so they cannot grow.
     let misbehaves = |stream: &mut TcpStream| {
         let body = crate::bomb::gzip(100 << 20);
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -209,7 +210,7 @@ fn a_request_that_only_reads_is_sent_again_and_one_that_writes_is_not() {
     let busy = |stream: &mut TcpStream| {
         let answer = match SENT.fetch_add(1, Ordering::Relaxed) {
             0 => "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
-            // Not even an answer.
+            // An incomplete response.
             1 => "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
             _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         };
@@ -228,7 +229,7 @@ fn a_request_that_only_reads_is_sent_again_and_one_that_writes_is_not() {
     }
 }
 
-/// A tool of an MCP server that is this binary.
+/// A tool of an MCP server, which is this binary.
 fn mcp(tool: &str, code: &str, says: &[&str], asks: bool) {
     let folder = Folder::new();
     let me = std::env::current_exe().unwrap();
@@ -274,7 +275,7 @@ fn an_mcp_server_without_the_tool() {
     mcp("diez", "TOOL_ERROR", &["did you mean `dies`?"], false);
 }
 
-/// No test of its own: returns at once where it is not the server.
+/// Not a real test: returns at once unless this process is the server.
 #[test]
 fn is_a_server() {
     if std::env::var_os(MODE).is_none() {

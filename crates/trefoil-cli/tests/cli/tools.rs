@@ -1,4 +1,4 @@
-//! HTTP tools and secrets, as a user meets them: a real server, the real binary.
+//! HTTP tools and secrets, as a user sees them: a real server, the real binary.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::world::Folder;
 
 const SECRET: &str = "canary-Zx81-äö/+=";
-/// A token that looks different in an address, in JSON and in base64.
+/// A token that is encoded differently in URLs, JSON and base64.
 const TOKEN: &str = "tok/en+01-23456789==";
 
-/// Answers by path, and keeps what it was sent.
+/// Answers by path, and records the requests.
 struct Api {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -149,7 +149,7 @@ fn an_address_that_is_not_public_is_called_only_if_the_operator_says_so() {
     folder.write("config/config.toml", format!("[http]\nallow = [\"{}\"]\n", api.address));
     let ran = run(&folder, &[], &[("TREFOIL_CONFIG_DIR", &config)]);
     assert_eq!(ran.exits(0).json(), "plain");
-    // A stranger's project may not allow anything.
+    // An untrusted project must not allow anything.
     folder.write("config/config.toml", "").write("trefoil.toml", format!("[http]\nallow = [\"{}\"]\n", api.address));
     run(&folder, &[], &[("TREFOIL_CONFIG_DIR", &config)]).exits(2).says(&["untrusted-project"]);
 }

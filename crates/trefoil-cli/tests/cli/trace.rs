@@ -1,4 +1,4 @@
-//! Traces: what the file holds, who may read it, and `trefoil trace`.
+//! Traces: the content of the file, its permissions, and `trefoil trace`.
 
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ fn a_prompt_names_the_pass_that_wrote_what_it_shows() {
         (&notes["from"], &notes["step"], &notes["member"]),
         (&"step".into(), &"@1/review".into(), &"notes".into())
     );
-    // Handed on inside of a text: its literal part and its input part stay apart.
+    // Passed on inside a text: its literal part and its input part stay separate.
     assert_eq!(span("@1/writer", "tides")["from"], "input");
     assert_eq!(span("@1/writer", "tides")["member"], "topic");
     let about = span("@1/writer", "about ");
@@ -137,7 +137,7 @@ fn the_file_is_its_owners_and_replaces_a_link_instead_of_following_it() {
     assert!(left.iter().all(|f| !f.to_string_lossy().ends_with(".tmp")), "{left:?}");
 }
 
-/// A snapshot without the figures that differ from run to run.
+/// A snapshot without figures that differ between runs.
 fn steady(name: &str, text: &str) {
     let filters =
         [(r"\b\d+(\.\d)? m?s\b", "TIME"), (r"started \S+, (answers: [^,]*), run \w+", "started WHEN, $1, run ID")];
@@ -263,7 +263,7 @@ fn a_step_is_found_by_whatever_the_tool_calls_it() {
     {
         let shown = step(name);
         assert!(shown.starts_with("one item 2/3 y  failed"), "{name}: {shown}");
-        // The call has said it.
+        // The call has already shown it.
         assert_eq!(shown.matches("MODEL_ERROR").count(), 1, "{shown}");
         assert!(shown.contains("help: ") && !shown.contains("handled as"), "{shown}");
     }
@@ -294,4 +294,16 @@ fn tries_stand_between_the_calls_that_they_are_about() {
     let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("`{text}` is not in {shown}"));
     assert!(at("call 1 of 2") < at("try 2 in") && at("try 2 in") < at("call 2 of 2"), "{shown}");
     assert_eq!(shown.matches("MODEL_ERROR").count(), 1, "{shown}");
+}
+
+#[test]
+fn a_trace_whose_name_says_so_is_a_page() {
+    let folder = crate::world::Folder::new();
+    folder.write("one.yaml", "id: one\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\n");
+    let input = "<script>alert(1)</script>";
+    let ran = folder.trefoil(&["run", "one.yaml", "--model", "embedded", "--input", input, "--trace", "t.html"]);
+    ran.exits(0);
+    assert!(!ran.err.contains("trefoil trace t.html"), "{}", ran.err);
+    let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
+    assert!(page.to_lowercase().starts_with("<!doctype html>") && !page.contains(input), "{}", &page[..200]);
 }

@@ -1,4 +1,4 @@
-//! Commands of which nobody knows whether they were done: the process ended while they ran.
+//! Commands with an unknown outcome, because the process ended while they ran.
 #![cfg(unix)]
 
 use serde_json::json;
@@ -62,7 +62,7 @@ fn a_command_that_was_done_need_not_be_done_again() {
     let out = trefoil(&folder, &provider, &resume).exits(0).out.clone();
     assert!(out.contains("paid 7"), "{out}");
     assert_eq!(std::fs::read_to_string(&done).unwrap().lines().count(), 1);
-    // That somebody said so is no secret.
+    // The decision is recorded openly.
     let events = trefoil(&folder, &provider, &["runs", "events", &run]).exits(0).out.clone();
     assert!(events.contains("\"stdout\":\"paid 7\""), "{events}");
 }
@@ -95,7 +95,7 @@ fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again()
     trefoil(&folder, &provider, &[&all[..], &["--unknown", "retry"]].concat()).exits(0);
     assert_eq!(times(), 2);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
-    // How it failed, and how it went on.
+    // Shows the failure, and how the run continued.
     assert!(shown.contains("├─ ✗ PAY") && shown.contains("└─ ✓ PAY"), "{shown}");
 }
 
@@ -124,7 +124,7 @@ fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_an
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
     assert!(shown.exits(0).out.contains("`PAY`: it is unknown whether this command was done"), "{shown:?}");
     trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "fail"]).exits(0);
-    // The next step is a command. The run stops before it, and goes on where commands are allowed.
+    // The next step is a command. The run stops before it, and continues if commands are allowed.
     let stopped = trefoil(&folder, &provider, &["resume", &run]);
     stopped.silent(1).says(&["commands are not allowed", "--allow-command", "to continue: trefoil resume"]);
     assert!(!late.exists());
@@ -162,7 +162,36 @@ fn the_settings_decide_about_commands_of_which_nobody_knows_whether_they_were_do
         .silent(2)
         .says(&["`commands` must be `\"ask\"`, `\"retry\"` or `\"fail\"`"]);
     folder.write("config/config.toml", "[recovery]\ncommands = \"retry\"\n");
-    // What the command line says counts more.
+    // The command line overrides the settings.
     finish(priced(&folder, &provider, &[&resume[..], &["--unknown", "ask"]].concat())).silent(75);
     assert_eq!(finish(priced(&folder, &provider, &resume)).exits(0).out.trim(), "again");
+}
+
+/// Nobody needs to decide about what is done again by itself.
+#[test]
+fn a_tool_that_only_reads_is_not_waited_for() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let tool = |name: &str, effects: &str| {
+        let command = format!("echo x >> {name}.did; test -e go || sleep 600");
+        format!("[tools.{name}]\ncommand = ['sh', '-c', '{command}']\neffects = '{effects}'\n")
+    };
+    folder.write("config/config.toml", format!("{}{}", tool("reads", "read_only"), tool("writes", "writes")));
+    let did = |name: &str| std::fs::read_to_string(folder.path().join("config").join(name)).is_ok();
+    for (name, decides) in [("reads", false), ("writes", true)] {
+        folder.write("it.yaml", format!("id: it\nkind: tool\ntool: {{ kind: local, name: {name}, params: {{}} }}\n"));
+        let _ = std::fs::remove_file(folder.path().join("config/go"));
+        let child = priced(&folder, &provider, &["run", "it.yaml", "--input", "x"]).spawn().unwrap();
+        until("the tool", || did(&format!("{name}.did")));
+        signal(&child, "-KILL");
+        wait(child);
+        let listed = finish(priced(&folder, &provider, &["runs", "list", "--output", "json"])).json();
+        let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
+        let shown = finish(priced(&folder, &provider, &["runs", "show", &run])).exits(0).out.clone();
+        assert_eq!(shown.contains("waiting"), decides, "{shown}");
+        assert_eq!(shown.contains("continue trefoil resume"), !decides, "{shown}");
+        folder.write("config/go", "");
+        let resumed = finish(priced(&folder, &provider, &["resume", &run, "-q"]));
+        assert_eq!(resumed.code, if decides { 75 } else { 0 }, "{resumed:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Workers, with the real binary: runs that are put in a store for others, and the processes that take them.
+//! Workers, with the real binary: runs that are put in a store, and the processes that claim them.
 #![cfg(unix)]
 
 use std::process::Child;
@@ -14,7 +14,7 @@ fn question() -> String {
     include_str!("../crash/manifests/human.yaml").replace("{{ env.SECRET_WORD }}", "print")
 }
 
-/// Puts a run in the store; its id.
+/// Puts a run in the store; returns its id.
 fn submit(folder: &Folder, provider: &Provider, args: &[&str]) -> String {
     let ran = trefoil(folder, provider, &[&["run", "--detach", "--quiet"], args].concat());
     ran.exits(0);
@@ -40,7 +40,7 @@ fn end(worker: Child) -> Ran {
 fn runs_that_are_put_in_the_store_are_run_by_a_worker() {
     let (folder, provider) = (Folder::new(), Provider::start());
     folder.write("hello.yaml", format!("{AGENT}inputSchema: {{ text: string }}\nprompt: 'about {{{{text}}}}'\n"));
-    // Whoever puts them there needs no key.
+    // Submitting a run needs no key.
     let mut told = command(&folder, &provider, &["run", "hello.yaml", "--detach", "-i", "text=none"]);
     told.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
     let told = finish(told);
@@ -56,7 +56,7 @@ fn runs_that_are_put_in_the_store_are_run_by_a_worker() {
         worked.says(&[&format!("run {run} completed: 1 call")]);
     }
     assert_eq!(provider.asked().len(), 5);
-    // What an ordinary run would have refused is refused, too.
+    // Options that a normal run would reject are rejected as well.
     trefoil(&folder, &provider, &["run", "hello.yaml", "--detach", "--ephemeral"]).exits(2);
     trefoil(&folder, &provider, &["run", "hello.yaml", "--detach", "--allow-command"]).exits(2);
     trefoil(&folder, &provider, &["worker", "--once", "--quiet"]).silent(0);
@@ -73,7 +73,7 @@ fn a_worker_that_is_asked_to_stop_gives_its_runs_back() {
     let ended = end(worker);
     ended.exits(0).says(&["stopping; 1 run is given back", &format!("run {run} given back")]);
     assert_eq!(status(&folder, &provider, &run), "pending");
-    // Another one goes on with it at once.
+    // Another worker resumes it at once.
     provider.hang(false);
     trefoil(&folder, &provider, &["worker", "--once"]).exits(0).says(&[&format!("run {run} completed")]);
 }
@@ -96,6 +96,36 @@ fn runs_of_a_worker_that_was_killed_go_on_and_an_answer_wakes_the_one_that_waits
     trefoil(&folder, &provider, &["runs", "answer", &asks, "approve", "yes"]).exits(0);
     until("the end after the answer", || status(&folder, &provider, &asks) == "completed");
     end(worker).exits(0).says(&[&format!("run {asks} waits for an answer")]);
+}
+
+#[test]
+fn a_run_that_waits_for_one_that_it_has_called_goes_on_after_the_answer() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let config = folder.path().join("config");
+    folder.write("ask.yaml", question());
+    folder.write("caller.yaml", "id: caller\nkind: tool\ntool: { kind: local, name: ask }\n");
+    folder.write("config/config.toml", "[tools.ask]\nflow = \"../ask.yaml\"\n");
+    let ran = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        finish({
+            command.env("TREFOIL_CONFIG_DIR", &config);
+            command
+        })
+    };
+    let run = ran(&["run", "--detach", "--quiet", "caller.yaml"]).exits(0).out.trim().to_owned();
+    let of = |json: &serde_json::Value| json["run"].as_str().unwrap().to_owned();
+    let mut worker = command(&folder, &provider, &["worker", "--lease", "2"]);
+    let worker = worker.env("TREFOIL_CONFIG_DIR", &config).spawn().unwrap();
+    until("the question", || status(&folder, &provider, &run) == "waiting");
+    let called = ran(&["runs", "list", "--output", "json"]).json();
+    let called = of(called["runs"].as_array().unwrap().iter().find(|one| of(one) != run).unwrap());
+    ran(&["runs", "answer", &called, "approve", "yes"]).exits(0);
+    until("the end after the answer", || status(&folder, &provider, &run) == "completed");
+    assert_eq!(status(&folder, &provider, &called), "completed");
+    let ended = end(worker);
+    // Nobody but the run that has called it goes on with the called run.
+    assert!(ended.err.matches(&format!("run {run} ")).count() >= 3 && !ended.err.contains(&called), "{ended:?}");
+    ran(&["worker", "--once", "--quiet"]).silent(0);
 }
 
 #[test]
@@ -206,7 +236,7 @@ fn a_connection_to_postgres_is_encrypted_and_its_certificate_is_checked() {
     let with = |address: &str, mode: &str| format!("{address}?sslmode={mode}");
     ran(&with(&named, "require"), true).exits(0);
     ran(&with(&named, "verify-full"), true).exits(0);
-    // Who has signed it is not known; it is for another name; it is not encrypted.
+    // The certificate's authority is unknown; it is for another name; the connection is not encrypted.
     ran(&with(&named, "require"), false).exits(2).says(&["cannot be reached", "certificate"]);
     ran(&with(&address, "require"), true).exits(2).says(&["cannot be reached", "certificate"]);
     ran(&with(&named, "disable"), true).exits(2).says(&["cannot be reached", "no encryption"]);

@@ -1,4 +1,4 @@
-//! Folders to work in, and the binary with nothing of this machine in its environment.
+//! Test folders, and the binary without this machine's environment.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes on a slow machine, shorter than a build server waits.
+/// Longer than any command takes on a slow machine, shorter than a CI server's limit.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A folder of its own, removed at the end.
+/// A temporary folder, removed at the end.
 pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new() -> Self {
         Self::within(&std::env::temp_dir())
     }
-    /// One in a certain folder.
+    /// Creates it inside a certain folder.
     pub fn within(folder: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("trefoil-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -27,24 +27,24 @@ impl Folder {
     pub fn path(&self) -> &Path {
         &self.0
     }
-    /// Writes a file, with the folders it is in.
+    /// Writes a file and creates its folders.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
         self
     }
-    /// Whether a run here is about to write its trace: the file is made beside its place, right before the run.
+    /// Whether a run is about to write its trace: a temporary file is created next to it, right before the run.
     pub fn records(&self, trace: &str) -> bool {
         let beside = format!(".{trace}.");
         let mut names = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name());
         names.any(|name| name.to_string_lossy().starts_with(&beside))
     }
-    /// Runs the binary here.
+    /// Runs the binary in this folder.
     pub fn trefoil(&self, args: &[&str]) -> Ran {
         finish(self.command(args))
     }
-    /// The same with something on stdin.
+    /// Runs the binary with `stdin` as its input.
     pub fn trefoil_with(&self, args: &[&str], stdin: &str) -> Ran {
         let mut command = self.command(args);
         command.stdin(Stdio::piped());
@@ -73,13 +73,13 @@ impl Drop for Folder {
 /// No key, no colour, no terminal: only what a program needs to start.
 pub fn bare(command: &mut Command) {
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    // Nor what the user of this machine has set up or trusts, nor where that user keeps runs.
+    // Nor the user's settings, trust decisions and store.
     command.env("TREFOIL_EPHEMERAL", "1");
     command.env("TREFOIL_CONFIG_DIR", std::env::temp_dir().join("trefoil-tests-without-config"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
-/// What came of it.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -96,18 +96,18 @@ impl Ran {
     pub fn lines(&self) -> Vec<serde_json::Value> {
         self.out.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
     }
-    /// With this exit code and nothing on stdout.
+    /// Requires this exit code and empty stdout.
     pub fn silent(&self, code: i32) -> &Self {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{}", self.err);
         self
     }
-    /// With this exit code.
+    /// Requires this exit code.
     pub fn exits(&self, code: i32) -> &Self {
         assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
         assert!(!self.err.contains("panicked"), "{}", self.err);
         self
     }
-    /// With all of this on stderr.
+    /// Requires all of these texts on stderr.
     pub fn says(&self, parts: &[&str]) -> &Self {
         for part in parts {
             assert!(self.err.contains(part), "`{part}` is not in\n{}", self.err);
@@ -152,7 +152,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The shared folder with vectors and corpora, where it is; a line says so where it is not.
+/// The shared folder with vectors and corpora; prints a line if it does not exist.
 pub fn shared(what: &str) -> Option<PathBuf> {
     let dir = std::env::var_os("TREFOIL_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from).join(what);
     if dir.is_dir() {
@@ -162,5 +162,5 @@ pub fn shared(what: &str) -> Option<PathBuf> {
     None
 }
 
-/// An agntz agent that takes plain text.
+/// An agntz agent with plain text as its input.
 pub const AGENT: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: You help.\n";

@@ -1,4 +1,4 @@
-//! One run that is cut off, once or twice, and what has to hold afterwards.
+//! One run that is cut off, once or twice, and the requirements afterwards.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::provider::{KEY, Provider, WORD, said};
 use crate::strace::{self, Point, What};
 use crate::world::{Folder, Ran, finish};
 
-/// What somebody does at the command line.
+/// A user's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Run,
@@ -20,35 +20,35 @@ pub enum Act {
     Resume,
 }
 
-/// What is done, and what happens to it. Then the run is resumed until it ends.
+/// The commands, and where each is cut off. Then the run is resumed until it ends.
 #[derive(Debug, Clone, Default)]
 pub struct Case {
     pub acts: Vec<(Act, Option<Point>)>,
-    /// After the kill, the last write to the write-ahead log is only half there, if nothing had made sure of it: what a power
-    /// failure leaves.
+    /// After the kill, the last write to the write-ahead log is incomplete if it was not synced, as after a power
+    /// failure.
     pub torn: bool,
 }
 
-/// How a run that nobody cuts off ends.
+/// The end of an undisturbed run.
 #[derive(Debug, PartialEq)]
 pub struct Whole {
     out: String,
     calls: usize,
-    /// Tokens and money; calls.
+    /// Tokens and cost; calls.
     spent: (Json, Json),
 }
 
-/// A program in a folder of its own, with a provider of its own.
+/// A program with its own folder and provider.
 pub struct Scene<'p> {
     program: &'p Program,
     folder: Folder,
     place: Place,
     provider: Provider,
     run: Option<String>,
-    /// What was begun and had no end when a process ended: the sort, the key, the entry.
+    /// What was scheduled without an end when a process ended: the kind, the key, the entry.
     unknown: BTreeSet<(&'static str, String, u64)>,
-    /// The journals when a process ended, with the number of calls until then.
-    cuts: Vec<(Journal, usize)>,
+    /// The journals when a process ended, each with the id of its run, and the number of calls until then.
+    cuts: Vec<(String, Journal, usize)>,
 }
 
 impl<'p> Scene<'p> {
@@ -63,6 +63,7 @@ impl<'p> Scene<'p> {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.folder.command(args);
         command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", self.place.store());
+        command.env("TREFOIL_CONFIG_DIR", self.folder.path().join("config"));
         command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", self.provider.address()).env("SECRET_WORD", WORD);
         command
     }
@@ -71,7 +72,7 @@ impl<'p> Scene<'p> {
         finish(self.command(args))
     }
 
-    /// Arguments of what may run commands.
+    /// The arguments for commands that may run shell commands.
     fn may(&self) -> &'static [&'static str] {
         if self.program.done.is_empty() { &[] } else { &["--allow-command"] }
     }
@@ -91,7 +92,7 @@ impl<'p> Scene<'p> {
         }
     }
 
-    /// The log of what is done last; everything before is done as it is.
+    /// The `strace` log of the last command; earlier commands run undisturbed.
     pub fn watch(mut self, case: &Case) -> Result<String, String> {
         let (last, before) = case.acts.split_last().unwrap();
         for (act, point) in before {
@@ -106,7 +107,7 @@ impl<'p> Scene<'p> {
         std::fs::read_to_string(&log).map_err(|error| error.to_string())
     }
 
-    /// Does all of it, and continues until the end. None: a process ended before it came to the point.
+    /// Runs all commands, and resumes until the end. `None`: a process ended before it reached its point.
     pub fn play(mut self, case: &Case, whole: Option<&Whole>) -> Result<Option<Whole>, String> {
         let mut reached = true;
         for (act, point) in &case.acts {
@@ -119,7 +120,7 @@ impl<'p> Scene<'p> {
         Ok(reached.then_some(ended))
     }
 
-    /// Whether it came to the point, where there is one.
+    /// Runs a command; returns whether it reached its point, if there is one.
     fn perform(&mut self, act: Act, point: Option<&Point>, torn: bool) -> Result<bool, String> {
         let command = self.act(act);
         let Some(point) = point else {
@@ -138,7 +139,7 @@ impl<'p> Scene<'p> {
         let asked = self.provider.asked_by_now().len();
         self.place.killed(torn.then_some(&log));
         self.no_secret()?;
-        // A line that was cut off was not shown. `runs answer` shows no events.
+        // A truncated line does not count as shown. `runs answer` shows no events.
         let out = self.here(&ran.out);
         let lines = out.split_inclusive('\n').filter(|_| act != Act::Answer);
         let shown: Vec<Json> = lines.filter_map(|line| serde_json::from_str(line).ok()).filter(lasts).collect();
@@ -147,22 +148,33 @@ impl<'p> Scene<'p> {
             ensure(shown.is_empty() && asked == 0, || format!("no run is left of {shown:?}"))?;
             return Ok(reached);
         };
-        let journal = self.journal(&run, &self.place.left())?;
         self.kept(&run, &self.place.left(), &shown)?;
-        if !journal.ended() {
-            for sort in ["model", "command"] {
-                self.unknown.extend(journal.open(sort).into_iter().map(|(key, seq)| (sort, key, seq)));
+        for (run, _) in self.runs()? {
+            let journal = self.journal(&run, &self.place.left())?;
+            if !journal.ended() {
+                for sort in ["model", "command"] {
+                    let open = journal.open(sort).into_iter().map(|(key, seq)| (sort, format!("{run} {key}"), seq));
+                    self.unknown.extend(open);
+                }
             }
+            self.cuts.push((run, journal, asked));
         }
-        self.cuts.push((journal, asked));
         Ok(reached)
+    }
+
+    /// The ids of all runs in the store, each with the id of the run that has called it.
+    fn runs(&self) -> Result<Vec<(String, Option<String>)>, String> {
+        let listed = self.trefoil(&["runs", "list", "--output", "json", "--store", &self.place.left()]);
+        ensure(listed.code == 0, || format!("runs list: {}", listed.err))?;
+        let text = |json: &Json| json.as_str().map(ToOwned::to_owned);
+        let listed = listed.json();
+        let runs = listed["runs"].as_array().into_iter().flatten();
+        Ok(runs.filter_map(|run| Some((text(&run["run"])?, text(&run["parent"])))).collect())
     }
 
     /// The id of the run, if it is in the store.
     fn id(&self) -> Result<Option<String>, String> {
-        let listed = self.trefoil(&["runs", "list", "--output", "json", "--store", &self.place.left()]);
-        ensure(listed.code == 0, || format!("runs list: {}", listed.err))?;
-        Ok(listed.json()["runs"][0]["run"].as_str().map(ToOwned::to_owned))
+        Ok(self.runs()?.into_iter().find(|(_, caller)| caller.is_none()).map(|(run, _)| run))
     }
 
     fn journal(&self, run: &str, store: &str) -> Result<Journal, String> {
@@ -171,12 +183,12 @@ impl<'p> Scene<'p> {
         Ok(Journal(exported.lines()))
     }
 
-    /// Files as they are named in the folder.
+    /// Replaces absolute paths by paths relative to the folder.
     fn here(&self, text: &str) -> String {
         text.replace(&format!("{}/", self.folder.path().display()), "")
     }
 
-    /// Everything that was shown is stored. Times may differ, and what shows whether something is set in the environment.
+    /// Requires that everything shown is stored. Times may differ, as may data that depends on the environment.
     fn kept(&self, run: &str, store: &str, shown: &[Json]) -> Result<(), String> {
         let told = self.trefoil(&["runs", "events", run, "--store", store]);
         ensure(told.code == 0, || format!("runs events: {}", told.err))?;
@@ -211,7 +223,7 @@ impl<'p> Scene<'p> {
         std::fs::read_to_string(self.folder.path().join("done")).unwrap_or_default()
     }
 
-    /// Goes on until the run has ended.
+    /// Resumes the run until it has ended.
     fn end(&mut self) -> Result<Whole, String> {
         if self.run.is_none() {
             self.perform(Act::Run, None, false)?;
@@ -250,30 +262,29 @@ impl<'p> Scene<'p> {
         for name in ["unknown_calls", "unpriced_calls"] {
             spent.as_object_mut().unwrap().remove(name);
         }
-        // A call that was in progress at a crash was made, and is made again.
+        // A call in progress at a crash was made, and is made again.
         let made = shown["calls"].as_u64().unwrap_or_default().saturating_sub(expected);
         let calls = if self.program.fails { Json::Null } else { made.into() };
         let spent = (spent, calls);
         Ok(Whole { out, calls: self.provider.asked_by_now().len(), spent })
     }
 
-    /// What has to hold, whatever happened.
+    /// The requirements, whatever happened.
     fn compare(&self, ended: &Whole, whole: &Whole) -> Result<(), String> {
         ensure(ended.out == whole.out, || format!("the result is {} instead of {}", ended.out, whole.out))?;
         ensure(ended.spent == whole.spent, || format!("spent {:?} instead of {:?}", ended.spent, whole.spent))?;
         self.no_secret()?;
         let checked = self.trefoil(&["store", "check"]);
         ensure(checked.code == 0, || format!("store check: {}{}", checked.out, checked.err))?;
-        let run = self.run.clone().unwrap_or_default();
-        let last = self.journal(&run, &self.place.store())?;
         let asked = self.provider.asked();
-        for (journal, before) in &self.cuts {
+        for (run, journal, before) in &self.cuts {
+            let last = self.journal(run, &self.place.store())?;
             ensure(last.0.starts_with(&journal.0), || format!("{:?}\nhas become\n{:?}", journal.0, last.0))?;
             let answers = journal.answers();
             let again = asked[*before..].iter().find(|asked| answers.contains(&said(asked).as_str()));
             ensure(again.is_none(), || format!("{again:?} was completed and asked again"))?;
         }
-        // What was on its way is asked again; a provider that fails every second call is then asked twice.
+        // Calls in progress are requested again; a provider that fails every second call is then asked twice.
         let unknown = self.unknown.iter().filter(|(sort, ..)| *sort == "model").count();
         let most = whole.calls + unknown * if self.program.fails { 2 } else { 1 };
         ensure(asked.len() <= most, || format!("asked {} times instead of {most}: {asked:?}", asked.len()))?;
@@ -288,7 +299,8 @@ impl<'p> Scene<'p> {
     }
 }
 
-/// Whether an event is of the journal: text on its way, warnings, and why a process gave up are of that process.
+/// Whether an event is from the journal. Streamed text, warnings, and the reasons why a process stopped belong to that
+/// process only.
 fn lasts(event: &Json) -> bool {
     let passing = event["event"] == "text_delta" || event["event"] == "warning";
     !passing && event["error"]["code"] != "JOURNAL_ERROR"

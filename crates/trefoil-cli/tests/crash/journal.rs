@@ -1,4 +1,4 @@
-//! A run's journal, as `trefoil runs export` prints it.
+//! A run's journal, as printed by `trefoil runs export`.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ impl Journal {
         let sorts = self.sorts();
         let completed = self.of("completed").filter_map(|(_, entry)| {
             let key = entry["key"].as_str()?;
-            // A turn that calls tools is an object with its text.
+            // A turn with tool calls is an object that contains its text.
             let text = || entry["value"].as_str().or(entry["value"]["text"].as_str()).expect("models answer with text");
             (sorts.get(key) == Some(&"model")).then(text)
         });
         completed.collect()
     }
 
-    /// What was begun and has no end, of one sort: its key, and the entry with which it was begun last.
+    /// Scheduled activities of one kind without an end: the key, and the last entry that scheduled each.
     pub fn open(&self, sort: &str) -> Vec<(String, u64)> {
         let sorts = self.sorts();
         let mut open = BTreeMap::new();

@@ -1,13 +1,13 @@
-//! The real binary is killed everywhere, and its runs are resumed.
+//! Kills the real binary at many points, and resumes its runs.
 //!
-//! Each program is run once under `strace`, which writes down what it asks the system for. Then it is run again for every commit
-//! and every call that leaves the process, and `strace` kills it there: nothing in the binary knows of that. A disk that is full,
-//! or that fails, is made the same way. Runs in a file and runs on a database server are both cut off. After each, the run is resumed until it ends, and compared with the first one:
-//! see [`case`].
+//! Each program first runs under `strace`, which records its system calls. Then it runs again for every commit and
+//! every call that leaves the process, and `strace` kills it there; the binary has no code for this. Full and failing
+//! disks are simulated in the same way. This is done for stores in a file and on a database server. After each kill,
+//! the run is resumed until it ends, and compared with the first one: see [`case`].
 //!
-//! `TREFOIL_CRASH=all` takes every point of runs in a file and an even choice of those on a server, `TREFOIL_CRASH=every` every one of
-//! both; either fails where `strace` is missing. Without it, some points are taken, so that whoever
-//! runs all tests need not wait for minutes. `TREFOIL_CRASH=NAME` takes every point of one program.
+//! `TREFOIL_CRASH=all` tests every point with a file and an even selection with a server; `TREFOIL_CRASH=every` tests
+//! all points with both. Either fails if `strace` is missing. By default, only some points are tested, so that running
+//! all tests does not take minutes. `TREFOIL_CRASH=NAME` tests every point of one program.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -40,9 +40,9 @@ use programs::{PROGRAMS, Program};
 use strace::{Kept, Point, What, some};
 use world::{Folder, finish};
 
-/// Points for each program, unless somebody wants more.
+/// Default number of points for each program.
 const FEW: usize = 3;
-/// The same on a database server, where each takes longer, if all programs are cut off.
+/// Number of points on a database server, where each takes longer, if all programs are tested.
 const SOME: usize = 16;
 
 #[test]
@@ -64,7 +64,7 @@ fn the_same_holds_for_runs_on_a_database_server() {
     cut_off_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, SOME));
 }
 
-/// Which programs are cut off, and how often.
+/// The programs to test: all, or one by name.
 struct Wanted(Option<String>);
 
 impl Wanted {
@@ -72,7 +72,7 @@ impl Wanted {
         self.0.as_deref().is_none_or(|name| ["all", "every", program.name].contains(&name))
     }
 
-    /// `few`: if nobody wants to wait. `some`: if all programs are cut off.
+    /// Number of points: `few` by default, `some` if all programs are tested.
     fn most(&self, few: usize, some: usize) -> usize {
         match self.0.as_deref() {
             None => few,
@@ -82,7 +82,7 @@ impl Wanted {
     }
 }
 
-/// None: nothing can be killed here, and nobody asked for it.
+/// `None` if nothing can be killed here and no test was requested.
 fn wanted() -> Option<Wanted> {
     let wanted = std::env::var("TREFOIL_CRASH").ok();
     if !strace::exists() {
@@ -93,7 +93,7 @@ fn wanted() -> Option<Wanted> {
     Some(Wanted(wanted))
 }
 
-/// Makes a store with nothing in it.
+/// Creates an empty store.
 fn prepare(folder: &Folder, store: &str) {
     folder.write(
         "hello.yaml",
@@ -126,7 +126,7 @@ fn cut_off_everywhere(store: &Prepared, wanted: &Wanted, most: usize) {
     report(store.kept(), &programs, &reached);
 }
 
-/// Where to cut a program off.
+/// The points at which a program is cut off.
 fn plan(program: &Program, store: &Prepared, most: usize) -> Result<Vec<Case>, String> {
     let first = Case { acts: vec![(Act::Run, None)], torn: false };
     let watch = |case: &Case| Scene::new(program, store).watch(case);
@@ -138,7 +138,7 @@ fn plan(program: &Program, store: &Prepared, most: usize) -> Result<Vec<Case>, S
         Case { acts, torn: false }
     };
     let mut cases: Vec<Case> = run.iter().map(|point| at(&[], Act::Run, point.clone())).collect();
-    // Again while it is resumed.
+    // Also cut it off while it is resumed.
     let beats: Vec<&Point> = run.iter().filter(|point| point.call == kept.beat()).collect();
     let late = beats[beats.len() * 3 / 4].clone();
     let mut later = vec![(vec![(Act::Run, Some(late))], Act::Resume)];
@@ -155,12 +155,12 @@ fn plan(program: &Program, store: &Prepared, most: usize) -> Result<Vec<Case>, S
     }
     let mut cases = some(cases, most);
     if kept == Kept::OnServer {
-        // The server looks after its own disk.
+        // The server itself handles its disk.
         return Ok(cases);
     }
     let writes: Vec<Point> = run.iter().filter(|point| point.call == "pwrite64").cloned().collect();
     let commits: Vec<Point> = beats.into_iter().cloned().collect();
-    // What was written last is torn, as when the power fails before a commit is made sure of.
+    // The last write is incomplete, as after a power failure before the commit was synced.
     let torn = some(commits.clone(), 4).into_iter().map(|point| Case { torn: true, ..at(&[], Act::Run, point) });
     let full = some(writes, 4).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Full, ..point }));
     let broken = some(commits, 3).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Broken, ..point }));
@@ -169,7 +169,7 @@ fn plan(program: &Program, store: &Prepared, most: usize) -> Result<Vec<Case>, S
     Ok(cases)
 }
 
-/// Does something for all of them, several at a time: most of the time, each waits for the disk.
+/// Runs work for all items, several at a time, because each mostly waits for the disk.
 fn all<'t, T: Sync, R: Send>(things: &'t [T], work: impl Fn(&'t T) -> Result<R, (Case, String)> + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Where the runs that are cut off are kept: in a file, or on a database server.
+//! The stores of the runs that are cut off: a file, or a database server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use testbed::postgres::Server;
 use crate::strace::{self, Kept};
 use crate::world::Folder;
 
-/// A store with nothing in it, from which each scene gets its own.
+/// An empty store that is copied for each scene.
 pub enum Prepared {
     File(PathBuf),
     Server(Arc<Server>, String),
@@ -17,7 +17,7 @@ pub enum Prepared {
 
 /// The store of a scene.
 pub enum Place {
-    /// In memory, as waiting for a disk shows nothing about who is killed.
+    /// In memory, because waiting for a disk makes no difference to these tests.
     File(Folder),
     Server {
         server: Arc<Server>,
@@ -26,7 +26,7 @@ pub enum Place {
 }
 
 impl Prepared {
-    /// A store of its own. `first`: nothing has been prepared in it.
+    /// Creates a separate store. `first`: there is no prepared store.
     pub fn place(&self, first: bool) -> Place {
         match self {
             Self::File(prepared) => {
@@ -53,7 +53,7 @@ impl Prepared {
 }
 
 impl Place {
-    /// What `--store` gets.
+    /// The value for `--store`.
     pub fn store(&self) -> String {
         match self {
             Self::File(folder) => folder.path().join("runs.db").to_str().unwrap().to_owned(),
@@ -61,7 +61,7 @@ impl Place {
         }
     }
 
-    /// The same where somebody can look at what a process left. Opening a file would tidy it up, so it is copied.
+    /// The store for inspecting what a process left. A file is copied first, because opening it would modify it.
     pub fn left(&self) -> String {
         let Self::File(folder) = self else { return self.store() };
         let copy = folder.path().join("look");
@@ -73,7 +73,7 @@ impl Place {
         copy.join("runs.db").to_str().unwrap().to_owned()
     }
 
-    /// The process that was killed is gone from here as well. `calls`: what `strace` wrote, if the power is to have failed, too.
+    /// Called after a process was killed. `calls`: the log of `strace`, to simulate a power failure as well.
     pub fn killed(&self, calls: Option<&Path>) {
         match self {
             Self::File(folder) => {
@@ -82,7 +82,7 @@ impl Place {
                 }
             }
             Self::Server { server, database } => {
-                // What reached the server before the kill may still be at work there.
+                // Statements that reached the server before the kill may still be running.
                 let others = "SELECT count(*) FROM pg_stat_activity \
                               WHERE datname = current_database() AND pid <> pg_backend_pid()";
                 let began = Instant::now();
@@ -90,7 +90,7 @@ impl Place {
                     assert!(began.elapsed() < Duration::from_secs(60), "the server still works for who was killed");
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                // Nothing but time tells others that the process is gone: its lease ends.
+                // On a server, other processes notice the end of a process only when its lease expires.
                 let table = server.sql(database, "SELECT to_regclass('trefoil.run')");
                 if !table.trim().is_empty() {
                     server.sql(database, "UPDATE trefoil.run SET lease_until = 0 WHERE lease_until IS NOT NULL");
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// Where something is, if it is in the store.
+    /// Where a text is, if it is in the store.
     pub fn holds(&self, secret: &str) -> Option<String> {
         match self {
             Self::File(folder) => ["runs.db", "runs.db-wal", "runs.db-shm"].into_iter().find_map(|name| {
@@ -121,7 +121,7 @@ impl Drop for Place {
     }
 }
 
-/// Cuts the log in the last write that may not have reached the disk.
+/// Truncates the log within the last write that may not have reached the disk.
 fn tear(log: &Path, calls: &str) {
     if let Some((at, length)) = strace::unsure(calls, log)
         && let Ok(file) = std::fs::OpenOptions::new().write(true).open(log)

@@ -1,22 +1,22 @@
-//! What is killed: one program for each way in which a run can be cut off.
+//! The programs that are killed: one for each way in which a run can be cut off.
 
 use std::path::{Path, PathBuf};
 
 use crate::world::Folder;
 
-/// A program and how it is run.
+/// A program and its arguments.
 pub struct Program {
     pub name: &'static str,
-    /// Its file in `manifests/`, or the folder in which it is `flow.yaml`.
+    /// Its file in `manifests/`, or the folder that contains it as `flow.yaml`.
     at: &'static str,
     pub args: &'static [&'static str],
-    /// What a person answers, and to which step.
+    /// The step that asks a person, and the answer.
     pub answer: Option<(&'static str, &'static str)>,
-    /// Calls may fail: how many there are depends on where the run was cut off.
+    /// Calls may fail, so their number depends on where the run was cut off.
     pub fails: bool,
-    /// Lines that its commands add to the file `done`, once each.
+    /// Lines that its commands append to the file `done`, each once.
     pub done: &'static [&'static str],
-    /// It is the first run of a store: the file is created, too.
+    /// It is the first run of a store, so the file is created as well.
     pub first: bool,
 }
 
@@ -33,6 +33,7 @@ pub const PROGRAMS: &[Program] = &[
     Program { name: "human", at: "human.yaml", answer: Some(("approve", "yes")), ..PLAIN },
     Program { name: "nested", at: "nested", args: &["-i", "tea", "--model", "openai:m"], ..PLAIN },
     Program { name: "tools", at: "tools", args: &["-i", "text=tea"], ..PLAIN },
+    Program { name: "called", at: "called", args: &["-i", "text=tea"], answer: Some(("approve", "yes")), ..PLAIN },
     Program { name: "retries", at: "retries.yaml", fails: true, ..PLAIN },
     Program { name: "timers", at: "timers.yaml", ..PLAIN },
     Program { name: "streaming", at: "streaming.yaml", ..PLAIN },
@@ -40,7 +41,7 @@ pub const PROGRAMS: &[Program] = &[
 ];
 
 impl Program {
-    /// Writes its files.
+    /// Writes its files; the settings of the user where those are.
     pub fn put(&self, folder: &Folder) {
         let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/manifests").join(self.at);
         let files: Vec<PathBuf> = match at.is_dir() {
@@ -48,11 +49,13 @@ impl Program {
             false => vec![at],
         };
         for file in files {
-            folder.write(file.file_name().unwrap().to_str().unwrap(), std::fs::read(&file).unwrap());
+            let name = file.file_name().unwrap().to_str().unwrap();
+            let place = if name == "config.toml" { "config/config.toml" } else { name };
+            folder.write(place, std::fs::read(&file).unwrap());
         }
     }
 
-    /// What `trefoil run` is called with.
+    /// The target for `trefoil run`.
     pub fn target(&self) -> &'static str {
         if self.at.ends_with(".yaml") { self.at } else { "flow.yaml" }
     }

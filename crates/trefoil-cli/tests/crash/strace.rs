@@ -1,21 +1,21 @@
-//! Stopping a process at one system call of its own choice, without anything in the process that knows of it.
+//! Stops a process at a chosen system call, without any code in the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What happens at a system call, before it does anything.
+/// What happens at a system call, before it is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The process is killed.
     Kill,
-    /// The disk is full, and stays so.
+    /// The disk is full from then on.
     Full,
-    /// The disk does not say that it has written.
+    /// Syncing to the disk fails.
     Broken,
 }
 
-/// The n-th call (from 1) of this name by one of the threads.
+/// The n-th call (from 1) of this name by any of the threads.
 #[derive(Debug, Clone)]
 pub struct Point {
     pub call: &'static str,
@@ -23,7 +23,7 @@ pub struct Point {
     pub what: What,
 }
 
-/// Where runs are kept: what a step of one writes to.
+/// Where runs are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     InFile,
@@ -31,7 +31,7 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// A call that a run makes again and again once it is in the store: a commit, or a request to the provider.
+    /// A call that a run repeats once it is in the store: a commit, or a request to the provider.
     pub fn beat(self) -> &'static str {
         match self {
             Self::InFile => "fsync",
@@ -40,7 +40,7 @@ impl Kept {
     }
 }
 
-/// The calls that matter: what reaches the disk, what leaves the process and comes back, and what starts others.
+/// The relevant calls: writes to the disk, communication with other processes, and starts of processes.
 const CALLS: &[&str] = &[
     "fsync",
     "pwrite64",
@@ -55,12 +55,12 @@ const CALLS: &[&str] = &[
     "pidfd_open",
 ];
 
-/// Whether it is on this machine.
+/// Whether `strace` is available.
 pub fn exists() -> bool {
     Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success())
 }
 
-/// The command, stopped at a point, with what it wrote and made sure of until then in a file.
+/// Wraps the command so that it stops at a point; its writes and syncs until then are logged to a file.
 pub fn stopped(command: &Command, at: &Point, log: &Path) -> Command {
     let Point { call, n, what } = at;
     let inject = match what {
@@ -72,7 +72,7 @@ pub fn stopped(command: &Command, at: &Point, log: &Path) -> Command {
     under(command, &["-f", "-y", "-o", log.to_str().unwrap(), "-s", "0", "-e", &trace, "-e", &inject])
 }
 
-/// The command, with its calls written to a file.
+/// Wraps the command so that its calls are logged to a file.
 pub fn watched(command: &Command, log: &Path) -> Command {
     under(command, &["-f", "-o", log.to_str().unwrap(), "-s", "0", "-e", &format!("trace={}", CALLS.join(","))])
 }
@@ -82,12 +82,12 @@ fn under(command: &Command, options: &[&str]) -> Command {
     strace.args(options).arg(command.get_program()).args(command.get_args());
     crate::world::bare(&mut strace);
     strace.current_dir(command.get_current_dir().unwrap());
-    // All that the command has, as its own environment is cleared.
+    // Only the command's own variables, because its environment is cleared.
     strace.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     strace
 }
 
-/// Where the last write to a file begins and how long it is, if nothing has made sure of it: all that a power failure may tear.
+/// The offset and length of the last write to a file, if it was not synced: a power failure may tear it.
 pub fn unsure(log: &str, file: &Path) -> Option<(u64, u64)> {
     let name = format!("<{}>", file.display());
     let mut begun: BTreeSet<&str> = BTreeSet::new();
@@ -112,7 +112,7 @@ pub fn unsure(log: &str, file: &Path) -> Option<(u64, u64)> {
     last
 }
 
-/// A call in a log: which thread, its name, which of that name in the thread, what its first argument is.
+/// A call in a log: its thread, its name, its number among calls of that name in the thread, and its first argument.
 struct Call<'l> {
     thread: &'l str,
     name: &'static str,
@@ -135,11 +135,11 @@ fn read(log: &str) -> Vec<Call<'_>> {
     calls
 }
 
-/// Where to kill: at every `fsync` (a commit), before its first and its last write, at everything that leaves the process or
-/// starts something. Of what was shown, of what came in and of further writes some, evenly. What comes in from a database server is
-/// what it says about a commit: whoever is killed there does not know that it was made.
+/// The points to kill at: every `fsync` (a commit), the first and last write before it, and everything that leaves the
+/// process or starts something; and a selection of output, input and further writes. Input from a database server
+/// includes the confirmation of a commit: a process killed there does not know that the commit succeeded.
 ///
-/// `strace` counts the calls of each thread for itself: a point is the thread's that gets there first.
+/// `strace` counts the calls of each thread separately, so a point is reached by the first thread that gets there.
 pub fn points(log: &str, shown: bool, kept: Kept) -> Vec<Point> {
     let calls = read(log);
     let all = |name: &str, but: &dyn Fn(&Call<'_>) -> bool| {
@@ -185,7 +185,7 @@ fn around_commits(calls: &[Call<'_>]) -> Vec<usize> {
     writes
 }
 
-/// At most so many of them, from the first to the last.
+/// An even selection of at most `most` items.
 pub fn some<T: Clone>(all: Vec<T>, most: usize) -> Vec<T> {
     if all.len() <= most {
         return all;

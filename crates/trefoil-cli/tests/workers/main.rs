@@ -1,7 +1,7 @@
-//! Many workers on one Postgres: they are killed at random, and the database crashes under them. Every run ends, and what has come
-//! back is not asked for again: the provider counts.
+//! Many workers on one Postgres server: workers are killed at random, and the database crashes. Every run must end, and
+//! no completed call may be requested again; the provider counts.
 //!
-//! `TREFOIL_WORKERS=1000` takes so many runs; without it there are a few. Figures are printed.
+//! `TREFOIL_WORKERS=1000` sets the number of runs; the default is small. Figures are printed.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -35,12 +35,12 @@ use trefoil_machine::EntryKind;
 use provider::{KEY, Provider};
 use world::Folder;
 
-/// Workers at a time.
+/// Number of concurrent workers.
 const WORKERS: usize = 4;
-/// Longer than all of it takes on a slow machine.
+/// Longer than all of this takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Three calls, one after the other; the streamed words of each answer take a while.
+/// Three calls in sequence, each streamed slowly.
 const FLOW: &str = "\
 id: main
 kind: sequential
@@ -54,7 +54,7 @@ steps:
     input: { text: '{{second}}' }
 ";
 
-/// A server, a provider, and runs that wait in the one for the answers of the other.
+/// A server, a provider, and runs that wait in the store for answers.
 struct Scene {
     server: Server,
     provider: Provider,
@@ -64,7 +64,7 @@ struct Scene {
     runtime: tokio::runtime::Runtime,
 }
 
-/// A process that does not outlive the test, however that ends.
+/// A process that never outlives the test.
 struct Worker(Child);
 
 impl Worker {
@@ -122,7 +122,7 @@ impl Scene {
     }
 }
 
-/// How many runs, and whether somebody wants to know.
+/// The number of runs.
 fn runs(few: usize) -> usize {
     std::env::var("TREFOIL_WORKERS").ok().and_then(|n| n.parse().ok()).unwrap_or(few)
 }
@@ -136,7 +136,7 @@ fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_pa
     let began = Instant::now();
     let args = ["--concurrency", "4", "--lease", "2"];
     let mut workers: Vec<Worker> = (0..WORKERS).map(|_| scene.worker(&args)).collect();
-    // The same sequence each time; when it happens differs.
+    // The sequence of kills is always the same, but not their timing.
     let (mut chance, mut kills, mut next_kill, mut crashed) = (7_u64, 0, 1, false);
     loop {
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -154,7 +154,7 @@ fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_pa
             scene.server.begin();
             continue;
         }
-        // However slow the machine is, some work gets done between two kills.
+        // On any machine, some work is done between two kills.
         if counts["completed"] >= next_kill {
             next_kill = counts["completed"] + 1 + (chance >> 50) % 4;
             let n = (chance >> 40) as usize % WORKERS;
@@ -176,7 +176,7 @@ fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_pa
     );
 }
 
-/// Every run has completed, and each call that came back was asked for once, and once more for each time that it was lost.
+/// Every run has completed, and each completed call was requested once, plus once for each time that it was lost.
 async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for prompt in scene.provider.asked_by_now() {
@@ -213,7 +213,7 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
             }
             assert_eq!(completed.len(), 3, "{}: {completed:?}", record.run);
             for (key, answer) in &completed {
-                // A provider that repeats the question was asked what it answered.
+                // The provider repeats the prompt, so its answer identifies the request.
                 let times = asked.get(answer).copied().unwrap_or(0);
                 let lost = lost.get(key).copied().unwrap_or(0);
                 assert!((1..=1 + lost).contains(&times), "`{answer}` was asked {times} times and lost {lost} times");
@@ -232,7 +232,7 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
     (calls, all_lost)
 }
 
-/// Not a test of speed: on a machine with few cores the processes are in each other's way, and the provider is one of them.
+/// Not a speed test: on a machine with few cores, the processes slow each other down, and the provider is one of them.
 #[test]
 fn more_workers_share_the_work() {
     let Some(server) = Server::start(true) else { return };

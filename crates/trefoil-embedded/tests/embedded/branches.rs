@@ -1,4 +1,4 @@
-//! Over seeds, every way of a program is taken.
+//! Every alternative of a program is taken for some seed.
 
 use serde_json::json;
 use trefoil_ir::{Callee, ComposedPart, Edge, Expr, Graph, GraphNode, NodeId, Source, StepId, StepKind};
@@ -86,7 +86,7 @@ fn reaches(prepare: impl Fn(&mut Build) -> Vec<StepId>) {
 fn conditions_reach_answers_through_whatever_is_between() {
     // A value computed from the answer.
     reaches(|b| vec![b.model("classify", "{{input}}"), b.compute("kind", "{{classify}}")]);
-    // A flow that is called, its output a member of an object.
+    // A called flow whose output is a property of an object.
     reaches(|b| {
         let inner = b.model("classify", "{{input}}");
         let callee = b.flow("callee", inner, None);
@@ -106,7 +106,7 @@ fn conditions_reach_answers_through_whatever_is_between() {
         let kind = b.compute("kind", "{{object.deep.down}}");
         vec![classify, object, kind]
     });
-    // The exports of a flow, beneath its output.
+    // The exports of a flow, as properties of its output.
     reaches(|b| {
         let inner = b.model("classify", "{{input}}");
         let slot = b.slot("classify");
@@ -214,7 +214,7 @@ fn edges_that_hold_together_are_taken_together() {
 
 #[test]
 fn each_call_of_one_agent_answers_for_itself() {
-    // One agent, asked in two places: what one condition wants is no business of the other.
+    // One agent in two places: a condition at one place does not affect the other.
     let mut b = Build::new();
     let say = b.model("agent", "{{input}}");
     let agent = b.flow("agent", say, None);
@@ -231,7 +231,7 @@ fn each_call_of_one_agent_answers_for_itself() {
 
 #[test]
 fn what_an_agent_is_given_comes_from_its_own_caller() {
-    // A flow that hands its input back, called with two answers: only the second one decides.
+    // A flow that returns its input, called with two answers: only the second one decides.
     let mut b = Build::new();
     let back = b.compute("", "{{input}}");
     let same = b.flow("same", back, None);

@@ -1,4 +1,4 @@
-//! Loops end, in time, and not always at once.
+//! Loops end within their limits, but not always in the first pass.
 
 use serde_json::json;
 use trefoil_ir::{Expr, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition};
@@ -48,7 +48,7 @@ fn a_loop_on_text_ends_on_its_word() {
 
 #[test]
 fn the_pass_of_the_right_loop_counts() {
-    // A loop in a loop, the inner one in a flow of its own, and a loop around nothing that matters.
+    // A loop in a loop, the inner one in a separate flow.
     let mut b = Build::new();
     let check = b.model("check", "{{input}}");
     let inner = b.repeat("inner", check, "{{check}} == \"ok\"", 3);

@@ -21,11 +21,11 @@ use trefoil_ir::Program;
 use trefoil_runtime::ports::{CollectEvents, MapSecrets, NoHumans, NoJournal, NoTools, SeededRandom, VirtualClock};
 use trefoil_runtime::{Event, EventKind, Options, Ports, RunOutcome, driver};
 
-/// A run that went through.
+/// The results of a successful run.
 pub struct Seen {
     /// Its output.
     pub output: Json,
-    /// The labels of the steps that ran, in order, skipped ones left out.
+    /// The labels of the steps that ran, in order, without skipped ones.
     pub ran: Vec<String>,
     /// Model answers by key.
     pub answers: BTreeMap<String, Json>,
@@ -49,7 +49,7 @@ pub fn run(program: &Arc<Program>, seed: u64) -> Seen {
     seen
 }
 
-/// The driver on ports in memory.
+/// Runs the driver with in-memory ports.
 pub fn drive(program: &Arc<Program>, seed: u64, input: &str) -> (RunOutcome, Vec<Event>) {
     let events = Arc::new(CollectEvents::new());
     let ports = Ports {
@@ -69,7 +69,7 @@ pub fn drive(program: &Arc<Program>, seed: u64, input: &str) -> (RunOutcome, Vec
     (outcome, events.seen())
 }
 
-/// How often each of these came up over the seeds.
+/// How often each value occurs over the seeds.
 pub fn tally(seeds: u64, mut what: impl FnMut(u64) -> String) -> BTreeMap<String, u32> {
     let mut all = BTreeMap::new();
     for seed in 0..seeds {
@@ -78,7 +78,7 @@ pub fn tally(seeds: u64, mut what: impl FnMut(u64) -> String) -> BTreeMap<String
     all
 }
 
-/// What came up over the seeds.
+/// The values that occur over the seeds.
 pub fn kinds(seeds: u64, what: impl FnMut(u64) -> String) -> Vec<String> {
     tally(seeds, what).into_keys().collect()
 }

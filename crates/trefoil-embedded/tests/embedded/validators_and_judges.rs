@@ -1,4 +1,4 @@
-//! Validators and judges: answers pass, judges mostly.
+//! Answers always pass validators, and mostly pass judges.
 
 use serde_json::json;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use trefoil_ir::{Attempts, Consensus, Expr, Judge, Program, Source, StepKind, St
 use crate::{kinds, run};
 use testbed::build::{Build, nowhere};
 
-/// A model call judged by validators, at most `max` times.
+/// A model call with validators, with at most `max` tries.
 fn judged(max: u32, validators: impl Fn(&mut Build) -> Vec<ValidatorKind>) -> Arc<Program> {
     let mut b = Build::new();
     let validators = validators(&mut b)
@@ -26,7 +26,7 @@ fn consensus(strategy: Strategy) -> Consensus {
     Consensus { strategy, threshold: 0.75, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
 }
 
-/// Judges `one` and `two`, agents that answer in text.
+/// Judges `one` and `two`, which answer with text.
 fn judges(b: &mut Build, strategy: Strategy) -> ValidatorKind {
     let judges = ["one", "two"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What answers look like: lists, numbers, objects, text.
+//! The form of answers: lists, numbers, objects, text.
 
 use serde_json::json;
 use trefoil_embedded::Embedded;
@@ -146,7 +146,7 @@ fn the_same_seed_gives_the_same_run_and_another_one_another() {
 
 #[test]
 fn a_program_that_turns_in_circles_is_still_understood() {
-    // Slots that feed each other, a flow that calls itself: following values must end.
+    // Slots that depend on each other, and a flow that calls itself: tracing must end.
     let mut b = Build::new();
     let first = b.compute("one", "{{two}}");
     let second = b.compute("two", "{{one}}");

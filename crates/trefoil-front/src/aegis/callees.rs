@@ -1,4 +1,4 @@
-//! Whom a unit calls by name, and the names that it writes down, as mentions for editors.
+//! The agents and workflows that a unit calls, and the names it mentions, for editors.
 
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
@@ -17,17 +17,17 @@ use crate::learn;
 
 /// A call by name.
 pub struct Callee<'m> {
-    /// Of an agent or of a workflow.
+    /// The kind of unit that is called.
     pub unit: Unit,
-    /// Whom.
+    /// Its name.
     pub name: &'m Text,
-    /// What it is given; none: nothing is written.
+    /// The input; `None`: not written.
     pub input: Option<&'m Text>,
-    /// Where an intent is written, if one is.
+    /// The span of the intent, if there is one.
     pub intent: Option<Span>,
-    /// It judges what others answer.
+    /// Whether it is called as a judge.
     pub judges: bool,
-    /// What it answers counts as a verdict.
+    /// Whether its answer counts as a verdict.
     pub verdict: bool,
 }
 
@@ -36,7 +36,7 @@ impl<'m> Callee<'m> {
         Self { unit: Unit::Agent, name, input: None, intent: None, judges: true, verdict: true }
     }
 
-    /// Those of a workflow whose names are no templates.
+    /// The calls of a workflow whose names are not templates.
     pub fn of_workflow(workflow: &'m Workflow, texts: &Texts) -> Vec<Self> {
         let mut all = Vec::new();
         for (index, state) in workflow.states.iter().enumerate() {
@@ -83,7 +83,7 @@ impl<'m> Callee<'m> {
     }
 }
 
-/// Notes which units a unit names.
+/// Records which units a unit mentions.
 pub fn mention(reader: &Reader<'_>, callees: &[Callee<'_>], directory: &Directory<'_>) {
     for callee in callees {
         let declared = directory.find(callee.unit, &callee.name.value).first().and_then(|d| directory.place(*d));
@@ -91,7 +91,7 @@ pub fn mention(reader: &Reader<'_>, callees: &[Callee<'_>], directory: &Director
     }
 }
 
-/// Notes which states a workflow names: the first one, and those that transitions lead to.
+/// Records which states a workflow mentions: the initial one, and the targets of transitions.
 pub fn mention_states(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames) {
     let targets = workflow.states.iter().flat_map(|s| s.written()).filter_map(|t| t.target.as_ref());
     for text in workflow.initial.iter().chain(targets) {

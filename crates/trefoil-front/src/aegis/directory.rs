@@ -1,4 +1,4 @@
-//! Which agents and workflows a project declares, by name.
+//! The agents and workflows that a project declares, by name.
 
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use crate::read::to_value;
 use crate::{Document, FrontEnd, Project};
 use trefoil_syntax::suggest::Near;
 
-/// The named units of a project, as seen from one of its documents. A view of another document costs nothing.
+/// The named units of a project, as seen from one of its documents. Switching to another document is cheap.
 #[derive(Clone)]
 pub struct Directory<'p> {
     project: &'p Project,
@@ -26,16 +26,16 @@ struct Index {
     places: HashMap<usize, UnitPlace>,
 }
 
-/// Where a unit is called what it is called.
+/// Where a unit's name is written.
 struct UnitPlace {
-    /// As it is written.
+    /// As written.
     written: Location,
-    /// Without quotes.
+    /// Without its quotes.
     content: Location,
 }
 
 impl<'p> Directory<'p> {
-    /// Of a project's AEGIS documents.
+    /// The directory of a project's AEGIS documents.
     pub fn of(project: &'p Project) -> Self {
         let mut index = Index::default();
         for (document, d) in project.documents.iter().enumerate() {
@@ -52,31 +52,32 @@ impl<'p> Directory<'p> {
         Self { project, from: usize::MAX, index: Arc::new(index) }
     }
 
-    /// The same as another document sees it: of several units of one name those count that are nearest to it.
+    /// The directory as seen from another document: of several units with one name, only those nearest to the document
+    /// count.
     #[must_use]
     pub fn seen_from(&self, document: usize) -> Self {
         Self { from: document, ..self.clone() }
     }
 
-    /// The documents that declare a unit of this name.
+    /// The documents that declare a unit with this name.
     pub fn find(&self, unit: Unit, name: &str) -> Vec<usize> {
         let found = self.index.by_name.get(&(unit, Arc::from(name)));
         self.project.nearest(self.from, found.map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// The document of a unit, the first one where there are several.
+    /// The document of a unit; the first one if there are several.
     pub fn document(&self, unit: Unit, name: &str) -> Option<&'p Document> {
         self.project.documents.get(*self.find(unit, name).first()?)
     }
 
-    /// Where the units of a name are declared in the project, each with its document.
+    /// The declarations of this name in the project, each with its document.
     pub fn declared(&self, unit: Unit, name: &str) -> impl Iterator<Item = (usize, Location)> {
         let found = self.index.by_name.get(&(unit, Arc::from(name))).into_iter().flatten();
         let own = found.filter(|document| self.project.together(**document, self.from));
         own.filter_map(|document| Some((*document, self.index.places.get(document)?.written)))
     }
 
-    /// What a unit declares as its input, where that is an object; with the file of the declaration.
+    /// The input schema of a unit, if it describes an object, with the file that declares it.
     pub fn takes_object(&self, unit: Unit, name: &str) -> Option<(FileId, JsonSchema)> {
         let document = self.document(unit, name)?;
         let node = match unit {
@@ -87,14 +88,14 @@ impl<'p> Directory<'p> {
         schema.of_objects().then_some((document.file, schema))
     }
 
-    /// All of a sort, each name once.
+    /// All units of a kind, each name once.
     pub fn all(&self, unit: Unit) -> Vec<(Arc<str>, usize)> {
         let mut seen = HashSet::default();
         let of_sort = self.index.entries.iter().filter(|(sort, name, _)| *sort == unit && seen.insert(name.clone()));
         of_sort.filter_map(|(_, name, _)| Some((name.clone(), *self.find(unit, name).first()?))).collect()
     }
 
-    /// The name of a document's unit, without quotes.
+    /// The place of the name of a document's unit, without quotes.
     pub fn place(&self, document: usize) -> Option<Location> {
         self.index.places.get(&document).map(|place| place.content)
     }
@@ -105,13 +106,13 @@ impl<'p> Directory<'p> {
         origin.unwrap_or(Location::new(FileId(0), Span::new(0, 0)))
     }
 
-    /// The nearest name of a sort in the project.
+    /// The most similar name of a unit of this kind in the project.
     pub fn near(&self, unit: Unit, name: &str, except: Option<&str>) -> Option<Near<'_>> {
         let own = |document: usize| self.project.together(document, self.from);
         let names = self.index.entries.iter().filter(|(sort, _, document)| *sort == unit && own(*document));
         let names = names.map(|(_, name, _)| &**name);
         let near = suggest::near(name, names.filter(|name| Some(*name) != except))?;
-        // A name that is wrong itself is no reason to change another.
+        // Do not suggest a name that is itself invalid.
         Some(Near { sure: near.sure && manifest::metadata::is_name(near.name), ..near })
     }
 }

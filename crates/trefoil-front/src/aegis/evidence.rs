@@ -1,6 +1,6 @@
-//! Whether a document is an AEGIS manifest, by what no other format has (decision C12).
+//! Whether a document is an AEGIS manifest, judging by what no other format has (decision C12).
 //!
-//! `kind`, `metadata` and `spec` are those of a hundred other formats; `apiVersion` is not.
+//! Many formats have `kind`, `metadata` and `spec`; this `apiVersion` is unique.
 
 use trefoil_syntax::suggest;
 use trefoil_syntax::yaml::Node;
@@ -8,13 +8,13 @@ use trefoil_syntax::yaml::Node;
 use super::manifest::{self, Unit};
 use crate::Evidence;
 
-/// What every `apiVersion` of the format starts with.
+/// The prefix of every `apiVersion` of the format.
 pub const OWNER: &str = "100monkeys.ai/";
 
-/// Words for `kind` that a unit has.
+/// The values of `kind`.
 const KINDS: [&str; 3] = ["Agent", "AgentManifest", "Workflow"];
 
-/// The keys that speak for AEGIS; none: it is not an AEGIS manifest.
+/// The keys that show that it is an AEGIS manifest; empty if it is not one.
 pub fn of(root: &Node) -> Vec<Evidence> {
     let Some(mapping) = root.mapping() else { return Vec::new() };
     let text = |key: &str| mapping.get(key).and_then(|e| e.value.string()).map(|t| &*t.value);
@@ -24,9 +24,9 @@ pub fn of(root: &Node) -> Vec<Evidence> {
             true => &[],
             false => &["apiVersion", "kind"],
         },
-        // Misspelt, and everything else is right.
+        // Misspelt, but everything else is right.
         Some(version) if unit.is_some() && suggest::nearest(version, [manifest::API_VERSION]).is_some() => &["kind"],
-        // Skipped: the keys under `spec` have to decide.
+        // Missing, so the keys under `spec` decide.
         None if mapping.get("apiVersion").is_none() && is_shaped(root, unit) => &["kind"],
         _ => &[],
     };
@@ -34,14 +34,14 @@ pub fn of(root: &Node) -> Vec<Evidence> {
     found.map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
 }
 
-/// What belongs to the format and is no unit of it.
+/// A description of a document that belongs to the format but is not a unit.
 pub fn companion(root: &Node) -> Option<&'static str> {
     let version = root.mapping()?.get("apiVersion")?.value.string()?;
     let own = version.value.starts_with(OWNER) && other_kind(root);
     own.then_some("an AEGIS configuration file, not an agent or a workflow")
 }
 
-/// Whether `kind` is a word of its own, and neither the kind of a unit nor a misspelling of one.
+/// Whether `kind` is neither the kind of a unit nor a misspelling of one.
 fn other_kind(root: &Node) -> bool {
     let kind = root.mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.string());
     kind.is_some_and(|kind| {

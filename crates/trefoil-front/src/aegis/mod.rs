@@ -1,7 +1,7 @@
 //! AEGIS: agents (`kind: Agent`) and state machines (`kind: Workflow`), decisions section 3.
 //!
-//! `manifest/` is what a file says, `names/` what its texts can name, `texts` those texts bound, and `lower/` what it means
-//! as flows and steps; `program` leads a document through them.
+//! `manifest/` has the contents of a file, `names/` the names available in its texts, `texts` the bound texts, and
+//! `lower/` makes flows and steps; `program` takes a document through all of them.
 
 pub mod callees;
 pub mod directory;
@@ -66,9 +66,6 @@ impl FrontEnd for Aegis {
         true
     }
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
-        let made = program::compile(project, entries, Findings::with_facts(detail, self.policy().words));
-        let program::Made { units, program, entries, found, aside } = made;
-        let units = crate::CompiledUnits::Aegis(units);
-        Compiled { units, program, entries, env_files: Vec::new(), found, aside }
+        program::compile(project, entries, Findings::with_facts(detail, self.policy().words))
     }
 }

@@ -1,11 +1,11 @@
-//! Documents and every agent and workflow that they name, as one program. Each unit is read, its names are gathered, its texts
-//! bound, and then it is lowered, which is what tells whom it calls.
+//! Compiles documents, and every agent and workflow that they call, to one program. Each unit is read, its names are
+//! collected and its texts are bound; then it is lowered, which determines the units that it calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::{Flow, FlowId, Program};
+use trefoil_ir::{Flow, FlowId};
 use trefoil_syntax::FileId;
 
 use super::callees::{Callee, mention, mention_states};
@@ -14,25 +14,37 @@ use super::lower::{self, CallSite, FlowKey, Lowering, Work};
 use super::manifest::{self, Unit as Sort};
 use super::names::{AgentNames, FlowSlots, WorkflowNames, declare_agent, declare_workflow};
 use super::texts::Texts;
-use crate::{Document, Findings, Project, Reader, learn};
+use crate::bound::BoundText;
+use crate::{Compiled, CompiledUnits, Document, Findings, Project, Reader, learn};
 
-/// The agents and workflows that entries lead to.
+/// The agents and workflows that can be reached from entries.
 pub struct Units<'p> {
     /// The project.
     pub project: &'p Project,
-    /// Who can be called.
+    /// The units that can be called.
     pub directory: Directory<'p>,
-    /// Each document once, in the order of finding: what can be named in it does not depend on what it is called with.
+    /// Each document once, in the order in which they were found. The names available in a document do not depend on
+    /// how it is called.
     pub all: Vec<Unit>,
-    /// Who calls whom, by literal names.
+    /// The calls with literal names.
     pub calls: Vec<CallSite>,
 }
 
-/// A document as an agent or as a workflow.
+impl Units<'_> {
+    /// Every text of every unit.
+    pub fn texts(&self) -> Vec<&BoundText> {
+        let texts = |unit| match unit {
+            &Unit { content: Content::Agent { ref texts, .. } | Content::Workflow { ref texts, .. }, .. } => texts,
+        };
+        self.all.iter().map(texts).flat_map(Texts::all).collect()
+    }
+}
+
+/// A document read as an agent or as a workflow.
 pub struct Unit {
     /// The document.
     pub document: usize,
-    /// What is written, with its names and texts.
+    /// The manifest, with its names and texts.
     pub content: Content,
 }
 
@@ -40,40 +52,26 @@ pub struct Unit {
 pub enum Content {
     /// An agent.
     Agent {
-        /// As written.
+        /// The manifest.
         agent: Arc<manifest::agent::Agent>,
-        /// What its prompt can name.
+        /// The names available in its prompt.
         names: AgentNames,
         /// Its texts.
         texts: Texts,
     },
     /// A workflow.
     Workflow {
-        /// As written.
+        /// The manifest.
         workflow: Arc<manifest::workflow::Workflow>,
-        /// What its texts can name.
+        /// The names available in its texts.
         names: Arc<WorkflowNames>,
         /// Its texts.
         texts: Texts,
     },
 }
 
-/// What was made of documents.
-pub struct Made<'p> {
-    /// The units.
-    pub units: Units<'p>,
-    /// All of them as flows.
-    pub program: Option<Program>,
-    /// The flow of each entry.
-    pub entries: Vec<(usize, FlowId)>,
-    /// What reading and binding found.
-    pub found: Findings,
-    /// Files that only a template may name.
-    pub aside: BTreeSet<FileId>,
-}
-
 /// Compiles documents as the entries of a program.
-pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Made<'p> {
+pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Compiled<'p> {
     let mut lowering = Lowering::new(project);
     let entries: Vec<_> = entries.iter().filter_map(|at| Some((*at, entry(&mut lowering, project, *at)?))).collect();
     let mut reading =
@@ -91,21 +89,22 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
     let (directory, calls) = (lowering.directory.clone(), std::mem::take(&mut lowering.calls));
     let program = lowering.finish(&entries);
     let aside = aside.difference(&named).copied().collect();
-    Made { units: Units { project, directory, all, calls }, program, entries, found, aside }
+    let units = CompiledUnits::Aegis(Units { project, directory, all, calls });
+    Compiled { units, program, entries, env_files: Vec::new(), found, aside }
 }
 
 fn entry(lowering: &mut Lowering<'_>, project: &Project, document: usize) -> Option<FlowId> {
     let root = &project.documents.get(document)?.root;
     let key = match manifest::unit(root) {
         Some(Sort::Workflow) => FlowKey::Workflow(document),
-        // Any other file is read as the unit that it looks like, to report what is wrong with its header.
+        // Any other file is read as the kind of unit that it resembles, to report mistakes in its header.
         None if manifest::looks_like(root) == Some(Sort::Workflow) => FlowKey::Workflow(document),
         Some(Sort::Agent) | None => FlowKey::Agent { document, intent: false },
     };
     Some(lowering.entry(key))
 }
 
-/// Documents being read, each once whatever it is called as.
+/// The documents being read, each once, however it is called.
 struct DocumentReading<'p> {
     project: &'p Project,
     found: Findings,
@@ -114,7 +113,7 @@ struct DocumentReading<'p> {
     named: BTreeSet<FileId>,
 }
 
-/// What a document says.
+/// The result of reading a document.
 #[derive(Clone)]
 enum ReadUnit {
     Agent(Arc<manifest::agent::Agent>),
@@ -144,7 +143,8 @@ impl DocumentReading<'_> {
         if first {
             self.units.extend(content.map(|content| Unit { document: at, content }));
         } else {
-            // Whatever it is called as, its texts name the same, and there is nothing else to be said about them.
+            // The document was already read; its texts have the same names in each role, so its findings are not
+            // repeated.
             findings.diagnostics = Default::default();
         }
         if work.candidate {

@@ -1,4 +1,4 @@
-//! The texts of a unit, each bound once. Lowering takes them from here; finders of mistakes read what was named.
+//! The texts of a unit, each bound once. Used by lowering, and by finders, which check the bound names.
 
 use std::sync::Arc;
 
@@ -17,23 +17,24 @@ use super::names::{HandlerPlace, Moment, PromptNames, PromptPlace, WorkflowNames
 use crate::bound::BoundText;
 use crate::names::Use;
 
-/// The bound texts of a unit. One that is written once and used twice (an alias) is bound for each moment.
+/// The bound texts of a unit. A text that is written once and used twice (through an alias) is bound once for each
+/// moment.
 #[derive(Default)]
 pub struct Texts {
-    /// Each by itself: growing would copy them all.
+    /// Boxed, so that growing the list does not copy the texts.
     all: Vec<(Moment, Box<BoundText>)>,
     by_place: HashMap<(Moment, Span), usize>,
-    /// Templates of what is sent to others, which nothing renders here.
+    /// Templates of messages to be sent, which are checked but not rendered.
     pub handlers: Vec<BoundText>,
 }
 
 impl Texts {
-    /// A text by its place.
+    /// The text at a place.
     pub fn get(&self, moment: Moment, source: &yaml::Text) -> Option<&BoundText> {
         let (_, text) = self.all.get(*self.by_place.get(&(moment, source.span))?)?;
         Some(text)
     }
-    /// A text as a program holds it; none: it is not a valid template.
+    /// A text for a program; `None`: it is not a valid template.
     pub fn text(&self, moment: Moment, source: &yaml::Text) -> Option<Text> {
         self.get(moment, source)?.text()
     }
@@ -41,11 +42,11 @@ impl Texts {
     pub fn bound(&self) -> impl Iterator<Item = &BoundText> {
         self.all.iter().map(|(_, text)| &**text)
     }
-    /// All of them.
+    /// All texts.
     pub fn all(&self) -> impl Iterator<Item = &BoundText> {
         self.bound().chain(&self.handlers)
     }
-    /// What is named, and when.
+    /// The references of all texts, with their moments.
     pub fn uses(&self) -> impl Iterator<Item = (Moment, &Use)> {
         self.all.iter().flat_map(|(moment, text)| text.uses.iter().map(|used| (*moment, used)))
     }
@@ -87,7 +88,7 @@ impl Texts {
     }
 }
 
-/// The moment of an agent's prompt: it has no other text.
+/// The moment of an agent's prompt, which is its only text.
 pub const PROMPT: Moment = Moment::Entering(0);
 
 fn handlers(file: FileId, templates: &[yaml::Text]) -> Vec<BoundText> {
@@ -95,7 +96,7 @@ fn handlers(file: FileId, templates: &[yaml::Text]) -> Vec<BoundText> {
     templates.iter().map(bind).collect()
 }
 
-/// The texts of a workflow while they are bound.
+/// The texts of a workflow during binding.
 struct Bind<'a> {
     file: FileId,
     names: &'a Arc<WorkflowNames>,
@@ -113,7 +114,7 @@ impl Bind<'_> {
         self.found.add(moment, BoundText::condition(self.file, source, &Policy::AEGIS, place));
     }
 
-    /// The templates at the leaves of a value.
+    /// Binds the templates in the strings of a value.
     fn leaves(&mut self, moment: Moment, node: &Node) {
         match &*node.kind {
             Kind::Scalar(Scalar::Str, source) => self.text(moment, Position::Data, source),

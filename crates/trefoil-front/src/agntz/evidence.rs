@@ -1,4 +1,4 @@
-//! Whether a document is an agntz manifest, by what no other format has (decision C12).
+//! Whether a document is an agntz manifest, judging by what no other format has (decision C12).
 
 use trefoil_syntax::suggest;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
@@ -6,14 +6,14 @@ use trefoil_syntax::yaml::{Entry, Mapping, Node};
 use super::manifest::KINDS;
 use crate::Evidence;
 
-/// Keys that speak for the dialect beside one of its kinds, where the `id` is missing.
+/// Keys that identify the format together with one of its kinds if the `id` is missing.
 const OWN: [&str; 7] =
     ["instruction", "inputSchema", "outputSchema", "branches", "maxIterations", "spawnable", "stateKey"];
 
-/// Keys of a step or branch, one of which each has.
+/// Keys of a step or branch; each has at least one of them.
 const OF_STEP: [&str; 4] = ["ref", "agent", "stateKey", "instruction"];
 
-/// The keys that speak for agntz; none: it is not an agntz manifest.
+/// The keys that show that it is an agntz manifest; empty if it is not one.
 pub fn of(root: &Node) -> Vec<Evidence> {
     let Some(mapping) = root.mapping() else { return Vec::new() };
     let kind = mapping.get("kind").and_then(|e| e.value.string()).map(|t| &*t.value);

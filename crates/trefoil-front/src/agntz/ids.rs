@@ -1,7 +1,7 @@
 //! Ids, state keys and the `id@version` form of references.
 
-/// Where a step's output lands for an agent of this id: a `-` and the lower-case letter after it become the upper-case
-/// letter (decision A9).
+/// The default state key for the output of an agent with this id: a `-` and the lower-case letter after it become the
+/// upper-case letter (decision A9).
 pub fn state_key(id: &str) -> String {
     let mut key = String::with_capacity(id.len());
     let mut letters = id.chars().peekable();
@@ -20,14 +20,14 @@ pub fn state_key(id: &str) -> String {
 /// `id`, or `id@version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentRef<'t> {
-    /// The agent.
+    /// The agent's id.
     pub id: &'t str,
     /// `latest`, an alias or a time stamp.
     pub version: Option<&'t str>,
 }
 
 impl<'t> AgentRef<'t> {
-    /// Reads a reference; the error says what is wrong with it.
+    /// Parses a reference; the error is a message.
     pub fn parse(text: &'t str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("the reference is empty".to_owned());
@@ -44,7 +44,7 @@ impl<'t> AgentRef<'t> {
     }
 }
 
-/// Whether a version is `latest`, an alias or a time stamp; the error says what it should be.
+/// Checks that a version is `latest`, an alias or a time stamp; the error says what it must be.
 pub fn check_version(version: &str) -> Result<(), String> {
     let mut letters = version.chars();
     let alias = letters.next().is_some_and(|c| c.is_ascii_alphanumeric())
@@ -58,7 +58,7 @@ pub fn check_version(version: &str) -> Result<(), String> {
     ))
 }
 
-/// `2026-05-17T15:30:00.000Z`: the shape, not the calendar.
+/// `2026-05-17T15:30:00.000Z`: checks the form, not the calendar.
 fn is_time_stamp(text: &str) -> bool {
     let Some(body) = text.strip_suffix('Z') else { return false };
     let (seconds, fraction) = body.split_once('.').map_or((body, "0"), |(s, f)| (s, f));
@@ -69,14 +69,14 @@ fn is_time_stamp(text: &str) -> bool {
         && fraction.chars().all(|c| c.is_ascii_digit())
 }
 
-/// `^[a-zA-Z_][a-zA-Z0-9_]*$`: what a tool may be called.
+/// `^[a-zA-Z_][a-zA-Z0-9_]*$`: valid names of tools.
 pub fn is_tool_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// `^[a-z][a-z0-9-]*$`: what a skill may be called.
+/// `^[a-z][a-z0-9-]*$`: valid names of skills.
 pub fn is_skill_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_ascii_lowercase())

@@ -1,14 +1,13 @@
-//! The agntz front end: directories of manifests, one agent a file, `ref` between them.
+//! The agntz front end: folders of manifests, one agent in each file, with `ref` between them.
 //!
 //! - `ids`: ids, state keys, `id@version`
 //! - `schema`: `inputSchema` and `outputSchema`
-//! - `manifest`: what is written, key by key
-//! - `names`: what its texts may start with
-//! - `bind`: references, names and texts, put together
-//! - `lower`: what it means
-//! - `lint`: what people get wrong
+//! - `manifest`: the file as written, key by key
+//! - `names`: the names available in its texts
+//! - `bind`: resolves references and binds texts
+//! - `lower`: makes the program
 //!
-//! Decisions A1 to A20 say what must happen; `docs/compat/agntz.md` says where that differs from the original system.
+//! Decisions A1 to A20 define the behaviour; `docs/compat/agntz.md` says where it differs from the original system.
 
 pub mod bind;
 mod evidence;
@@ -29,7 +28,7 @@ pub use bind::Units;
 
 use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
 
-/// As `--dialect` takes it.
+/// The name for `--dialect`.
 const NAME: &str = "agntz";
 
 /// The agntz front end.

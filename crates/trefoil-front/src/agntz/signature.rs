@@ -1,4 +1,4 @@
-//! What a caller has to know about an agent: how it is called, what it returns, which inner results it shows.
+//! What a caller needs to know about an agent: how it is called, its result, and the inner results that it exports.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,53 +20,53 @@ pub struct Signature {
     pub members: Members,
     /// Its flow.
     pub flow: FlowId,
-    /// What it takes.
+    /// Its input contract.
     pub inputs: Arc<Inputs>,
-    /// The type of what it returns.
+    /// The type of its result.
     pub output: Value,
     /// The step keys of a pipeline.
     pub exports: Vec<Exported>,
-    /// What of its input reaches a model.
+    /// The parts of its input that reach a model.
     pub prompted: Prompted,
-    /// Its user message is its input, because it has no `prompt`.
+    /// Whether its user message is its input, because it has no `prompt`.
     pub sends_input: bool,
-    /// It reads its input at all.
+    /// Whether it reads its input at all.
     pub reads_input: bool,
-    /// It is a pipeline.
+    /// Whether it is a pipeline.
     pub is_pipeline: bool,
-    /// It calls a model, itself or in a step that always runs.
+    /// Whether it calls a model, itself or in a step that always runs.
     pub calls_model: bool,
 }
 
-/// Which parts of an agent's input reach a model: where a secret must not go.
+/// The parts of an agent's input that reach a model, so they must not contain secrets.
 #[derive(Debug, Clone, Default)]
 pub struct Prompted {
     names: BTreeSet<Arc<str>>,
 }
 
 impl Prompted {
-    /// Notes a name; `userQuery` stands for the whole input unless the input has a key of that name.
+    /// Adds a name. `userQuery` means the whole input, unless the input has a key with that name.
     pub fn add(&mut self, name: &str) {
         self.names.insert(name.into());
     }
-    /// Whether the value of this key of an input map gets there.
+    /// Whether the value of this key of an input map reaches a model.
     pub fn reaches(&self, key: &str, mut keys: impl Iterator<Item = impl AsRef<str>>) -> bool {
         self.names.contains(key) || (self.names.contains("userQuery") && !keys.any(|k| k.as_ref() == "userQuery"))
     }
 }
 
-/// A step of a pipeline as the pipeline's callers see it.
+/// A step of a pipeline, as seen by the pipeline's callers.
 #[derive(Debug)]
 pub struct Exported {
     /// Its state key.
     pub key: Arc<str>,
-    /// The id, where it is another way to name the key.
+    /// The id, if it can be used instead of the key.
     pub alias: Option<Arc<str>>,
-    /// The type of what it holds.
+    /// The type of its result.
     pub schema: Value,
     /// Where the step is declared.
     pub at: Option<Location>,
-    /// Where members of what it holds are declared.
+    /// Where members of its result are declared.
     pub members: Members,
     /// The step's own agent.
     pub inner: Option<Arc<Signature>>,
@@ -82,17 +82,17 @@ impl Exported {
 /// The input contract.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    /// There is an `inputSchema`.
+    /// Whether there is an `inputSchema`.
     pub declared: bool,
-    /// Only the declared properties may be given.
+    /// Whether only declared properties are allowed.
     pub closed: bool,
     /// The properties.
     pub properties: Vec<Property>,
-    /// Where they are declared, and what is inside of them.
+    /// Where they and their members are declared.
     pub members: Members,
-    /// The properties are complete: no null is added to them (a root with `anyOf` and the like).
+    /// Whether null is not filled in for omitted properties (a root with `anyOf` and the like).
     pub combined: bool,
-    /// The input is a plain value that `userQuery` names.
+    /// Whether the input is a plain value named `userQuery`.
     pub has_query: bool,
 }
 
@@ -103,11 +103,11 @@ pub struct Property {
     pub name: Arc<str>,
     /// Its schema; null is allowed unless the property is required.
     pub json: Value,
-    /// Used when it is left out.
+    /// The value if it is omitted.
     pub default: Option<Value>,
-    /// Null is no value for it: a canonical schema lists it in `required`.
+    /// Whether null is not allowed, because a canonical schema lists it in `required`.
     pub required: bool,
-    /// A caller has to give it: it has no default, and the shorthand or `required` demands it.
+    /// Whether a caller must pass it: it has no default, and the shorthand or `required` demands it.
     pub needed: bool,
     /// Where it is declared.
     pub span: trefoil_syntax::Span,
@@ -127,7 +127,7 @@ impl Inputs {
         });
         Self {
             declared: true,
-            // after an error nothing is known for sure; do not report names because of it
+            // after an error nothing is certain, so do not report names because of it
             closed: schema.closed && schema.sound,
             properties: properties.collect(),
             members: Members::default(),
@@ -135,19 +135,19 @@ impl Inputs {
             has_query: schema.sound && !schema.object,
         }
     }
-    /// The property of a name.
+    /// The property with this name.
     pub fn get(&self, name: &str) -> Option<&Property> {
         self.properties.iter().find(|p| &*p.name == name)
     }
 }
 
-/// A file and the reference that led into it, for cycles.
+/// A file and the reference that leads to the next one, for cycles.
 #[derive(Debug, Clone)]
 pub struct Link {
     /// The document.
     pub document: usize,
     /// Its id.
     pub id: Arc<str>,
-    /// The reference that leads on from it.
+    /// The reference to the next file.
     pub leaves: Option<Location>,
 }

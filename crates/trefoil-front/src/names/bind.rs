@@ -1,4 +1,4 @@
-//! From a path to what it names: one walk for every dialect.
+//! Binds paths to what they name. One function for all dialects.
 
 use trefoil_ir::types::{self, Member};
 use trefoil_ir::{Beyond, Defined, Lost, Source};
@@ -9,33 +9,33 @@ use super::{Entry, Found, Inside, Members, Nothing, Read};
 /// What a path names.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    /// Where its value is; [`Source::Missing`] where there is none.
+    /// The source of its value; [`Source::Missing`] if there is none.
     pub source: Source,
-    /// How many segments the source stands for.
+    /// The number of segments that the source covers.
     pub skip: u16,
-    /// What each segment names, as far as the path leads.
+    /// What each segment names, as far as the path resolves.
     pub entries: Vec<Entry>,
-    /// How far it leads.
+    /// How far the path resolves.
     pub end: End,
 }
 
 /// Where a path ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// At something.
+    /// The whole path resolves.
     There,
-    /// From this segment on nothing is known.
+    /// From this segment on, nothing is known.
     Open(usize),
-    /// Before this segment: the value before it does not have it.
+    /// This segment does not exist in the value before it.
     Nothing(Stop),
 }
 
-/// Why a path does not continue.
+/// Why a path does not resolve further.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stop {
-    /// The segment that names nothing.
+    /// The segment that does not exist.
     pub segment: usize,
-    /// What came before it.
+    /// The value before it.
     pub before: Nothing,
 }
 
@@ -44,17 +44,17 @@ impl Bound {
     pub fn last(&self) -> Option<&Entry> {
         self.entries.last().filter(|_| !matches!(self.end, End::Nothing(_)))
     }
-    /// Its type; anything, if it is unknown or missing.
+    /// Its type; any type if it is unknown or missing.
     pub fn schema(&self) -> Value {
         self.last().map_or(Value::Bool(true), |e| e.schema.clone())
     }
-    /// Whether it leads to something that a manifest or the format defines.
+    /// Whether it names something that a manifest or the format defines.
     pub fn is_known(&self) -> bool {
         self.end == End::There
     }
 }
 
-/// Walks a path from the names of a place.
+/// Resolves a path, starting from the names of a place.
 pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
     let mut read = root.read.clone();
     let mut entries: Vec<Entry> = Vec::with_capacity(path.len());
@@ -74,7 +74,7 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
                 break;
             }
         };
-        // What is inside of something is not there more often than that.
+        // A member exists at most as often as its value.
         entry.defined = match (from.defined, entry.defined) {
             (Defined::Never, _) | (_, Defined::Never) => Defined::Never,
             (Defined::Sometimes, _) | (_, Defined::Sometimes) => Defined::Sometimes,
@@ -100,16 +100,16 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
     Bound { source, skip, entries, end }
 }
 
-/// What the checker has to know about a path that continues after a value; of a namespace the names themselves are wrong.
+/// What the checker needs to know about a path that continues after a value. In a namespace, the name itself is wrong.
 fn beyond(stop: &Stop, read: Option<Read>, before: Option<&Entry>, refuses: bool) -> Lost {
     let Some((what, of)) = stop.before.what.zip(before) else { return Lost::Unsaid };
-    // Nobody declared what an answer is; it is only how answers are.
+    // The type of a model's answer is not declared by the manifest.
     let refused = refuses && !types::is_answer(&of.schema);
     let (segment, members) = (stop.segment as u16, stop.before.names.clone());
     Lost::Beyond(Box::new(Beyond { segment, of: read.map(|r| r.source), what, members, refused }))
 }
 
-/// A member of a value, which is read as a part of it.
+/// A member of a value, read as a part of it.
 pub fn member(of: &Entry, places: &Members, name: &str) -> Found {
     let (declared, inner) = places.get(name).unwrap_or_default();
     let entry = |schema, defined| Entry {
@@ -118,14 +118,14 @@ pub fn member(of: &Entry, places: &Members, name: &str) -> Found {
     };
     match types::member(&of.schema, name) {
         Member::Is { schema, optional } => {
-            // A type that does not list what has to be there says nothing about what may be missing.
+            // A type without a list of required members says nothing about which may be missing.
             let optional = optional && of.schema.get("required").is_some();
             let defined = if optional && of.defined == Defined::Always { Defined::Sometimes } else { of.defined };
             Found::Is(entry(schema, defined))
         }
         Member::Maybe => Found::Maybe(entry(Value::Bool(true), of.defined)),
         Member::Never { what, members } => Found::Never(Nothing { what: Some(what), names: members }),
-        // How long a list is, is no name's business.
+        // The length of a list is unknown here.
         Member::Beyond { .. } => Found::Maybe(entry(Value::Bool(true), of.defined)),
     }
 }

@@ -1,4 +1,4 @@
-//! An object of a format, whose members the format lists.
+//! An object of the format, with a fixed list of members.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use trefoil_template::Value;
 use super::{Entry, Found, Names, Nothing, Read};
 use crate::types::object_of;
 
-/// Names and what they stand for.
+/// Names with their entries.
 #[derive(Default)]
 pub struct Listed {
     fields: Vec<(Arc<str>, Entry)>,
@@ -18,25 +18,25 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// These names and no others.
+    /// Exactly these names.
     pub fn new<'n>(fields: impl IntoIterator<Item = (&'n str, Entry)>) -> Self {
         Self::of(fields.into_iter().map(|(name, entry)| (name.into(), entry)))
     }
-    /// The same.
+    /// Like [`Self::new`].
     pub fn of(fields: impl IntoIterator<Item = (Arc<str>, Entry)>) -> Self {
         Self { fields: fields.into_iter().collect(), ..Self::default() }
     }
-    /// The same; all of it is read from there.
+    /// Sets the source from which the object as a whole is read.
     #[must_use]
     pub fn read_whole(self, source: Source, skip: u16) -> Self {
         Self { whole: Some(Read { source, skip }), ..self }
     }
-    /// The same; it may have other names, which stand for this.
+    /// Allows other names, with this entry.
     #[must_use]
     pub fn others(self, others: Entry) -> Self {
         Self { others: Some(others), ..self }
     }
-    /// The same, as names of the format: no value has them as its members.
+    /// Marks it as a namespace, which is not a value with members.
     #[must_use]
     pub fn namespace(self) -> Self {
         Self { namespace: true, ..self }
@@ -51,7 +51,7 @@ impl Listed {
             closed.as_object().into_iter().flatten().filter(|(keyword, _)| &***keyword != "additionalProperties");
         Value::from_iter(open.map(|(keyword, value)| (keyword.clone(), value.clone())))
     }
-    /// As what a name stands for.
+    /// The object as an entry.
     pub fn entry(self) -> Entry {
         let schema = self.schema();
         Entry { schema, ..Entry::names(self) }

@@ -1,5 +1,5 @@
-//! Values that may have more than their types say: what a model answers does not always keep to the schema it was given,
-//! and what starts a run may come with other members than the default has.
+//! Values that may have more members than their types declare: a model's answer does not always match its schema, and
+//! the input of a run may have members that the default lacks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{Entry, Found, Inside, Members, member};
 use trefoil_ir::Defined;
 use trefoil_template::Value;
 
-/// A value whose members are read even where its type has none of that name.
+/// A value whose undeclared members can be read as well.
 #[must_use]
 pub fn loose(value: Entry) -> Entry {
     let places = match value.inside {

@@ -1,4 +1,4 @@
-//! Where the members of a value are declared.
+//! The places where the members of a value are declared.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use trefoil_syntax::yaml::{Mapping, Node};
 use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
-/// Where the members of a value are declared, by name.
+/// The places where the members of a value are declared, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Members(Arc<[Member]>);
 
-/// A member: its name, where it is declared (a format's own fields are nowhere), and its own members.
+/// A member: its name, its declaration (fields of the format have none), and its own members.
 pub type Member = (Arc<str>, Option<Location>, Members);
 
 impl Members {
-    /// These.
+    /// A set of members.
     pub fn of(members: Vec<Member>) -> Self {
         Self(members.into())
     }
-    /// Where a member is declared, and its own members. An item of a list has those of the list.
+    /// The declaration of a member, and its own members. An index of a list returns the members of the list's items.
     pub fn get(&self, name: &str) -> Option<(Option<Location>, Members)> {
         let found = self.0.iter().find(|(n, ..)| &**n == name);
         match found {
@@ -31,7 +31,7 @@ impl Members {
     pub fn all(&self) -> impl Iterator<Item = Member> + '_ {
         self.0.iter().cloned()
     }
-    /// Where a path has no member to continue to: the place of the first one that there is.
+    /// Follows a path as far as possible, and returns the declaration of the first member at the place where it stops.
     pub fn where_it_ends<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Location> {
         let mut here = self.clone();
         for name in path {
@@ -42,13 +42,13 @@ impl Members {
         }
         here.0.iter().find_map(|(_, at, _)| *at)
     }
-    /// Where a member is declared.
+    /// The declaration of a member.
     pub fn place(&self, name: &str) -> Option<Location> {
         self.get(name)?.0
     }
 }
 
-/// Where the properties of a schema of another file are; that file's own lowering declares them.
+/// The places of the properties of a schema in another file, which are declared when that file is lowered.
 pub fn places(file: FileId, node: &Node, json: &Value) -> Members {
     let Some(mapping) = members_of(node) else { return Members::default() };
     let declared = json.get("properties");
@@ -60,7 +60,7 @@ pub fn places(file: FileId, node: &Node, json: &Value) -> Members {
     Members::of(members.collect())
 }
 
-/// The properties that a schema writes down, its own or those of its items.
+/// The properties that a schema declares, itself or for its items.
 pub(crate) fn members_of(node: &Node) -> Option<&Mapping> {
     let mapping = node.mapping()?;
     match mapping.get("properties") {
@@ -69,7 +69,7 @@ pub(crate) fn members_of(node: &Node) -> Option<&Mapping> {
     }
 }
 
-/// The schema of what is listed, where it is one of a list.
+/// The schema of a list's items; otherwise the schema itself.
 pub(crate) fn items(schema: &Value) -> &Value {
     match (schema.get("properties"), schema.get("items")) {
         (None, Some(inner)) => items(inner),

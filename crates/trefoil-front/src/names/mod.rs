@@ -1,10 +1,10 @@
-//! The names of one place, as data.
+//! The names available in one place, as data.
 //!
-//! A dialect declares once which names a text in a place may start with: a tree of [`Entry`]s whose inner names are put
-//! together when somebody asks. All else is a reading of that tree: [`bind`] walks a path through it, editors list it,
-//! "did you mean" compares with it, and what looks like a placeholder in the wrong brackets is looked up in it.
+//! A dialect defines which names a text in a place can start with: a tree of [`Entry`]s whose inner names are computed
+//! on demand. All other operations use that tree: [`bind`] resolves a path in it, editors list it, "did you mean"
+//! compares with it, and text that looks like a placeholder in the wrong brackets is looked up in it.
 //!
-//! Nothing here reports. What is wrong with a path is data as well ([`End`], [`Entry::doubt`]); finders of mistakes read it.
+//! Reports nothing. What is wrong with a path is also data ([`End`], [`Entry::doubt`]), which finders read.
 
 mod bind;
 mod listed;
@@ -23,117 +23,117 @@ pub use listed::Listed;
 pub use loose::loose;
 pub use members::{Member, Members, places};
 pub(crate) use members::{items, members_of};
-pub use place::{Place, Tags, Use, in_path, is_path, is_there};
+pub use place::{Place, Tags, Use, in_path, is_path, is_there, is_variable};
 
-/// What a path names, up to and with one of its segments.
+/// What a path names, up to and including one of its segments.
 #[derive(Clone)]
 pub struct Entry {
-    /// How a run reads it. None: as the member of what was named before it, or not at all where there is nothing before it.
+    /// How a run reads it. `None`: as a member of the preceding entry; without one, it cannot be read.
     pub read: Option<Read>,
     /// Its type, a JSON Schema (see [`trefoil_ir::types`]).
     pub schema: Value,
-    /// Whether it has a value where it is read.
+    /// Whether it has a value when it is read.
     pub defined: Defined,
-    /// Why it has none, or not on every path.
+    /// Why it has no value, on all or some paths.
     pub doubt: Option<Doubt>,
-    /// Where it is declared, if a manifest does that.
+    /// Where it is declared, if it is declared in a manifest.
     pub declared: Option<Location>,
-    /// One line about it, for editors.
+    /// A one-line description for editors.
     pub note: Option<Arc<str>>,
-    /// What sort of name it is.
+    /// The kind of name.
     pub sort: Sort,
-    /// What is inside of it.
+    /// The names inside it.
     pub inside: Inside,
-    /// Of the names of a place: a path that continues where its value ends keeps a program from a run (decision C9).
+    /// For the names of a place: whether a path that continues after its value ends is an error (decision C9).
     pub refuses: bool,
 }
 
-/// The sort of name, for advice about names.
+/// The kind of a name, for advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
-    /// One of the format's own, or a part of a value.
+    /// A name of the format, or a part of a value.
     #[default]
     Other,
-    /// The result of a step, by its place in the manifest.
+    /// The result of a step, by its index in the manifest.
     Step(usize),
-    /// A key of state that steps share.
+    /// A key of state shared by steps.
     Key,
-    /// A part of the input that a run or an agent is started with.
+    /// A part of the input of a run or an agent.
     Input,
 }
 
 /// How a run reads a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
-    /// Where it is.
+    /// The source.
     pub source: Source,
-    /// How many segments of the path, from the first one on, the source stands for.
+    /// The number of leading segments of the path that the source covers.
     pub skip: u16,
 }
 
-/// Why a value may be missing where it is read.
+/// Why a value may be missing when it is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Doubt {
-    /// It comes from the very step that reads.
+    /// It is the result of the reading step itself.
     Own,
-    /// Its step runs at the same time.
+    /// Its step runs concurrently.
     Beside,
-    /// Its step has not run by then.
+    /// Its step runs later.
     Later,
-    /// Its step has not run by then on the first pass of a loop.
+    /// Its step has not run yet on the first pass of a loop.
     FirstPass,
-    /// Its step runs only on a condition (as written), or only on some of the paths that lead here.
+    /// Its step runs only on this condition, or only on some paths.
     Skipped(Option<Arc<str>>),
-    /// The caller passes no input, or one without it.
+    /// The caller may pass no input, or one without it.
     NotGiven,
 }
 
-/// What is inside of something.
+/// The names inside something.
 #[derive(Clone)]
 pub enum Inside {
-    /// The members of a value: those of its type, with the places where they are declared.
+    /// The members of a value: those of its type, with their declarations.
     Value(Members),
-    /// The same of a value that may have others as well.
+    /// The same for a value that may also have other members.
     Loose(Members),
-    /// Names of their own.
+    /// Separately defined names.
     Names(Arc<dyn Names>),
 }
 
-/// The names inside of something, or those of a place. A format's own object lists its members; a tree that steps write
-/// works out who wrote what is asked for.
+/// The names inside something, or those of a place. An object of the format lists its members; a tree that steps write
+/// computes who wrote a name.
 pub trait Names: Send + Sync {
-    /// What a name stands for.
+    /// What a name refers to.
     fn get(&self, name: &str) -> Found;
-    /// The names to offer, in this order, with what they stand for. Dots are part of what is offered.
+    /// The names to suggest, in order, with their entries. A name may contain dots.
     fn all(&self) -> Vec<(Arc<str>, Entry)>;
-    /// How what these names are inside of is read, where that takes work: asked once, at the end of a path, and then in place
-    /// of [`Entry::read`].
+    /// How the enclosing value as a whole is read, if that is costly to compute. Called once, at the end of a path, and
+    /// used instead of [`Entry::read`].
     fn read(&self) -> Option<Read> {
         None
     }
 }
 
-/// What became of a name that was looked for.
+/// The result of looking up a name.
 pub enum Found {
-    /// It is there.
+    /// It exists.
     Is(Entry),
     /// Unknown: the caller of the run may pass it.
     Maybe(Entry),
-    /// It is never there, and why.
+    /// It never exists, and why.
     Never(Nothing),
 }
 
-/// What does not have a name.
+/// Something that does not have the name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Nothing {
-    /// What it is: `text`, `a list`, `an object`; none: a place or a namespace, which is no value.
+    /// The kind of value: `text`, `a list`, `an object`; `None`: a place or a namespace, which is not a value.
     pub what: Option<&'static str>,
-    /// The names that it has.
+    /// The names that it does have.
     pub names: Vec<Arc<str>>,
 }
 
 impl Entry {
-    /// A value of this type that is always there.
+    /// A value of this type that always exists.
     pub fn new(schema: Value) -> Self {
         Self {
             read: None,
@@ -147,51 +147,51 @@ impl Entry {
             refuses: false,
         }
     }
-    /// The names of a place, or of a namespace, which is no value itself.
+    /// The names of a place, or of a namespace, which is not itself a value.
     pub fn names(names: impl Names + 'static) -> Self {
         Self { inside: Inside::Names(Arc::new(names)), ..Self::new(Value::Bool(true)) }
     }
-    /// The same, read from there; the source stands for so many segments from the first on.
+    /// Sets the source; it covers this number of leading segments.
     #[must_use]
     pub fn read(self, source: Source, skip: u16) -> Self {
         Self { read: Some(Read { source, skip }), ..self }
     }
-    /// The same, there always, sometimes or never.
+    /// Sets whether it always, sometimes or never has a value.
     #[must_use]
     pub fn defined(self, defined: Defined) -> Self {
         Self { defined, ..self }
     }
-    /// The same, missing for this reason.
+    /// Sets the reason why it is missing.
     #[must_use]
     pub fn doubt(self, defined: Defined, doubt: Doubt) -> Self {
         Self { defined, doubt: Some(doubt), ..self }
     }
-    /// The same, declared there.
+    /// Sets the declaration.
     #[must_use]
     pub fn declared(self, at: Option<Location>) -> Self {
         Self { declared: at, ..self }
     }
-    /// The same with members that are declared in these places.
+    /// Sets the declarations of its members.
     #[must_use]
     pub fn members(self, members: Members) -> Self {
         Self { inside: Inside::Value(members), ..self }
     }
-    /// The same with names of their own inside.
+    /// Sets separately defined inner names.
     #[must_use]
     pub fn inner(self, names: impl Names + 'static) -> Self {
         Self { inside: Inside::Names(Arc::new(names)), ..self }
     }
-    /// The same with a line about it.
+    /// Sets the description.
     #[must_use]
     pub fn note(self, note: impl Into<Arc<str>>) -> Self {
         Self { note: Some(note.into()), ..self }
     }
-    /// The same, as a name of this sort.
+    /// Sets the kind of name.
     #[must_use]
     pub fn sort(self, sort: Sort) -> Self {
         Self { sort, ..self }
     }
-    /// What a name inside of it stands for.
+    /// What a name inside it refers to.
     pub fn get(&self, name: &str) -> Found {
         match &self.inside {
             Inside::Names(names) => names.get(name),
@@ -199,7 +199,7 @@ impl Entry {
             Inside::Loose(places) => loose::get(self, places, name),
         }
     }
-    /// The names inside, as editors offer them.
+    /// The names inside it, for editors.
     pub fn offer(&self) -> Vec<Name> {
         let offered = match &self.inside {
             Inside::Names(names) => names.all(),

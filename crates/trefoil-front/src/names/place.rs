@@ -1,6 +1,6 @@
-//! The places of texts, and which parts of a text are names there.
+//! The places of texts, and which words in a text are names there.
 
-use trefoil_ir::Position;
+use trefoil_ir::{Position, place};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Segment};
 
@@ -8,49 +8,74 @@ use super::{Bound, End, Entry, bind};
 
 /// A place of texts.
 pub trait Place {
-    /// What its texts are for.
+    /// What its texts are used for.
     fn position(&self) -> Position;
-    /// Its names.
+    /// The available names.
     fn root(&self) -> Entry;
-    /// How tags are written, for authors who write those of another language. None: not needed here.
+    /// The notation of tags, for authors who use that of another language. `None`: not needed here.
     fn tags(&self) -> Option<&'static Tags> {
         None
     }
-    /// Whether a path that names something was surely meant to be read, in whatever brackets: no everyday word.
-    /// `alone`: nothing beside the brackets says that a placeholder was meant.
+    /// Whether an existing path was certainly meant as a placeholder, whatever brackets it is in, because it is not an
+    /// everyday word. `alone`: only the brackets indicate a placeholder.
     fn is_meant(&self, _path: &[Segment], _bound: &Bound, _alone: bool) -> bool {
         true
     }
-    /// The path by which a value is read, where it was named by less than that.
+    /// What has these names, as a message says it: a name that it does not have is reported with that. None: the dialect has
+    /// a finder that knows more about them.
+    fn called(&self) -> Option<&'static str> {
+        Some("this text")
+    }
+    /// The full path of a value that was named by a shorter one.
     fn whole_path(&self, _path: &str) -> Option<String> {
         None
     }
 }
 
-/// A reference, where it is, and what it names.
+/// A reference, its place and its binding.
 #[derive(Debug, Clone)]
 pub struct Use {
     /// The reference.
     pub reference: Reference,
-    /// Its place in the file.
+    /// The place in the file.
     pub at: Location,
-    /// What it names.
+    /// Its binding.
     pub bound: Bound,
 }
 
-/// How a dialect writes its tags, for who writes those of another language.
+impl Use {
+    /// The name of a segment; empty after the last one.
+    pub fn name(&self, segment: usize) -> &str {
+        self.reference.path.get(segment).map_or("", |s| &*s.name)
+    }
+    /// Where a segment is in the file.
+    pub fn segment(&self, index: usize) -> Option<Location> {
+        self.segments(index, index)
+    }
+    /// Where a range of segments is, the last one too.
+    pub fn segments(&self, from: usize, to: usize) -> Option<Location> {
+        let path = &self.reference.path;
+        place::part(&self.reference.span, self.at, path.get(from)?.span.start..path.get(to)?.span.end)
+    }
+    /// Where the whole path is, without a filter.
+    pub fn whole(&self) -> Option<Location> {
+        self.segments(0, self.reference.path.len().checked_sub(1)?)
+    }
+}
+
+/// The notation of a dialect's tags, for authors who use that of another language.
 #[derive(Debug)]
 pub struct Tags {
     /// The space between the braces of a placeholder and its path.
     pub space: &'static str,
-    /// What there is instead of the statements of other languages.
+    /// The equivalent of statements in other languages.
     pub statements: &'static str,
-    /// Where a comparison belongs; none: the dialect has no blocks.
+    /// Where to write a comparison; `None`: the dialect has no blocks.
     pub comparison: Option<&'static str>,
 }
 
-/// Whether a path surely names a value at a place of these names, so that it was meant to be read in whatever brackets.
-/// `alone`: nothing beside the brackets says that a placeholder was meant.
+/// Whether a path certainly names a value in a place, so it was meant as a placeholder whatever brackets it is in.
+/// `alone`: only the brackets indicate a placeholder.
 pub fn is_there(place: &dyn Place, root: &Entry, path: &str, alone: bool) -> bool {
     let whole = place.whole_path(path);
     let names = whole.as_deref().unwrap_or(path).split('.');
@@ -59,13 +84,18 @@ pub fn is_there(place: &dyn Place, root: &Entry, path: &str, alone: bool) -> boo
     !matches!(bound.end, End::Nothing(_)) && place.is_meant(&path, &bound, alone)
 }
 
-/// Whether a text is written like a path.
+/// Whether a name is written like that of an environment variable.
+pub fn is_variable(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Whether a text has the form of a path.
 pub fn is_path(text: &str) -> bool {
     let word = |s: &str| !s.is_empty() && s.chars().all(|c| c != '.' && in_path(c));
     text.split('.').all(word)
 }
 
-/// Whether a character is one of those that paths are written with.
+/// Whether a character can occur in a path.
 pub fn in_path(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }

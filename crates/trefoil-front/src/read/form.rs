@@ -1,9 +1,10 @@
-//! What a value should look like, for the advice when it has another form: a text instead of a list, a list of entries with ids
-//! instead of a mapping.
+//! The expected form of a value, as advice when it has another form: a text instead of a list, a list of entries with
+//! ids instead of a mapping.
 
 use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar};
 
-/// Keys whose lists have mappings as their items, and an item for a text that stands in for the list; `_` is the text.
+/// Keys whose lists contain mappings, and an example item for a text that was written instead of the list; `_` is the
+/// text.
 const ITEMS: &[(&str, &str)] = &[
     ("transitions", "{ target: _ }"),
     ("steps", "{ ref: _ }"),
@@ -19,7 +20,7 @@ const ITEMS: &[(&str, &str)] = &[
     ("volumes", "{ name: _ }"),
 ];
 
-/// Keys whose values are mappings, and the key that a text was meant for; `_` is the text.
+/// Keys whose values are mappings, and an example mapping for a text that was written instead; `_` is the text.
 const KEYS: &[(&str, &str)] = &[
     ("runtime", "{ model: _ }"),
     ("task", "{ instruction: _ }"),
@@ -31,10 +32,10 @@ const KEYS: &[(&str, &str)] = &[
     ("retry", "{ max_attempts: _ }"),
 ];
 
-/// How many characters of a value an example repeats.
+/// The maximum number of characters of a value repeated in an example.
 const SHOWN: usize = 40;
 
-/// What to write where a list is needed. `what` is the key, or a phrase.
+/// An example of the required list. `what` is the key, or a phrase.
 pub(super) fn list(node: &Node, what: &str) -> Option<String> {
     let example = || ITEMS.iter().find(|(key, _)| *key == what).map(|(_, example)| *example);
     match &*node.kind {
@@ -50,7 +51,7 @@ pub(super) fn list(node: &Node, what: &str) -> Option<String> {
     }
 }
 
-/// What to write where a mapping is needed.
+/// An example of the required mapping.
 pub(super) fn mapping(node: &Node, what: &str) -> Option<String> {
     match &*node.kind {
         Kind::Sequence(items) => {
@@ -66,7 +67,7 @@ pub(super) fn mapping(node: &Node, what: &str) -> Option<String> {
             }
         }
         Kind::Scalar(Scalar::Str, _) => {
-            // A node of SirenSpec whose whole value is a word names its agent.
+            // A SirenSpec node whose whole value is a word names its agent.
             let example = KEYS.iter().find(|(key, _)| *key == what).map(|(_, example)| *example);
             let example = example.or_else(|| what.starts_with("node `").then_some("{ agent: _ }"))?;
             let value = shown(node)?;
@@ -77,7 +78,7 @@ pub(super) fn mapping(node: &Node, what: &str) -> Option<String> {
     }
 }
 
-/// What an entry of a list is called: its first key that is a name for it.
+/// The name of a list's entry: its first key that can be a name.
 fn name(entry: &Mapping) -> Option<(&str, &str)> {
     let key = ["id", "name"].into_iter().find(|key| entry.get(key).is_some())?;
     Some((key, &entry.get(key)?.value.string()?.value))
@@ -87,7 +88,7 @@ fn is_key(what: &str) -> bool {
     !what.contains(' ')
 }
 
-/// A short value as it is written in a flow list.
+/// A short value in the form for a flow list.
 fn shown(node: &Node) -> Option<&str> {
     let (_, text) = node.scalar()?;
     let plain = |c: char| !c.is_control() && !matches!(c, ',' | '[' | ']' | '{' | '}' | ':' | '#' | '"' | '\'');

@@ -1,4 +1,4 @@
-//! Typed access to the spanned tree. Every problem is reported in its place, and reading continues.
+//! Typed access to the spanned tree. Every problem is reported at its place, and reading continues.
 
 mod form;
 pub mod number;
@@ -20,33 +20,33 @@ use crate::mend::respelt;
 use crate::project::{Document, Project};
 use crate::source::Source;
 
-/// Unknown keys of one mapping that are reported one by one.
+/// The maximum number of unknown keys in one mapping that are reported individually.
 const UNKNOWN_KEYS: usize = 500;
 
-/// What reading and lowering find out.
+/// The results of reading and lowering.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
-    /// The findings for a person.
+    /// The findings for users.
     pub diagnostics: Diagnostics,
     /// Facts for the checker and editors.
     pub facts: Facts,
-    /// Blocks of text with lines that start like keys.
+    /// Block texts with lines that start like keys.
     pub blocks: Vec<TextBlock>,
-    /// Bytes of the patterns in schemas that were compiled to be judged.
+    /// The bytes of the schema patterns that were compiled to check them.
     pub(crate) patterns: usize,
 }
 
 impl Findings {
-    /// Findings with facts about names.
+    /// No findings, with facts at this level of detail.
     pub fn with_facts(detail: Detail, words: &'static Words) -> Self {
         Self { facts: Facts::of(detail).in_words(words), ..Self::default() }
     }
-    /// None yet, and the same facts asked for.
+    /// No findings, with facts at the same level of detail.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self::with_facts(self.facts.detail(), self.facts.words())
     }
-    /// Adds the findings of a part.
+    /// Adds other findings.
     pub fn absorb(&mut self, part: Self) {
         self.diagnostics.extend(part.diagnostics.iter().cloned());
         self.facts.merge(part.facts);
@@ -54,33 +54,33 @@ impl Findings {
     }
 }
 
-/// A block of text with lines that start like keys of the mapping that it is in, or of the one around that.
+/// A block text with lines that start like keys of the mapping that contains it, or of the next outer one.
 #[derive(Debug, Clone)]
 pub struct TextBlock {
     /// Its file.
     pub file: FileId,
-    /// The key that it is the value of.
+    /// The key whose value it is.
     pub key: Text,
     /// The text.
     pub text: Text,
-    /// Those lines.
+    /// The lines.
     pub lines: Vec<KeyLine>,
 }
 
 /// A line of such a block.
 #[derive(Debug, Clone)]
 pub struct KeyLine {
-    /// Where the key starts in the text.
+    /// The offset of the key in the text.
     pub at: usize,
-    /// The key, which the mapping knows and does not have.
+    /// The key, which is valid in the mapping and missing there.
     pub key: &'static str,
-    /// It is one of the mapping around it.
+    /// Whether it is a key of the outer mapping.
     pub outer: bool,
-    /// The mapping around has it soon after the block.
+    /// Whether the outer mapping has it soon after the block.
     pub follows: bool,
 }
 
-/// One file being read, and what is found in it.
+/// A file being read, with its findings.
 pub struct Reader<'d> {
     source: Source<'d>,
     findings: RefCell<Findings>,
@@ -94,16 +94,17 @@ impl<'d> Deref for Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    /// A reader of a document of a project, with its text. It adds to these findings.
+    /// A reader for a document of a project. Adds to these findings.
     pub fn of(project: &'d Project, document: &Document, findings: Findings) -> Self {
         Self { source: Source::of(project, document), findings: RefCell::new(findings) }
     }
-    /// All that was found.
+    /// All findings.
     pub fn into_findings(self) -> Findings {
         self.findings.into_inner()
     }
-    /// Books the room that a pattern takes when it is compiled: about how many bytes, none if it does not compile. An error: all
-    /// of this reader's together take more than those of a program may; whether this is the first that does.
+    /// Compiles a pattern and counts its memory against the limit. Returns the approximate number of bytes, or `None`
+    /// if it does not compile. `Err`: the patterns of this reader together exceed the limit of a program; the value is
+    /// true for the first one that does.
     pub(crate) fn book_pattern(&self, pattern: &str) -> Result<Option<usize>, bool> {
         let mut findings = self.findings.borrow_mut();
         let before = findings.patterns;
@@ -114,15 +115,15 @@ impl<'d> Reader<'d> {
         findings.patterns = before.saturating_add(weight.unwrap_or(PATTERN_BYTES));
         if findings.patterns > PATTERNS_BYTES { Err(true) } else { Ok(weight) }
     }
-    /// Reports.
+    /// Reports a finding.
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
     }
-    /// Reports what was found, if anything was.
+    /// Reports the findings, if any.
     pub fn report_all(&self, found: impl IntoIterator<Item = Diagnostic>) {
         found.into_iter().for_each(|d| self.report(d));
     }
-    /// Reads something in which no mistake may be an error: those that would be are warnings.
+    /// Calls `read` with errors reduced to warnings.
     pub fn at_most_warnings(&self, read: impl FnOnce(&Reader<'_>)) {
         let reader = Reader { source: self.source, findings: RefCell::new(self.findings.borrow().apart()) };
         read(&reader);
@@ -142,7 +143,7 @@ impl<'d> Reader<'d> {
     pub fn detail(&self) -> Detail {
         self.findings.borrow().facts.detail()
     }
-    /// Notes facts, if they are needed.
+    /// Records facts, if they are needed.
     pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
         let facts = &mut self.findings.borrow_mut().facts;
         if facts.detail() > Detail::Nothing {
@@ -157,13 +158,18 @@ impl<'d> Reader<'d> {
     pub fn warning(&self, rule: &'static str, span: Span, message: impl Into<String>) {
         self.report(Diagnostic::warning(rule, self.at(span), message));
     }
+    /// Reports that two things have the same name.
+    pub fn twice(&self, at: Span, first: Span, message: impl Into<String>) {
+        let d = Diagnostic::error("duplicate-id", self.at(at), message);
+        self.report(d.label(self.at(first), "the first one"));
+    }
     /// Reports `wrong-type`: `what` must be `expected`.
     pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
         self.report(self.mistyped(node, what, expected, None));
     }
-    /// The same, with the value that was surely meant, as it is written in the file.
+    /// The same, with a fix to the value that was certainly meant.
     fn mistyped(&self, node: &Node, what: &str, expected: &str, meant: Option<String>) -> Diagnostic {
-        // `a step` is a phrase, `steps` a key
+        // `a step` is a phrase, `steps` is a key
         let advice = match expected {
             "a list" => form::list(node, what),
             "a mapping" => form::mapping(node, what),
@@ -177,7 +183,8 @@ impl<'d> Reader<'d> {
             None => Diagnostic { help: advice, ..d },
         }
     }
-    /// The same for a number, with the one that was surely meant: without quotes, or in the notation and unit of the key.
+    /// The same for a number, with a fix to the one that was certainly meant: without quotes, or in the notation and
+    /// unit of the key.
     pub fn not_a_number(
         &self,
         node: &Node,
@@ -188,12 +195,12 @@ impl<'d> Reader<'d> {
     ) {
         self.report(self.mistyped(node, what, expected, number::meant(node, unit).filter(|text| fits(text))));
     }
-    /// The fields of a mapping; reports any other node. `what` names it in messages.
+    /// The fields of a mapping; reports any other node. `what` is its name in messages.
     pub fn fields<'n, 'r>(&'r self, node: &'n Node, what: &str) -> Option<Fields<'n, 'r>> {
         match node.mapping() {
             Some(mapping) => {
                 let what = what.to_owned();
-                // Most mappings of the formats know about so many keys.
+                // The typical number of keys in a mapping.
                 let (known, missing, nullable) = (Vec::with_capacity(24), Vec::new(), Vec::new());
                 Some(Fields {
                     reader: self,
@@ -216,7 +223,7 @@ impl<'d> Reader<'d> {
             }
         }
     }
-    /// Text, or a report.
+    /// A text; reports anything else.
     pub fn text<'n>(&self, node: &'n Node, what: &str) -> Option<&'n Text> {
         let text = node.string();
         if text.is_none() {
@@ -224,17 +231,12 @@ impl<'d> Reader<'d> {
         }
         text
     }
-    /// A whole number in a range, or a report.
+    /// An integer in a range; reports anything else.
     pub fn integer(&self, node: &Node, what: &str, range: RangeInclusive<i64>) -> Option<i64> {
         match node.scalar() {
             Some((Scalar::Int(i), _)) if range.contains(&i) => Some(i),
             Some((Scalar::Int(_) | Scalar::UInt(_), t)) => {
-                let bounds = if *range.end() == i64::MAX {
-                    format!("at least {}", range.start())
-                } else {
-                    format!("from {} to {}", range.start(), range.end())
-                };
-                self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {}", t.value));
+                self.beyond(node, what, &range, &t.value);
                 None
             }
             Some((Scalar::Float(_), t)) if t.value.bytes().all(|b| b.is_ascii_digit()) => {
@@ -254,7 +256,15 @@ impl<'d> Reader<'d> {
             }
         }
     }
-    /// A number in a range, or a report.
+    /// Reports a whole number outside of a range.
+    pub fn beyond(&self, node: &Node, what: &str, range: &RangeInclusive<i64>, value: &dyn std::fmt::Display) {
+        let bounds = match *range.end() {
+            i64::MAX => format!("at least {}", range.start()),
+            most => format!("from {} to {most}", range.start()),
+        };
+        self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {value}"));
+    }
+    /// A number in a range; reports anything else.
     pub fn number(&self, node: &Node, what: &str, range: RangeInclusive<f64>) -> Option<f64> {
         let value = match node.scalar() {
             Some((Scalar::Int(i), _)) => i as f64,
@@ -277,7 +287,7 @@ impl<'d> Reader<'d> {
         self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {value}"));
         None
     }
-    /// `true` or `false`, or a report.
+    /// `true` or `false`; reports anything else.
     pub fn boolean(&self, node: &Node, what: &str) -> Option<bool> {
         match node.scalar() {
             Some((Scalar::Bool(b), _)) => Some(b),
@@ -292,7 +302,7 @@ impl<'d> Reader<'d> {
             }
         }
     }
-    /// A list, or a report.
+    /// A list; reports anything else.
     pub fn list<'n>(&self, node: &'n Node, what: &str) -> Option<&'n [Node]> {
         let items = node.sequence();
         if items.is_none() {
@@ -300,11 +310,11 @@ impl<'d> Reader<'d> {
         }
         items
     }
-    /// One of some words, or a report with the nearest.
+    /// One of several words; reports anything else, with the most similar word.
     pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
         let all = || words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         let Some(text) = node.string() else {
-            // Quotes alone make no word of the list of it.
+            // A value that is not text cannot be fixed by adding quotes.
             self.report(self.mistyped(node, what, "text", None).help(format!("available: {}", all())));
             return None;
         };
@@ -332,40 +342,40 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// The only word that a text is the start of (`trunc`).
+/// The only word that starts with a text (`trunc`).
 fn begun<'w, T>(text: &str, words: &[(&'w str, T)]) -> Option<suggest::Near<'w>> {
     let mut all = words.iter().map(|(w, _)| *w).filter(|w| text.len() > 2 && w.starts_with(text));
     let name = all.next().filter(|_| all.next().is_none())?;
     Some(suggest::Near { name, distance: name.len() - text.len(), sure: false })
 }
 
-/// A mapping that is read key by key; [`Fields::finish`] reports the keys that were not read.
+/// A mapping that is read key by key. [`Fields::finish`] reports the keys that were not read.
 pub struct Fields<'n, 'd> {
     /// The file's reader.
     pub reader: &'d Reader<'d>,
-    /// The mapping's bytes.
+    /// The span of the mapping.
     pub span: Span,
     mapping: &'n Mapping,
     what: String,
     known: Vec<&'static str>,
-    /// Keys that had to be there and are not. They are reported at the end, unless another key was meant to be one of them.
+    /// Missing required keys. Reported at the end, unless an unknown key was meant as one of them.
     missing: Vec<&'static str>,
-    /// Keys for which null is a value, or about which all is said.
+    /// Keys for which null is valid, or about which everything was already reported.
     nullable: Vec<&'static str>,
-    /// What people write for a key, and the key.
+    /// Common wrong names, and the right keys.
     others: &'static [(&'static str, &'static str)],
-    /// Keys of other mappings that people write here, and where they belong.
+    /// Keys of other mappings that are written here by mistake, and where they belong.
     elsewhere: &'static [(&'static str, &'static str)],
-    /// Keys of the mapping around this one that may follow it.
+    /// Keys of the enclosing mapping that may follow this one.
     around: &'static [&'static str],
-    /// Keys that decide what runs, each with what happens without it.
+    /// Keys that affect what runs, each with the consequence if it is missing.
     deciding: &'static [(&'static str, &'static str)],
     /// Keys whose values are lists, and keys whose values are texts or numbers.
     forms: (&'static [&'static str], &'static [&'static str]),
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
-    /// All that is written.
+    /// The mapping as written.
     pub fn mapping(&self) -> &'n Mapping {
         self.mapping
     }
@@ -374,13 +384,13 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.known.push(key);
         self.mapping.get(key).filter(|e| !e.value.is_null())
     }
-    /// The entry of a key, null or not.
+    /// The entry of a key, even if it is null.
     pub fn take_nullable(&mut self, key: &'static str) -> Option<&'n Entry> {
         self.known.push(key);
         self.nullable.push(key);
         self.mapping.get(key)
     }
-    /// The entry of a key, or a report at the end that it is missing.
+    /// The entry of a required key; if it is missing, this is reported at the end.
     pub fn require(&mut self, key: &'static str) -> Option<&'n Entry> {
         let entry = self.take(key);
         if entry.is_none() {
@@ -388,38 +398,39 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         entry
     }
-    /// The place to report if one of these keys needs a value: the key without one, else the start of the mapping.
+    /// The place for a finding that one of these keys needs a value: the key without a value, otherwise the start of
+    /// the mapping.
     pub fn lack(&self, keys: &[&str]) -> Span {
         keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.head(), |e| e.key.span)
     }
-    /// Words of other systems for keys of this mapping, for the reports about unknown keys.
+    /// Sets common wrong names for keys of this mapping, used when reporting unknown keys.
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
         self.others = others;
     }
-    /// Keys that belong in other mappings of the format, each with the place where.
+    /// Sets keys that belong in other mappings of the format, each with that place.
     pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
         self.elsewhere = places;
     }
-    /// Keys that decide what runs, each with what happens without it: a slip in one of them is an error, not only a key that
-    /// has no effect.
+    /// Sets keys that affect what runs, each with the consequence if it is missing: misspelling one of them is an error
+    /// rather than a key without effect.
     pub fn deciding(&mut self, keys: &'static [(&'static str, &'static str)]) {
         self.deciding = keys;
     }
-    /// Keys that belong to the mapping around this one, and that a block of text at its end can have swallowed.
+    /// Sets keys of the enclosing mapping, which may have become part of a block text at the end of this one.
     pub fn around(&mut self, keys: &'static [&'static str]) {
         self.around = keys;
     }
-    /// The key of a mapping that is written as a word of another system for `name`.
+    /// The entry that is written with a wrong name for `name`.
     pub fn written_as(&self, name: &str) -> Option<&'n Entry> {
         let words = self.others.iter().filter(|(_, key)| *key == name);
         words.into_iter().find_map(|(word, _)| self.mapping.get(word))
     }
-    /// Which keys have lists as their values, and which have texts or numbers: what has another value was not meant by a
-    /// word that is none of these.
+    /// Sets which keys have lists as values, and which have texts or numbers. An unknown key whose value has another
+    /// form was not meant as one of these.
     pub fn forms(&mut self, lists: &'static [&'static str], scalars: &'static [&'static str]) {
         self.forms = (lists, scalars);
     }
-    /// What the value of a key would have to be, where another one is not.
+    /// The required form of a key's value, if the value has another one.
     fn misfit(&self, key: &str, value: &Node) -> Option<&'static str> {
         let (lists, scalars) = self.forms;
         match &*value.kind {
@@ -428,41 +439,41 @@ impl<'n, 'd> Fields<'n, 'd> {
             _ => lists.contains(&key).then_some("a list"),
         }
     }
-    /// The place to point at when something is missing: the first key, or the empty mapping.
+    /// The place for findings about something missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
         self.mapping.entries.first().map_or(self.span, |e| e.key.span)
     }
-    /// Text of a key.
+    /// The text of a key.
     pub fn text(&mut self, key: &'static str) -> Option<&'n Text> {
         let entry = self.take(key)?;
         self.reader.text(&entry.value, key)
     }
-    /// Text of a key that must be there.
+    /// The text of a required key.
     pub fn require_text(&mut self, key: &'static str) -> Option<&'n Text> {
         let entry = self.require(key)?;
         self.reader.text(&entry.value, key)
     }
-    /// A whole number of a key.
+    /// The integer of a key.
     pub fn integer(&mut self, key: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
         let entry = self.take(key)?;
         self.reader.integer(&entry.value, key, range)
     }
-    /// A number of a key.
+    /// The number of a key.
     pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         let entry = self.take(key)?;
         self.reader.number(&entry.value, key, range)
     }
-    /// A boolean of a key.
+    /// The boolean of a key.
     pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
         let entry = self.take(key)?;
         self.reader.boolean(&entry.value, key)
     }
-    /// A list of a key.
+    /// The list of a key.
     pub fn list(&mut self, key: &'static str) -> Option<&'n [Node]> {
         let entry = self.take(key)?;
         self.reader.list(&entry.value, key)
     }
-    /// One of some words of a key.
+    /// The word of a key, one of several.
     pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         let entry = self.take(key)?;
         self.reader.word(&entry.value, key, words)
@@ -472,7 +483,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         let entry = self.take(key)?;
         self.reader.fields(&entry.value, key)
     }
-    /// The entry of a key, without asking for it.
+    /// The entry of a key, without marking it as read.
     pub fn entry(&self, key: &str) -> Option<&'n Entry> {
         self.mapping.get(key)
     }
@@ -480,11 +491,12 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)
     }
-    /// All entries of a mapping whose keys are the user's.
+    /// All entries of a mapping with keys chosen by the user.
     pub fn entries(&self) -> &'n [Entry] {
         &self.mapping.entries
     }
-    /// Names keys that are known and have no effect here: each present one is a warning that says so (nothing is silently ignored).
+    /// Marks keys that are known but have no effect here; each one present is reported with a warning (nothing is
+    /// silently ignored).
     pub fn no_effect(&mut self, keys: &[&'static str], why: &str) {
         for key in keys {
             if let Some(entry) = self.take_nullable(key) {
@@ -492,7 +504,7 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
     }
-    /// Reports a key that is surely a misspelling of one that was read; other keys are the user's own.
+    /// Reports keys that are certainly misspellings of one that was read. Other keys are the user's own.
     pub fn misspelt(self) {
         for entry in &self.mapping.entries {
             let key = &*entry.key.value;
@@ -505,7 +517,7 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
     }
-    /// Whatever is to be said of a null at these keys has been said.
+    /// Marks keys for which null needs no further report.
     pub fn settle(&mut self, keys: &[&'static str]) {
         self.nullable.extend(keys);
     }
@@ -518,7 +530,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     }
 }
 
-/// Whoever stops reading early has still required what is missing.
+/// If reading stops early, missing required keys are still reported.
 impl Drop for Fields<'_, '_> {
     fn drop(&mut self) {
         for key in &self.missing {
@@ -528,7 +540,7 @@ impl Drop for Fields<'_, '_> {
 }
 
 impl Fields<'_, '_> {
-    /// Notes the lines of a block of text that start like keys that are not there.
+    /// Records the lines of a block text that start like missing keys.
     fn note_block(&self, entry: &Entry) {
         let Some(text) = entry.value.string().filter(|t| t.style == Style::Literal) else { return };
         let mut lines = Vec::new();
@@ -553,7 +565,7 @@ impl Fields<'_, '_> {
         let mut lines = behind.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(8);
         lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
     }
-    /// A key with its colon and nothing after it: unfinished or emptied. An explicit `null` is meant.
+    /// Reports a key with a colon and nothing after it: it is unfinished. An explicit `null` is intended.
     fn without_value(&self) {
         let known =
             |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
@@ -569,7 +581,7 @@ impl Fields<'_, '_> {
     }
 }
 
-/// A number or boolean as the text that it looks like.
+/// A number or boolean as quoted text.
 fn quoted(node: &Node) -> Option<String> {
     match node.scalar()? {
         (Scalar::Null | Scalar::Str, _) => None,

@@ -1,8 +1,8 @@
-//! Numbers in another notation: `"5"`, `4_096`, `0,7`, `30s` where a key is in seconds.
+//! Numbers in another notation: `"5"`, `4_096`, `0,7`, or `30s` for a key in seconds.
 
 use trefoil_syntax::yaml::{Node, Style};
 
-/// What a number of a key counts.
+/// The unit of a key's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberUnit {
     /// Milliseconds.
@@ -11,7 +11,7 @@ pub enum NumberUnit {
     Seconds,
 }
 
-/// The unit that a key names.
+/// The unit in the name of a key.
 pub fn unit_of(key: &str) -> Option<NumberUnit> {
     if key.ends_with("Ms") || key.ends_with("_ms") {
         Some(NumberUnit::Ms)
@@ -20,7 +20,7 @@ pub fn unit_of(key: &str) -> Option<NumberUnit> {
     }
 }
 
-/// The number that a text surely is, as YAML writes it.
+/// The number that a text certainly means, in YAML's notation.
 pub fn meant(node: &Node, unit: Option<NumberUnit>) -> Option<String> {
     let text = node.string()?;
     let quotes = matches!(text.style, Style::Single | Style::Double);
@@ -42,13 +42,13 @@ fn grouped(text: &str) -> Option<String> {
     (groups && text.split('_').all(is_digits)).then(|| text.replace('_', ""))
 }
 
-/// `0,7`. Three digits may be thousands.
+/// `0,7`. With three digits, the comma may separate thousands.
 fn with_comma(text: &str) -> Option<String> {
     let (whole, part) = text.split_once(',')?;
     (is_digits(whole) && is_digits(part) && part.len() != 3).then(|| format!("{whole}.{part}"))
 }
 
-/// `30s`, `1.5 minutes`: in the unit of the key.
+/// `30s`, `1.5 minutes`: converted to the unit of the key.
 fn converted(text: &str, unit: NumberUnit) -> Option<String> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, name) = text.split_at_checked(at)?;
@@ -59,7 +59,7 @@ fn converted(text: &str, unit: NumberUnit) -> Option<String> {
         "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000,
         _ => return None,
     };
-    // In thousandths, so that `0.5s` needs no fractions.
+    // Calculate in thousandths, so that `0.5s` needs no fractions.
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let thousandths = || part.get(..3).or(Some(part)).filter(|_| part.len() <= 3).map(|p| format!("{p:0<3}"));
     let number = is_digits(whole) && is_digits(part);

@@ -1,4 +1,4 @@
-//! Keys of a mapping that nobody read (decision C6): what was meant by them, or what there is.
+//! Keys of a mapping that were not read (decision C6): the probably intended key, or the available ones.
 
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::yaml::{Entry, Kind, Scalar};
@@ -8,8 +8,7 @@ use super::{Fields, UNKNOWN_KEYS};
 use crate::mend::{listed, respelt};
 
 impl Fields<'_, '_> {
-    /// Reports the keys that were not read. Required keys that some of them were meant to be: that is the cause of what is
-    /// missing.
+    /// Reports the keys that were not read. Returns missing required keys that some of them were probably meant as.
     pub(super) fn report_unknown(&self) -> Vec<&'static str> {
         let mut required = Vec::new();
         let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
@@ -32,16 +31,16 @@ impl Fields<'_, '_> {
                 continue;
             }
             let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
-            // Never the same key twice.
+            // Do not suggest a key that is already present.
             let free = |name: &str| !present.contains(name);
             let other =
                 || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
-            // The only unknown key may well be the only missing one.
+            // The only unknown key is probably the only missing one.
             let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
             let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
             let foreign = |name: &'static str| suggest::Near { name, distance: usize::MAX, sure: false };
-            // A word of another system is that word, however near it comes to a key.
+            // A word of another system takes precedence over a key with a similar spelling.
             let other = other().filter(|_| near.is_none_or(|near| near.distance > 0)).map(|(_, name)| foreign(name));
             let meant = other.or(near).or_else(|| needed().map(|name| foreign(name)));
             let place = self.elsewhere.iter().find(|(word, _)| *word == key);
@@ -78,7 +77,7 @@ impl Fields<'_, '_> {
 }
 
 impl Fields<'_, '_> {
-    /// The second half of a number with a comma in it: in braces a comma ends the value.
+    /// The second half of a number with a comma: in braces, a comma ends the value.
     fn comma(&self, entry: &Entry) -> Option<Diagnostic> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let key = &*entry.key.value;
@@ -101,7 +100,7 @@ impl Fields<'_, '_> {
     }
 }
 
-/// A key that starts with a space that YAML takes for a letter.
+/// A key that starts with a space character that YAML treats as a letter.
 fn strange_space(key: &str, at: Location) -> Option<Diagnostic> {
     let first = key.chars().next().filter(|c| c.is_whitespace() || *c == '\u{200b}')?;
     let message =

@@ -1,4 +1,4 @@
-//! The canonical syntax: JSON Schema as it is, every keyword checked at its place.
+//! The canonical syntax: JSON Schema, with every keyword checked at its place.
 
 use trefoil_syntax::hash::HashMap;
 
@@ -219,8 +219,8 @@ fn names(reading: &mut SchemaReading<'_>, node: &Node, name: &str) {
     }
 }
 
-/// What one keyword says against another: `enum` against `type`, `default` against all, `required` against `properties`.
-/// `partial`: another schema beside it may declare more.
+/// Checks keywords against each other: `enum` against `type`, `default` against all, `required` against `properties`.
+/// `partial`: a sibling schema may declare more.
 pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value, partial: bool) {
     let Some(mapping) = node.mapping() else { return };
     if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.sequence())) {
@@ -243,12 +243,12 @@ pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value
     {
         let at = reading.reader.at(default.value.span);
         let message = format!("the default does not match its own schema: {why}");
-        // In JSON Schema a default is advice; filling it in would fail.
+        // In JSON Schema a default is only an annotation; filling it in would fail.
         let rule = if reading.is_plain() { "wrong-default" } else { "invalid-schema" };
         let d = Diagnostic::error(rule, at, message);
         reading.report_pointless(d);
     }
-    // Where others are allowed in writing, one of them may be required.
+    // If other properties are explicitly allowed, one of them may be required.
     let more =
         ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "then", "else"];
     let open = partial
@@ -263,7 +263,7 @@ pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value
         for name in names.iter().filter_map(Node::string).filter(|n| declared.get(&n.value).is_none()) {
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required but not in `properties`", name.value);
-            // One that is required already was not meant a second time.
+            // A property that is already required is not suggested again.
             let there = |key: &str| names.iter().filter_map(Node::string).any(|n| &*n.value == key);
             let free = declared.entries.iter().map(|e| &*e.key.value).filter(|key| !there(key));
             let near = suggest::near(&name.value, free);
@@ -273,7 +273,7 @@ pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value
                 None => d,
             };
             match mapping.get("additionalProperties") {
-                // Nothing else may be there, and this has to be.
+                // Other properties are not allowed, but this one is required.
                 Some(closed) => {
                     let message = format!("{message}, and additional properties are not allowed, so no value is valid");
                     let d = Diagnostic::error("invalid-schema", at, message);
@@ -285,7 +285,7 @@ pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value
     }
 }
 
-/// Choices that are listed twice, and keywords for another type than the declared one.
+/// Reports choices that are listed twice, and keywords that apply to another type than the declared one.
 fn misplaced(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     let choices = mapping.get("enum").and_then(|e| e.value.sequence()).unwrap_or_default();
     let mut seen: HashMap<&str, &Text> = HashMap::default();
@@ -335,7 +335,7 @@ fn misplaced(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
 
 type OfType = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
-/// Keywords that say something about one type alone, the type, and what limits the same of a text or of a list.
+/// Keywords that apply to one type only, the type, and the equivalent limits for texts and lists.
 const OF_TYPE: &[OfType] = &[
     ("min", NUMBERS, &[("string", "minLength"), ("array", "minItems")]),
     ("max", NUMBERS, &[("string", "maxLength"), ("array", "maxItems")]),
@@ -355,7 +355,7 @@ const OF_TYPE: &[OfType] = &[
 
 const NUMBERS: &[&str] = &["number", "integer"];
 
-/// Limits that say nothing about the type that is declared.
+/// Reports limits that do not apply to the declared type.
 fn pointless(reading: &mut SchemaReading<'_>, mapping: &Mapping, kind: &Text) {
     for entry in &mapping.entries {
         let Some((key, of, others)) = OF_TYPE.iter().find(|(key, ..)| *key == &*entry.key.value) else { continue };
@@ -367,7 +367,7 @@ fn pointless(reading: &mut SchemaReading<'_>, mapping: &Mapping, kind: &Text) {
             "pattern" | "uniqueItems" => true,
             _ => matches!(entry.value.scalar(), Some((Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _))),
         };
-        // Of a value of another kind that is said.
+        // An invalid value is reported separately.
         if !sound {
             continue;
         }
@@ -393,7 +393,7 @@ fn pointless(reading: &mut SchemaReading<'_>, mapping: &Mapping, kind: &Text) {
     }
 }
 
-/// Keywords that limit the same thing from below and from above; whether the two may be equal.
+/// Pairs of lower and upper limits, and whether the two may be equal.
 const LIMITS: &[(&str, &str, bool)] = &[
     ("minimum", "maximum", true),
     ("min", "max", true),
@@ -407,7 +407,7 @@ const LIMITS: &[(&str, &str, bool)] = &[
     ("minProperties", "maxProperties", true),
 ];
 
-/// A lower limit above the upper one.
+/// Reports a lower limit above the upper one.
 fn limit_checks(reading: &mut SchemaReading<'_>, mapping: &Mapping, (low, high, equal): &(&str, &str, bool)) {
     let entry = |key: &str| Some((mapping.get(key)?, to_value(&mapping.get(key)?.value).as_f64()?));
     let (Some((least, from)), Some((most, to))) = (entry(low), entry(high)) else { return };

@@ -1,4 +1,4 @@
-//! Whether a value fits a schema, in one line.
+//! Whether a value matches a schema, as a one-line reason.
 
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value as Json;
@@ -10,12 +10,12 @@ pub fn compile(schema: &Json) -> Result<Validator, String> {
     options().with_draft(jsonschema::Draft::Draft202012).build(schema).map_err(|e| one_line(&e))
 }
 
-/// Why a value does not fit; none: it does, or the schema does not compile (reported elsewhere).
+/// Why a value does not match; `None`: it does, or the schema does not compile (reported elsewhere).
 pub fn fits(schema: &Value, value: &Json) -> Option<String> {
     plain_fit(&schema.to_json(), value)
 }
 
-/// The same for a schema that is JSON already.
+/// The same for a schema that is already JSON.
 pub fn plain_fit(schema: &Json, value: &Json) -> Option<String> {
     let checker = Checker::new(schema).ok()?;
     match checker.check(value) {
@@ -25,10 +25,10 @@ pub fn plain_fit(schema: &Json, value: &Json) -> Option<String> {
     }
 }
 
-/// Why a regular expression is not one that schemas accept.
+/// Why a regular expression is not valid in schemas.
 pub fn pattern_fault(pattern: &str) -> &'static str {
     let schema = serde_json::json!({ "pattern": pattern });
-    // The usual engine of schemas knows more; what only it takes can be made to run for ever.
+    // The usual engine for schemas supports more, but such patterns can take unbounded time.
     let elsewhere = jsonschema::draft202012::options().offline().build(&schema).is_ok();
     if elsewhere {
         "uses look-around, a backreference or too much repetition, which can run forever and is not supported"
@@ -40,7 +40,7 @@ pub fn pattern_fault(pattern: &str) -> &'static str {
 fn one_line(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let mut message = error.to_string().replace(['\n', '\r'], " ").replace('"', "`");
-    // Without its quotes it would look like the number that it should be.
+    // Without quotes it would look like the required number.
     let number = |text: &str| text.parse::<f64>().is_ok() || matches!(text, "true" | "false" | "null");
     if error.instance().as_str().is_some_and(|text| number(text) && message.starts_with('`')) {
         message.insert_str(0, "the text ");

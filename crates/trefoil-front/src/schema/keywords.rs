@@ -1,6 +1,6 @@
-//! The keywords of JSON Schema (draft 2020-12) and what each one holds.
+//! The keywords of JSON Schema (draft 2020-12) and the types of their values.
 
-/// What a keyword holds.
+/// The value of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// A type name or a list of them.
@@ -15,7 +15,7 @@ pub enum Holds {
     Number,
     /// A number above 0.
     Positive,
-    /// A whole number from 0.
+    /// An integer of at least 0.
     Count,
     /// `true` or `false`.
     Boolean,
@@ -23,15 +23,15 @@ pub enum Holds {
     Text,
     /// A regular expression.
     Pattern,
-    /// Names.
+    /// A list of names.
     Names,
-    /// Names by name.
+    /// Lists of names by name.
     NamesByName,
     /// A list of values.
     Values,
     /// A reference.
     Reference,
-    /// Anything.
+    /// Any value.
     Any,
 }
 
@@ -97,7 +97,7 @@ pub const KEYWORDS: &[(&str, Holds)] = &[
     ("contentSchema", Holds::Schema),
 ];
 
-/// Keywords of a root whose meaning a filled-in null could change.
+/// Keywords of a root whose result a filled-in null could change.
 pub const COMBINING: &[&str] = &[
     "allOf",
     "anyOf",
@@ -116,7 +116,7 @@ pub const COMBINING: &[&str] = &[
     "enum",
 ];
 
-/// Keywords that hardly anybody would name a property after.
+/// Keywords that are unlikely as names of properties.
 pub const STRUCTURAL: &[&str] = &[
     "type",
     "properties",
@@ -137,7 +137,7 @@ pub const STRUCTURAL: &[&str] = &[
     "uniqueItems",
 ];
 
-/// Keywords that the checks at the keys do not cover wholly: a schema with one of them is compiled to be sure.
+/// Keywords that the checks at the keys do not fully cover, so a schema with one of them is also compiled.
 pub const DELICATE: &[&str] = &[
     "$ref",
     "$dynamicRef",
@@ -154,7 +154,7 @@ pub const DELICATE: &[&str] = &[
     "enum",
 ];
 
-/// What a keyword holds.
+/// The type of a keyword's value.
 pub fn holds(name: &str) -> Option<Holds> {
     KEYWORDS.iter().find(|(k, _)| *k == name).map(|(_, h)| *h)
 }

@@ -1,5 +1,5 @@
-//! JSON Schemas in manifests of any dialect: every keyword checked at its place. What a dialect may write instead of a
-//! schema (a shorthand) is its own to read.
+//! JSON Schemas in manifests of any dialect, with every keyword checked at its place. A shorthand that a dialect allows
+//! instead of a schema is read by the dialect.
 
 pub mod canonical;
 pub mod fit;
@@ -16,13 +16,13 @@ use crate::Reader;
 use crate::read::to_value;
 use reading::SchemaReading;
 
-/// What to do about patterns that take too much room.
+/// Advice for patterns that need too much memory.
 pub(crate) const LESS: &str = "repeat less (`{1,50}` needs 50 times the memory), or use `minLength` and `maxLength`";
 
 /// Bytes of a schema as JSON.
 pub const MAX_BYTES: usize = 262_144;
 
-/// Reads a mapping as a schema. What is wrong is reported at the keyword; none: there was an error.
+/// Reads a mapping as a schema. Mistakes are reported at the keyword; `None`: there was an error.
 pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     if node.mapping().is_none() {
         reader.wrong_type(node, what, "a JSON Schema");
@@ -43,7 +43,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     if !light(reader, node, &plain) {
         return None;
     }
-    // Whatever the checks at the keys let through, the compiler of schemas has the last word.
+    // The compiler finds mistakes that the checks at the keys miss.
     if let Err(error) = options().build(&plain) {
         let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
         reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a valid JSON Schema: {error}")));
@@ -52,8 +52,8 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     bounded(reader, node, &plain).then_some(json)
 }
 
-/// Whether the patterns of a schema take no more room than those of a whole program may; reports where they do. Before it is
-/// compiled: that is what takes the room.
+/// Whether the patterns of a schema are within the memory limit of a program; reports if they are not. Called before
+/// they are compiled, because that takes the memory.
 pub fn light(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bool {
     if pattern_bytes([schema], PATTERNS_BYTES) <= PATTERNS_BYTES {
         return true;
@@ -64,7 +64,7 @@ pub fn light(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bo
     false
 }
 
-/// Whether checking a value against a schema comes to an end; reports where it does not.
+/// Whether checking a value against a schema terminates within the work limit; reports if it does not.
 pub fn bounded(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bool {
     let Some(endless) = Cost::new(schema).endless() else { return true };
     let at = reader.at(at_pointer(node, &endless.pointer).span);
@@ -82,7 +82,7 @@ pub fn bounded(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> 
     false
 }
 
-/// The node at a JSON pointer, or the nearest one above it.
+/// The node at a JSON pointer, or its nearest ancestor.
 fn at_pointer<'n>(root: &'n Node, pointer: &str) -> &'n Node {
     use trefoil_syntax::yaml::Kind;
     let mut node = root;

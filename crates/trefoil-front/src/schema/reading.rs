@@ -1,4 +1,5 @@
-//! One schema being read: where findings go, whether there was an error, and the references to check at the end.
+//! A schema being read: the destination of findings, whether there was an error, and the references to check at the
+//! end.
 
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, Severity, Span, suggest};
@@ -8,7 +9,7 @@ use crate::mend::respelt;
 use crate::read::Reader;
 use trefoil_syntax::suggest::Near;
 
-/// How deep subschemas may be nested.
+/// The maximum nesting of subschemas.
 pub const MAX_DEPTH: usize = 64;
 
 /// The type names.
@@ -26,28 +27,27 @@ pub struct SchemaReading<'d> {
 }
 
 impl<'d> SchemaReading<'d> {
-    /// Nothing read yet.
+    /// A schema in which everything that can only be a mistake is an error.
     pub fn new(reader: &'d Reader<'d>) -> Self {
         Self { reader, failed: false, delicate: false, partial: false, plain: false, pointers: Vec::new() }
     }
-    /// The same for a schema that is nothing but JSON Schema: what that allows, and what can still only be a mistake, is a
-    /// warning.
+    /// A plain JSON Schema: something that JSON Schema allows but that can only be a mistake is a warning.
     pub fn plain(reader: &'d Reader<'d>) -> Self {
         Self { plain: true, ..Self::new(reader) }
     }
-    /// Whether it is nothing but JSON Schema.
+    /// Whether it is a plain JSON Schema.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
-    /// The next schema is next to another one that may declare what it requires.
+    /// Marks the next schema as having a sibling that may declare what it requires.
     pub fn note_partial(&mut self) {
         self.partial = true;
     }
-    /// Whether the schema that starts here is next to another one.
+    /// Whether the schema that starts here has such a sibling.
     pub fn take_partial(&mut self) -> bool {
         std::mem::take(&mut self.partial)
     }
-    /// Reports what JSON Schema allows and no value ever meets.
+    /// Reports something that JSON Schema allows but that no value can match.
     pub fn report_pointless(&mut self, diagnostic: Diagnostic) {
         if self.plain {
             self.reader.report(Diagnostic { severity: Severity::Warning, ..diagnostic });
@@ -55,7 +55,7 @@ impl<'d> SchemaReading<'d> {
             self.report(diagnostic);
         }
     }
-    /// Notes an error reported elsewhere.
+    /// Records an error reported elsewhere.
     pub fn fail(&mut self) {
         self.failed = true;
     }
@@ -63,11 +63,11 @@ impl<'d> SchemaReading<'d> {
     pub fn failed(&self) -> bool {
         self.failed
     }
-    /// Notes that the whole has to be compiled to be sure of it.
+    /// Records that the whole schema must be compiled to check it.
     pub fn note_delicate(&mut self) {
         self.delicate = true;
     }
-    /// Whether the whole has to be compiled to be sure of it.
+    /// Whether the whole schema must be compiled to check it.
     pub fn delicate(&self) -> bool {
         self.delicate
     }
@@ -75,7 +75,7 @@ impl<'d> SchemaReading<'d> {
     pub fn error(&mut self, span: Span, message: impl Into<String>) {
         self.report(Diagnostic::error("invalid-schema", self.reader.at(span), message));
     }
-    /// Reports an error that is already made.
+    /// Reports a given error.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.fail();
         self.reader.report(diagnostic);
@@ -85,7 +85,7 @@ impl<'d> SchemaReading<'d> {
         self.fail();
         self.reader.wrong_type(node, what, expected);
     }
-    /// Whether the nesting is still within bounds; reports when it is not.
+    /// Whether the nesting is within the limit; reports if it is not.
     pub fn shallow(&mut self, node: &Node, depth: usize) -> bool {
         if depth <= MAX_DEPTH {
             return true;
@@ -93,7 +93,7 @@ impl<'d> SchemaReading<'d> {
         self.error(node.span, format!("the schema is nested more than {MAX_DEPTH} levels deep"));
         false
     }
-    /// Whether it is a type's name; reports when it is not.
+    /// Whether it is the name of a type; reports if it is not.
     pub fn type_name(&mut self, text: &Text) -> bool {
         let name = &*text.value;
         if TYPES.contains(&name) {
@@ -113,7 +113,7 @@ impl<'d> SchemaReading<'d> {
             ("double", "number"),
             ("any", "object"),
         ];
-        // A list of something is two keywords, not another word for that.
+        // A list of something needs two keywords, not one.
         if let Some(of) = name.strip_suffix("[]") {
             let of = foreign.iter().find(|(f, _)| *f == of).map_or(of, |(_, t)| t);
             let of = if TYPES.contains(&of) { of } else { "string" };
@@ -123,7 +123,7 @@ impl<'d> SchemaReading<'d> {
         let near = foreign.iter().find(|(f, _)| *f == name).map(|(f, t)| Near {
             name: t,
             distance: 1,
-            // Anything is more than an object.
+            // `any` includes more than objects.
             sure: *f != "any",
         });
         let near = near.or_else(|| suggest::near(name, TYPES));
@@ -136,7 +136,7 @@ impl<'d> SchemaReading<'d> {
         });
         false
     }
-    /// A local reference, checked once the schema is whole; anything else is an error.
+    /// A local reference, checked when the schema is complete; anything else is an error.
     pub fn reference(&mut self, text: &Text) {
         if text.value.starts_with('#') {
             self.pointers.push((text.value.to_string(), text.span));
@@ -149,7 +149,7 @@ impl<'d> SchemaReading<'d> {
             self.report(d.help("use a local reference, for example `#/$defs/name`"));
         }
     }
-    /// Reports the references that lead nowhere in the finished schema.
+    /// Reports references without a target in the complete schema.
     pub fn check_pointers(&mut self, json: &Value) {
         for (pointer, span) in std::mem::take(&mut self.pointers) {
             let Some(path) = pointer.strip_prefix("#/") else { continue };

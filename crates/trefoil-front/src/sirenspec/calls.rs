@@ -1,5 +1,5 @@
-//! Which files call which: each is read once, and all references between them are followed before any is bound. Works off a
-//! list instead of recursing.
+//! Which files call which: each file is read once, and all references between them are followed before any is bound.
+//! Uses a work list instead of recursion.
 
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
@@ -9,16 +9,16 @@ use super::references::{LostCall, NoFile, References};
 use crate::depths::Depths;
 use crate::{Findings, Project, Reader};
 
-/// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it costs stack.
+/// The maximum nesting, whatever `max_depth` says, because nesting takes stack space.
 const DEEPEST: u32 = 64;
 
-/// The files that entries lead to.
+/// The files that can be reached from entries.
 pub struct Calls<'p> {
-    /// Each by its document.
+    /// The files by document.
     pub files: HashMap<usize, File<'p>>,
-    /// Documents, those that one calls before it.
+    /// Documents in an order in which callees come before their callers.
     pub callees_first: Vec<usize>,
-    /// References that lead to no single file that can be called, in the order of finding.
+    /// References that do not resolve to a single file that can be called, in the order in which they were found.
     pub lost: Vec<LostCall<'p>>,
     /// Findings of reading.
     pub found: Findings,
@@ -26,32 +26,32 @@ pub struct Calls<'p> {
 
 /// A file that was read.
 pub struct File<'p> {
-    /// Its number in the order of finding.
+    /// Its number, in the order in which files were found.
     pub number: usize,
-    /// What it says; none: it is no mapping (reported).
+    /// Its manifest; `None`: it is not a mapping (reported).
     pub manifest: Option<Arc<Manifest<'p>>>,
-    /// What its nodes call, by node; none: nothing, or nothing that can be called (reported).
+    /// The call of each node; `None`: the node makes no call, or one that cannot be made (reported).
     pub calls: Vec<Option<Called>>,
     depths: Depths,
     open: bool,
 }
 
-/// What a node calls.
+/// The call of a node.
 pub struct Called {
-    /// Which document.
+    /// The called document.
     pub document: usize,
-    /// The names of what it gives, sorted.
+    /// The names of the passed inputs, sorted.
     pub given: Vec<Arc<str>>,
 }
 
 enum ToRead {
     File(usize),
-    /// All that the innermost open file calls is done.
+    /// Everything that the innermost open file calls is finished.
     Done,
 }
 
 impl<'p> Calls<'p> {
-    /// Reads what entries lead to.
+    /// Reads the files that can be reached from entries.
     pub fn gather(project: &'p Project, references: &References<'p>, entries: &[usize], found: Findings) -> Self {
         let mut calls = Self { files: HashMap::default(), callees_first: Vec::new(), lost: Vec::new(), found };
         let mut open: Vec<usize> = Vec::new();
@@ -81,7 +81,7 @@ impl<'p> Calls<'p> {
         }
     }
 
-    /// Reads a file, and finds what its nodes call. Who calls a file that is `open` closes a ring.
+    /// Reads a file and finds the calls of its nodes. A call of a file in `open` closes a cycle.
     fn read(&mut self, project: &'p Project, references: &References<'p>, document: usize, open: &[usize]) {
         let Some(found) = project.documents.get(document) else { return };
         let reader = Reader::of(project, found, self.found.apart());
@@ -121,8 +121,8 @@ impl<'p> Calls<'p> {
         Some(Called { document: at, given })
     }
 
-    /// How deep each file is called. Callers come first here, so that every way to a file is known. What is too deep is not
-    /// called, which also keeps the types of what is returned small.
+    /// Computes how deeply each file is called. Visits callers first, so that every path to a file is known. Calls that
+    /// are too deep are removed, which also keeps the types of results small.
     fn measure(&mut self, project: &Project, entries: &[usize]) {
         for entry in entries {
             if let Some(file) = self.files.get_mut(entry) {

@@ -1,12 +1,12 @@
-//! Whether a document is a SirenSpec workflow, by what no other format has (decision C12).
+//! Whether a document is a SirenSpec workflow, judging by what no other format has (decision C12).
 //!
-//! `agents`, `nodes`, `edges` and `version` are words of many formats: their contents decide.
+//! Many formats have `agents`, `nodes`, `edges` and `version`, so their contents decide.
 
 use trefoil_syntax::suggest;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar};
 
 use crate::Evidence;
-use crate::providers::PROVIDERS;
+use crate::providers;
 
 /// The blocks of a workflow.
 const BLOCKS: [&str; 3] = ["nodes", "edges", "agents"];
@@ -14,20 +14,20 @@ const BLOCKS: [&str; 3] = ["nodes", "edges", "agents"];
 /// Types of node.
 const TYPES: [&str; 6] = ["agent", "swrm", "factory", "workflow", "human", "tool"];
 
-/// The keys that speak for SirenSpec; none: it is not a SirenSpec workflow.
+/// The keys that show that it is a SirenSpec workflow; empty if it is not one.
 pub fn of(root: &Node) -> Vec<Evidence> {
     let Some(mapping) = root.mapping() else { return Vec::new() };
     let own: Vec<&Entry> = BLOCKS.into_iter().filter_map(|key| mapping.get(key)).collect();
     let nodes = mapping.get("nodes").is_some_and(|e| any(&e.value, is_node));
     let agents = mapping.get("version").is_some() && mapping.get("agents").is_some_and(|e| any(&e.value, is_agent));
-    // Under a version of its own: two of its blocks, whatever is wrong in them, or nodes by their ids.
+    // With a version of this format: two of its blocks, whatever mistakes they contain, or nodes by id.
     let by_id = mapping.get("nodes").is_some_and(|e| any(&e.value, |_| true));
     let blocks = (own.len() > 1 || by_id) && mapping.get("version").is_some_and(|e| is_own_version(&e.value));
     let found = if nodes || agents || blocks { own } else { misspelt(mapping).into_iter().collect() };
     found.into_iter().map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
 }
 
-/// A single block under a misspelt name, if its contents and the version are the format's own.
+/// A single block with a misspelt name, if its contents and the version match the format.
 fn misspelt(mapping: &Mapping) -> Option<&Entry> {
     mapping.get("version").filter(|e| is_own_version(&e.value))?;
     mapping.entries.iter().find(|e| {
@@ -36,7 +36,7 @@ fn misspelt(mapping: &Mapping) -> Option<&Entry> {
     })
 }
 
-/// `0.1`, which no widespread format has.
+/// `0.1`, a version that no widespread format has.
 fn is_own_version(node: &Node) -> bool {
     matches!(node.scalar(), Some((Scalar::Str | Scalar::Float(_) | Scalar::Int(_), text)) if text.value.starts_with('0'))
 }
@@ -56,8 +56,8 @@ fn is_node(node: &Mapping) -> bool {
     agent || typed || writes
 }
 
-/// One whose model is `provider:model` and who has a `system` prompt.
+/// Whether it has a model `provider:model` and a `system` prompt.
 fn is_agent(agent: &Mapping) -> bool {
-    let model = text(agent, "model").and_then(|model| model.split_once(':'));
-    model.is_some_and(|(provider, _)| PROVIDERS.contains(&provider)) && agent.get("system").is_some()
+    let model = text(agent, "model").and_then(providers::parts);
+    model.is_some_and(|(provider, _)| providers::PROVIDERS.contains(&provider)) && agent.get("system").is_some()
 }

@@ -1,8 +1,8 @@
 //! The SirenSpec front end: one file is one workflow of agents, swarms, factories, sub-workflows, people and tools.
 //!
-//! `manifest` reads what a file says, `names` knows what texts can name and binds them,
-//! `lower` turns it into flows; `session` does that for a file and all that it calls. What differs from the original system is listed in
-//! `docs/compat/sirenspec.md`.
+//! `manifest` reads a file, `names` defines the names available in texts and binds them, and `lower` makes flows;
+//! `session` does this for a file and all files that it calls. `docs/compat/sirenspec.md` lists the differences from
+//! the original system.
 
 mod calls;
 mod evidence;
@@ -87,7 +87,7 @@ impl FrontEnd for SirenSpec {
     }
 
     fn ids(&self, document: &Document) -> Vec<(String, Location)> {
-        // A workflow has no id of its own: it goes by its file's name.
+        // A workflow has no id, so the name of its file is used.
         vec![(stem(&document.path).to_owned(), Location::new(document.file, document.root.span))]
     }
 
@@ -101,7 +101,7 @@ impl FrontEnd for SirenSpec {
     }
 
     fn seeks(&self, document: &Document, at: Span) -> bool {
-        // Agents and nodes are the file's own.
+        // Agents and nodes are declared in the file itself.
         references::workflow_nodes(&document.root).any(|node| {
             let reference = node.mapping().and_then(|m| m.get("ref"));
             reference.is_some_and(|e| e.value.span.start <= at.start && at.end <= e.value.span.end)
@@ -109,9 +109,6 @@ impl FrontEnd for SirenSpec {
     }
 
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
-        let made = session::compile(project, entries, Findings::with_facts(detail, self.policy().words));
-        let session::Made { units, program, entries, env_files, found } = made;
-        let units = crate::CompiledUnits::Sirenspec(units);
-        Compiled { units, program, entries, env_files, found, aside: BTreeSet::new() }
+        session::compile(project, entries, Findings::with_facts(detail, self.policy().words))
     }
 }

@@ -1,4 +1,4 @@
-//! `ref`: which file a workflow node means, and which inputs other files' workflow nodes offer this one.
+//! `ref`: the file that a workflow node refers to, and the inputs that workflow nodes of other files pass to this one.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ pub fn stem(path: &str) -> &str {
     name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name)
 }
 
-/// Whether a `ref` is a path rather than a workflow's bare name.
+/// Whether a `ref` is a path rather than the bare name of a workflow.
 pub fn is_path(reference: &str) -> bool {
     reference.starts_with('.') || reference.contains('/') || reference.ends_with(".yaml") || reference.ends_with(".yml")
 }
 
-/// A `ref` that leads to no single file that can be called.
+/// A `ref` that does not resolve to a single file that can be called.
 pub struct LostCall<'p> {
-    /// The document that it is in.
+    /// The document that contains it.
     pub from: usize,
     /// As it is written.
     pub reference: &'p Text,
-    /// Where it leads instead.
+    /// The reason.
     pub why: NoFile,
 }
 
-/// Why a `ref` leads to no single file that can be called.
+/// Why a `ref` does not resolve to a single file that can be called.
 pub enum NoFile {
-    /// No file is there.
+    /// The file does not exist.
     Unknown,
-    /// It is not a SirenSpec workflow.
+    /// The file is not a SirenSpec workflow.
     Foreign,
-    /// These are equally near (decision C10).
+    /// Several files are equally near (decision C10).
     Several(Vec<usize>),
-    /// It closes this ring of calls: the documents on the way around, from what it names to itself.
+    /// It closes this cycle of calls: the documents from the called one back to itself.
     Ring(Vec<usize>),
 }
 
-/// Which files of a project references mean.
+/// An index of a project's files for references.
 pub struct References<'p> {
     project: &'p Project,
     by_path: HashMap<&'p str, usize>,
@@ -50,7 +50,7 @@ pub struct References<'p> {
 }
 
 impl<'p> References<'p> {
-    /// Of the SirenSpec documents of a project.
+    /// The index of a project's SirenSpec documents.
     pub fn of(project: &'p Project) -> Self {
         let (by_path, by_name, offered) = (HashMap::default(), HashMap::default(), HashMap::default());
         let mut all = Self { project, by_path, by_name, offered };
@@ -64,7 +64,7 @@ impl<'p> References<'p> {
         all
     }
 
-    /// Notes the input fields that workflow nodes of a document give to others.
+    /// Records the input fields that workflow nodes of a document pass to others.
     fn offers(&mut self, at: usize, document: &Document) {
         for mapping in workflow_nodes(&document.root).filter_map(Node::mapping) {
             let reference = mapping.get("ref").and_then(|e| e.value.string());
@@ -81,12 +81,12 @@ impl<'p> References<'p> {
         }
     }
 
-    /// The input fields that workflow nodes of the project give to a document.
+    /// The input fields that workflow nodes of the project pass to a document.
     pub fn offered(&self, document: usize) -> &[Arc<str>] {
         self.offered.get(&document).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The document that a `ref` in a document means, as far as there is one, and why it is not exactly one.
+    /// The document that a `ref` refers to, if any, and why it is not exactly one.
     pub fn find(&self, document: usize, reference: &str) -> (Option<usize>, Option<NoFile>) {
         let found = self.locate(document, reference);
         match found.as_slice() {
@@ -97,14 +97,14 @@ impl<'p> References<'p> {
         }
     }
 
-    /// The names by which a document may call others.
+    /// The names by which a document can call others.
     pub fn stems(&self, document: usize) -> impl Iterator<Item = &'p str> {
         let project = self.project;
         let own = move |at: &usize| *at != document && project.together(*at, document);
         project.documents.iter().enumerate().filter(move |(at, _)| own(at)).map(|(_, other)| stem(&other.path))
     }
 
-    /// The documents that a reference can mean; of a bare name those that are nearest to who names it.
+    /// The documents that a reference can refer to; for a bare name, those nearest to the referring document.
     fn locate(&self, document: usize, reference: &str) -> Vec<usize> {
         if is_path(reference) {
             let base = self.project.documents.get(document).map_or("", |d| &d.path);
@@ -118,7 +118,7 @@ fn is_siren(document: &Document) -> bool {
     document.front.name() == "sirenspec"
 }
 
-/// The workflow nodes of a file, unread.
+/// The workflow nodes of a file, as raw nodes.
 pub fn workflow_nodes(root: &Node) -> impl Iterator<Item = &Node> {
     let nodes = root.mapping().and_then(|m| m.get("nodes")).and_then(|e| e.value.mapping());
     nodes.into_iter().flat_map(|m| &m.entries).map(|e| &e.value).filter(|node| {

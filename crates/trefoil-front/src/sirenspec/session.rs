@@ -1,11 +1,11 @@
-//! Documents and every file that they call, as one program. Each file is read once; it is bound and lowered once for each set of
-//! inputs that it is called with, and again if a run starts it.
+//! Compiles documents, and all files that they call, to one program. Each file is read once; it is bound and lowered
+//! once for each set of inputs that callers pass, and once more if a run can start it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::{FlowId, Program, types};
+use trefoil_ir::types;
 
 use super::calls::{Called, Calls};
 use super::lower::{self, Workflow};
@@ -18,31 +18,39 @@ use super::names::known::Known;
 use super::names::links::Links;
 use super::names::texts;
 use super::references::{LostCall, References, stem};
+use crate::bound::BoundText;
 use crate::learn;
 use crate::project::resolve_path;
-use crate::{Builder, Document, Findings, Project, Reader};
+use crate::{Builder, Compiled, CompiledUnits, Document, Findings, Project, Reader};
 
-/// The workflows that entries lead to.
+/// The workflows that can be reached from entries.
 pub struct Units<'p> {
     /// The project.
     pub project: &'p Project,
-    /// Each file as it is called, those that it calls before it.
+    /// The files in each of their roles, callees before callers.
     pub all: Vec<Unit<'p>>,
-    /// References that lead to no single file that can be called.
+    /// References that do not resolve to a single file that can be called.
     pub lost: Vec<LostCall<'p>>,
-    /// Which files references mean.
+    /// The index for references.
     pub references: References<'p>,
 }
 
-/// A file as it is called.
+impl Units<'_> {
+    /// Every text of every file, for each way in which it is called.
+    pub fn texts(&self) -> Vec<&BoundText> {
+        self.all.iter().flat_map(|unit| unit.texts.all()).map(|bound| &bound.text).collect()
+    }
+}
+
+/// A file in one role.
 pub struct Unit<'p> {
     /// The document.
     pub document: usize,
-    /// What the file says.
+    /// Its manifest.
     pub manifest: Arc<Manifest<'p>>,
-    /// What it can name.
+    /// The names available in it.
     pub known: Arc<Known>,
-    /// How its nodes hang together.
+    /// The links between its nodes.
     pub links: Arc<Links>,
     /// Its texts.
     pub texts: Texts,
@@ -50,25 +58,11 @@ pub struct Unit<'p> {
     pub children: Vec<Option<Child>>,
 }
 
-/// How a file is called: with these inputs; none: a run starts it.
+/// How a file is called: with these inputs; `None`: a run starts it.
 pub type Role = Option<Vec<Arc<str>>>;
 
-/// What was made of documents.
-pub struct Made<'p> {
-    /// The units.
-    pub units: Units<'p>,
-    /// All of them as flows.
-    pub program: Option<Program>,
-    /// The flow of each entry.
-    pub entries: Vec<(usize, FlowId)>,
-    /// Their environment files.
-    pub env_files: Vec<String>,
-    /// What reading and binding found.
-    pub found: Findings,
-}
-
 /// Compiles documents as the entries of a program.
-pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Made<'p> {
+pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Compiled<'p> {
     let references = References::of(project);
     let calls = Calls::gather(project, &references, entries, found);
     let roles = roles(&calls, entries);
@@ -100,10 +94,11 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
             env_files.push(path);
         }
     }
-    Made { units: Units { project, all: units, lost, references }, program, entries, env_files, found }
+    let units = CompiledUnits::Sirenspec(Units { project, all: units, lost, references });
+    Compiled { units, program, entries, env_files, found, aside: BTreeSet::new() }
 }
 
-/// How each file is called. Callers come first here, so that all that call a file are known before it.
+/// The roles of each file. Visits callers first, so that all calls of a file are known before it.
 fn roles(calls: &Calls<'_>, entries: &[usize]) -> HashMap<usize, BTreeSet<Role>> {
     let mut roles: HashMap<usize, BTreeSet<Role>> = HashMap::default();
     for entry in entries {
@@ -151,7 +146,7 @@ impl<'p> FileSession<'p> {
         texts.all().iter().for_each(|bound| learn::text(reader, &bound.text));
         let flow = Workflow { manifest, known: &known, links: &links, texts: &texts, children: &children };
         let (id, wanted) = lower::workflow(&mut self.builder, &flow, name, entry);
-        // Nobody reads what an entry leaves.
+        // No caller reads the output of an entry.
         let output = if entry { types::any() } else { known.tree(Root::Output) };
         let readable = known.readable(&output);
         let child = Child { flow: id, readable, output, wanted, file: reader.file, members: known.members() };

@@ -1,4 +1,4 @@
-//! Manifests in, findings and IR out: what the tests of every front end share.
+//! Manifests in, findings and IR out: shared by the tests of all front ends.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Loads a folder, does something to the project, and lowers one of its files. Files that are not YAML are attachments.
+    /// Loads a folder, changes the project, and lowers one of its files. Files that are not YAML are attachments.
     pub fn load(
         front: &'static dyn FrontEnd,
         files: &[(&str, &str)],
@@ -69,7 +69,7 @@ impl Folder {
         );
         self
     }
-    /// The source with line numbers, then the findings and, where there is a program, its text: what snapshots show.
+    /// The source with line numbers, then the findings and, if there is a program, its text: for snapshots.
     pub fn story(&self, files: &[(&str, &str)], show: impl Fn(&Files, Diagnostics, bool) -> String) -> String {
         let mut out = String::new();
         for (name, text) in files {
@@ -91,11 +91,11 @@ impl Folder {
     }
 }
 
-/// The rules of the checker that judge what binding found out about names.
+/// The rules of the checker that evaluate the results of name binding.
 const ABOUT_NAMES: [&str; 6] =
     ["unordered-read", "unknown-property", "property-of-text", "shadowed-name", "secret-in-prompt", "write-conflict"];
 
-/// What the rules of the checker that judge what binding found out say about a program.
+/// The findings of those rules about a program.
 pub fn about_names(linked: &Linked) -> Vec<Diagnostic> {
     let Some(program) = &linked.program else { return Vec::new() };
     let files = linked.found.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file).collect();
@@ -105,7 +105,7 @@ pub fn about_names(linked: &Linked) -> Vec<Diagnostic> {
     trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &wanted)
 }
 
-/// The findings, one a line, without a last line break: what `line` makes of each.
+/// The findings, one on each line, without a final line break, formatted by `line`.
 pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
     let all = diagnostics.into_sorted();
     all.iter().map(|d| line(files, d, names)).collect::<Vec<_>>().join("\n")
@@ -134,7 +134,7 @@ fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
             format!("{at}{:?}", e.text)
         });
         let edits = edits.collect::<Vec<_>>().join(", ");
-        // Nearly every change is called by what it writes.
+        // The message of nearly every change is the text that it writes.
         let told = fix.edits.iter().any(|e| fix.message == format!("write `{}`", e.text));
         let message = if told { String::new() } else { format!("{}: ", fix.message) };
         out.push_str(&format!(" {{{sure}: {message}{edits}}}"));
@@ -142,7 +142,7 @@ fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
     out
 }
 
-/// `3:5`, after the file's name where there are several.
+/// `3:5`, after the file's name if there are several files.
 pub fn place(files: &Files, location: Location, names: bool) -> String {
     let file = files.get(location.file).unwrap();
     let at = file.position(location.span.start);
@@ -150,7 +150,7 @@ pub fn place(files: &Files, location: Location, names: bool) -> String {
     format!("{name}{}:{}", at.line, at.column)
 }
 
-/// All findings about the first of some files, each on a line of its own.
+/// All findings about the first of several files, one on each line.
 pub fn findings(front: &'static dyn FrontEnd, files: &[(&str, &str)]) -> String {
     let folder = Folder::load(front, files, 0, |_| {}).consistent();
     let mut found = show(&folder.project.files, folder.diagnostics, files.len() > 1);
@@ -160,9 +160,9 @@ pub fn findings(front: &'static dyn FrontEnd, files: &[(&str, &str)]) -> String 
     found
 }
 
-/// Compares a text with what is written in the test, and with `UPDATE_EXPECT=1` writes it there.
+/// Compares a text with the expectation in the test; with `UPDATE_EXPECT=1`, writes it there.
 ///
-/// An expectation that several rows of a loop share can be rewritten once only, so they have to agree.
+/// An expectation shared by several rows of a loop can only be rewritten once, so the rows must agree.
 #[track_caller]
 pub fn bless(found: &str, expected: &Expect) {
     static BLESSED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
@@ -177,7 +177,7 @@ pub fn bless(found: &str, expected: &Expect) {
     expected.assert_eq(found);
 }
 
-/// Asserts that no finding is of this rule, which exists.
+/// Asserts that there is no finding of this rule, and that the rule exists.
 #[track_caller]
 pub fn silent(front: &'static dyn FrontEnd, files: &[(&str, &str)], rule: &str) {
     let mut rules = trefoil_front::rules::RULES
@@ -191,15 +191,15 @@ pub fn silent(front: &'static dyn FrontEnd, files: &[(&str, &str)], rule: &str) 
     assert!(!found, "{}", show(&folder.project.files, folder.diagnostics, files.len() > 1));
 }
 
-/// What the findings offer to write, in their order.
+/// The changes that the findings suggest, in order.
 pub struct Changes {
-    /// The text of every change that nobody has to look at.
+    /// The texts of safe changes.
     pub sure: Vec<String>,
-    /// The text of every other one.
+    /// The texts of all other changes.
     pub perhaps: Vec<String>,
 }
 
-/// The changes that the findings about the first of some files offer.
+/// The changes that the findings about the first of several files suggest.
 pub fn changes(front: &'static dyn FrontEnd, files: &[(&str, &str)]) -> Changes {
     let mut changes = Changes { sure: Vec::new(), perhaps: Vec::new() };
     for fix in Folder::load(front, files, 0, |_| {}).diagnostics.into_sorted().into_iter().filter_map(|d| d.fix) {

@@ -1,4 +1,4 @@
-//! Calls of models, commands and people as text.
+//! Calls of models, tools, commands and people as text.
 
 use super::expr::{json, list};
 use super::{Printer, ticked, word};
@@ -6,7 +6,7 @@ use crate::effect::{AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelC
 
 impl Printer<'_> {
     pub(super) fn model(&mut self, call: &ModelCall) {
-        // Its name and model are in the head.
+        // The name and the model are in the first line.
         let ModelCall { speaker: _, model: _, system, examples, user, parameters, places: _, format, guards, stream } =
             call;
         if let Some(system) = system {
@@ -105,7 +105,7 @@ fn guard_text(guard: &Guard) -> String {
     }
 }
 
-/// A word as stored requests have it.
+/// A word as serialized in stored requests.
 fn stored(word: &impl serde::Serialize) -> String {
     let json = serde_json::to_string(word).unwrap_or_default();
     json.trim_matches('"').to_owned()

@@ -62,7 +62,7 @@ impl Printer<'_> {
     fn exprs(&self, all: &[Expr]) -> String {
         all.iter().map(|e| self.expr(e)).collect::<Vec<_>>().join(", ")
     }
-    /// A template: as written, then what each reference reads; in the canonical form as it is parsed.
+    /// A template: as written, then the source of each reference. In the canonical form it is printed as parsed.
     pub(super) fn text(&self, text: &Text) -> String {
         let Text { template, sources, origin, spans: _, locals: _, literals: _, written: _ } = text;
         if self.files.is_none() {
@@ -74,7 +74,8 @@ impl Printer<'_> {
         };
         written + &self.bindings(template.references(), sources)
     }
-    /// A condition: as written, since errors name it, then what each reference reads; in the canonical form as it is parsed too.
+    /// A condition: as written, because errors quote it, then the source of each reference. The canonical form also has
+    /// it as parsed.
     pub(super) fn cond(&self, cond: &Cond) -> String {
         let Cond { condition, sources, origin: _, text, spans: _, written: _ } = cond;
         if self.files.is_none() {
@@ -82,7 +83,7 @@ impl Printer<'_> {
         }
         format!("{}{}", ticked(text), self.bindings(condition.references(), sources))
     }
-    /// What the numbers in a canonical text stand for.
+    /// The sources to which the numbers in a canonical text refer.
     fn sources(&self, sources: &[Source]) -> String {
         let all: Vec<_> = sources.iter().map(|s| self.source(s)).collect();
         format!(" [{}]", all.join(", "))

@@ -1,10 +1,11 @@
-//! The text form that `trefoil ir` prints, snapshots use and fingerprints hash.
+//! The text form used by `trefoil ir`, snapshots and fingerprints.
 //!
-//! One line a fact, two spaces an indentation, nothing that depends on the machine or on hashing: the same program always
-//! gives the same text. Meant for reading and comparing; there is no way back from it.
+//! One fact per line, indented by two spaces. Does not depend on the computer or on hashing: the same program always
+//! gives the same text. It is for reading and comparing and cannot be parsed.
 //!
-//! Everything that can change what a run does is in it. Structs are taken apart field by field, so a new field does not
-//! compile until somebody decides whether it is. A name is printed so that it cannot be mistaken for what is around it.
+//! It contains everything that can change what a run does. Structs are destructured field by field, so a new field does
+//! not compile until somebody decides whether to print it. Names are printed so that they cannot be mistaken for the
+//! text around them.
 
 mod effect;
 mod expr;
@@ -19,15 +20,15 @@ use trefoil_syntax::{Files, Location};
 use crate::flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
 use crate::ids::SlotId;
 
-/// The whole program as text. `files` are those it was lowered from: templates show as written, slots by their names, and
-/// every step says where it stands.
+/// The whole program as text. `files` are those it was lowered from: templates are shown as written, slots by name, and
+/// every step with its place.
 pub fn print(program: &Program, files: &Files) -> String {
     printed(program, Some(files))
 }
 
-/// The same without anything that only a person wants to know: no places, no spelling of templates, slots by number. Two
-/// programs that read alike here run alike. Words that get into error messages are in it, because a workflow can read its
-/// errors: names of flows, states and steps, and conditions as written.
+/// The same without anything that is only for people: no places, no spelling of templates, slots by number. Two
+/// programs with the same canonical form run alike. It includes words that occur in error messages, because a workflow
+/// can read its errors: names of flows, states and steps, and conditions as written.
 pub fn canonical(program: &Program) -> String {
     printed(program, None)
 }
@@ -38,10 +39,10 @@ fn printed(program: &Program, files: Option<&Files>) -> String {
     printer.out
 }
 
-/// What is printed so far, and how slots are called in the flow at hand.
+/// The text so far, and the slot names of the current flow.
 struct Printer<'p> {
     program: &'p Program,
-    /// None: in the canonical form.
+    /// `None` in the canonical form.
     files: Option<&'p Files>,
     out: String,
     depth: usize,
@@ -54,17 +55,17 @@ impl Printer<'_> {
         for _ in 0..self.depth {
             self.out.push_str("  ");
         }
-        // A name may hold anything; printed, it can neither move the cursor nor begin a line of its own.
+        // A name may contain any characters. `clean` prevents it from moving the cursor or starting a new line.
         self.out.push_str(&clean(text.as_ref()));
         self.out.push('\n');
     }
-    /// What `body` prints, one level deeper.
+    /// Prints `body` one level deeper.
     fn nested(&mut self, body: impl FnOnce(&mut Self)) {
         self.depth += 1;
         body(self);
         self.depth -= 1;
     }
-    /// ` @ file:line:column`, where the file is known.
+    /// ` @ file:line:column`, if the file is known.
     fn place(&self, at: Location) -> String {
         match self.files.and_then(|files| files.get(at.file)) {
             Some(file) => {
@@ -74,7 +75,7 @@ impl Printer<'_> {
             None => String::new(),
         }
     }
-    /// The bytes of a location, as they stand in the file.
+    /// The text in the file at a location.
     fn source_text(&self, at: Location) -> Option<&str> {
         self.files?.get(at.file)?.text().get(at.span.start as usize..at.span.end as usize)
     }
@@ -82,7 +83,8 @@ impl Printer<'_> {
     fn slot(&self, id: SlotId) -> String {
         self.names.get(id.index()).cloned().unwrap_or_else(|| format!("${}", id.0))
     }
-    /// How the slots of a flow are called: `$name`, `$name#index` where two have one name; in the canonical form by number.
+    /// The printed names of a flow's slots: `$name`, or `$name#index` if two have the same name; numbers in the
+    /// canonical form.
     fn slot_names(&self, flow: &Flow) -> Vec<String> {
         let slots = flow.slots.iter().map(|Slot { name, writes: _ }| &**name).enumerate();
         if self.files.is_none() {
@@ -92,12 +94,12 @@ impl Printer<'_> {
         let twice: HashSet<&str> = slots.clone().map(|(_, name)| name).filter(|n| !seen.insert(*n)).collect();
         slots.map(|(i, name)| if twice.contains(name) { format!("${name}#{i}") } else { format!("${name}") }).collect()
     }
-    /// What a part of a structure is called where others refer to it: its name, in the canonical form its number.
+    /// The printed name of a part of a structure: its name, in the canonical form its number.
     fn called(&self, index: usize, name: Option<&str>) -> String {
         name.filter(|_| self.files.is_some()).map_or_else(|| index.to_string(), str::to_owned)
     }
     fn program(&mut self) {
-        // Steps are printed where they stand; the sources' hash is that of the spelling.
+        // Steps are printed in their flows. The hash is that of the source text.
         let Program { name, flows, steps: _, schemas, entry, hash: _, missing_agents } = self.program;
         self.line(format!("program {} entry flow {}", ticked(name), entry.0));
         for (name, at) in missing_agents {
@@ -184,7 +186,7 @@ impl Printer<'_> {
         }
         self.line(line);
         self.nested(|p| {
-            // `usual` is a promise that a run holds nobody to.
+            // `usual` is not enforced in a run.
             for InputField { name, schema, default, usual: _, nullable, optional, origin: _ } in fields {
                 let mut line = format!("field {} {}", word(name), schema.to_json());
                 if let Some(default) = default {
@@ -207,7 +209,7 @@ fn dotted(base: String, path: &[std::sync::Arc<str>]) -> String {
     path.iter().fold(base, |all, segment| all + "." + &word(segment))
 }
 
-/// A name in backticks; what could end it, or the line, is escaped.
+/// A name in backticks. Characters that could end it, or the line, are escaped.
 fn ticked(name: &str) -> String {
     let mut out = String::from("`");
     for c in name.chars() {
@@ -220,7 +222,7 @@ fn ticked(name: &str) -> String {
     out + "`"
 }
 
-/// A name as it is where nothing in it could be mistaken for what is around it, else as JSON.
+/// A name as it is if that is unambiguous, otherwise as JSON.
 fn word(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | '/');
     if !name.is_empty() && name.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Steps as text: one line of head, then what belongs to it, indented.
+//! Steps as text: one line for the head, then its parts, indented.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::step::{
 };
 
 impl Printer<'_> {
-    /// A step and all that is in it.
+    /// A step and everything in it.
     pub(super) fn step(&mut self, id: StepId) {
         let program = self.program;
         let Some(step) = program.step(id) else {
@@ -360,7 +360,7 @@ fn model_name(model: &ModelChoice) -> String {
     }
 }
 
-/// A name that goes up to the end of a line, or to a word in backticks: it may hold colons, dots and the like.
+/// A name that extends to the end of the line or to a word in backticks, so it may contain colons, dots and the like.
 fn line_of(name: &str) -> String {
     if name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') { word(name) } else { name.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What a fingerprint goes by: everything that can change what a run does, and nothing else.
+//! A fingerprint depends on everything that can change what a run does, and on nothing else.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use trefoil_ir::{
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Missing, Policy, Value};
 
-/// A program with a step of every kind and something in every field. It need not make sense.
+/// A program with a step of every kind and a value in every field. It need not make sense.
 fn everything() -> Program {
     let mut b = Build::new();
     b.begin_item();
@@ -202,7 +202,7 @@ fn everything() -> Program {
 
 type Change = fn(&mut Program);
 
-/// Does something to every step of a kind.
+/// Applies a change to every step of a kind.
 macro_rules! of {
     ($variant:ident, $inner:ident => $change:expr) => {
         of!(StepKind::$variant($inner) => $change)
@@ -218,21 +218,21 @@ macro_rules! of {
     };
 }
 
-/// Does something to the validator of an index.
+/// Applies a change to the validator at an index.
 macro_rules! validator {
     ($index:expr, $pattern:pat => $change:expr) => {
         of!(Attempts, it => if let $pattern = &mut it.validators[$index].kind { $change })
     };
 }
 
-/// Does something to every computed value that matches.
+/// Applies a change to every computed value that matches.
 macro_rules! value {
     ($pattern:pat => $change:expr) => {
         of!(Compute, it => if let $pattern = it { $change })
     };
 }
 
-/// Does something to the flow `main`.
+/// Applies a change to the flow `main`.
 macro_rules! main {
     ($flow:ident => $change:expr) => {
         |program: &mut Program| {
@@ -250,12 +250,12 @@ fn cond(text: &str) -> trefoil_ir::Cond {
     Build::new().cond(text)
 }
 
-/// The condition of another text that asks the same.
+/// An equivalent condition with another spelling.
 fn respelled(cond: &mut trefoil_ir::Cond) {
     cond.text = format!("{} ", cond.text).into();
 }
 
-/// One for each field that a run goes by.
+/// One change for each field that affects a run.
 const CHANGES: &[(&str, Change)] = &[
     ("program: name", |p| p.name = "other".into()),
     ("program: entry", |p| p.entry = FlowId(0)),
@@ -490,7 +490,7 @@ fn everything_that_can_change_a_run_changes_the_fingerprint() {
     }
 }
 
-/// One for each field that only checks, editors and people go by.
+/// One change for each field that only matters to checks, editors and people.
 const WORDS: &[(&str, Change)] = &[
     ("hash of the sources", |p| p.hash += 1),
     ("places", |p| {
@@ -528,7 +528,8 @@ fn places_and_words_for_people_do_not() {
     }
 }
 
-/// Where this changes, what was kept under the old fingerprint is lost: the printed form or the semantics has changed.
+/// If this changes, the printed form or the semantics has changed, and results stored under the old fingerprint cannot
+/// be used any more.
 #[test]
 fn the_fingerprint_of_a_program_stays_as_it_is() {
     let mut b = Build::new();

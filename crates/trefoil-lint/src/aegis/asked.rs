@@ -1,4 +1,4 @@
-//! A reference that a finder of mistakes looks at, and how it words what it finds.
+//! A reference that a finder checks, and the wording of its findings.
 
 use trefoil_syntax::suggest::{self, Near};
 use trefoil_syntax::{Diagnostic, Location};
@@ -8,7 +8,7 @@ use trefoil_front::aegis::names::{Moment, WorkflowNames};
 use trefoil_front::mend;
 use trefoil_front::names::Use;
 
-/// A reference that is looked at.
+/// A reference to check.
 pub struct Asked<'u, 'a, 'd> {
     pub unit: &'u Workflow<'a, 'd>,
     pub names: &'u WorkflowNames,
@@ -19,17 +19,17 @@ pub struct Asked<'u, 'a, 'd> {
 impl Asked<'_, '_, '_> {
     /// The name of a segment.
     pub fn name(&self, segment: usize) -> &str {
-        self.used.reference.path.get(segment).map_or("", |s| &*s.name)
+        self.used.name(segment)
     }
 
-    /// How many names the path has.
+    /// The number of names in the path.
     pub fn length(&self) -> usize {
         self.used.reference.path.len()
     }
 
-    /// Where a segment is.
+    /// The place of a segment.
     pub fn place(&self, segment: usize) -> Option<Location> {
-        mend::segment(&self.used.reference, self.used.at, segment)
+        self.used.segment(segment)
     }
 
     /// A warning about the whole path.
@@ -37,7 +37,7 @@ impl Asked<'_, '_, '_> {
         helped(Diagnostic::warning(rule, self.used.at, message), help)
     }
 
-    /// A warning about a segment, with the name that was meant by it.
+    /// A warning about a segment, with a suggestion of the intended name.
     pub fn near(
         &self,
         rule: &'static str,
@@ -53,18 +53,17 @@ impl Asked<'_, '_, '_> {
         }
     }
 
-    /// A path with a needless word before a name; `meant` is both without it.
+    /// A path with a redundant word before a name; `meant` is the rest without it.
     pub fn without(&self, word: usize, meant: &[&str]) -> Diagnostic {
         let meant = meant.join(".");
         let message = format!("`{}.{}` is not defined", self.name(word), self.name(word + 1));
         let d = self.warning("unresolved-name", &message, &format!("write `{meant}`"));
-        let place = mend::segments(&self.used.reference, self.used.at, word, word + 1);
-        mend::rewritten(d, place, &meant, false)
+        mend::rewritten(d, self.used.segments(word, word + 1), &meant, false)
     }
 }
 
-/// The name that was surely meant, even if any other one could exist too: only two letters swapped, or one left
-/// out, inside of a word.
+/// The name that was certainly meant, even if any other name may exist: the word differs only by two swapped letters or
+/// one missing letter inside it.
 pub fn slip<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<Near<'c>> {
     let letters = |text: &str| {
         let mut all: Vec<char> = text.chars().collect();

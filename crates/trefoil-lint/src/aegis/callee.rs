@@ -1,4 +1,4 @@
-//! Agents and workflows that are called and are not there, or whose prompt does not show what they are called with.
+//! Calls of agents and workflows that do not exist, or whose prompt does not show the input of the call.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use trefoil_front::aegis::directory::Directory;
 use trefoil_front::aegis::manifest::Unit;
 use trefoil_front::mend::respelt;
 
-/// Names of no unit, or of several. `own` is the agent whose judges these are: it does not judge itself by mistake.
+/// Names of no unit, or of several. `own` is the agent to which these judges belong; it is not suggested as its own
+/// judge.
 pub fn unknown(
     file: Source<'_>,
     callees: &[Callee<'_>],
@@ -25,7 +26,7 @@ pub fn unknown(
         let at = file.at(name.span);
         match (directory.find(*unit, &name.value).as_slice(), unit) {
             ([_], _) => {}
-            // Said once in a file, where it is named first.
+            // Reported once in a file, at the first mention.
             ([], Unit::Agent) if !said.insert(&*name.value) => {}
             ([], Unit::Agent) => found.push(missing_agent(directory, name, own, at)),
             ([], Unit::Workflow) => found.push(missing_workflow(directory, name, at)),
@@ -59,7 +60,7 @@ fn missing_workflow(directory: &Directory<'_>, text: &Text, at: Location) -> Dia
         .unwrap_or_else(|d| d.help("add its manifest to the folder; a run that can reach this state does not start"))
 }
 
-/// The finding with the nearest name, or unchanged if there is none.
+/// The finding with the most similar name, or unchanged if there is none.
 fn near(
     directory: &Directory<'_>,
     unit: Unit,
@@ -77,7 +78,7 @@ fn near(
     Ok(respelt(d, at, text, near))
 }
 
-/// Several documents declare what is referenced (decision C10).
+/// Several documents declare the referenced unit (decision C10).
 fn ambiguous(directory: &Directory<'_>, unit: Unit, text: &Text, at: Location, several: &[usize]) -> Diagnostic {
     let sort = if unit == Unit::Agent { "agents" } else { "workflows" };
     let mut d = Diagnostic::error("ambiguous-reference", at, format!("several {sort} are named `{}`", text.value));
@@ -92,7 +93,7 @@ fn looks_like_uuid(name: &str) -> bool {
     groups == [8, 4, 4, 4, 12] && name.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
 
-/// Intents that the prompt of the agent does not show.
+/// Intents that the agent's prompt does not show.
 pub fn intents(unit: &Workflow<'_, '_>, found: &mut Found) {
     for callee in unit.callees {
         let (Some(at), Some(document)) = (callee.intent, unit.directory.document(Unit::Agent, &callee.name.value))
@@ -103,7 +104,7 @@ pub fn intents(unit: &Workflow<'_, '_>, found: &mut Found) {
             let task = &document.root.mapping()?.get("spec")?.value.mapping()?.get("task")?.value;
             task.mapping()?.get("prompt_template")?.value.string()
         };
-        // The default prompt does not.
+        // The default prompt does not show it.
         let words = ["intent", "this", "@root", "{{."];
         if prompt().is_some_and(|text| words.iter().any(|word| text.value.contains(word))) {
             continue;

@@ -12,10 +12,10 @@ use trefoil_front::aegis::shell::{CommandLine, Script};
 use trefoil_front::mend::respelt;
 use trefoil_front::names::{Sort, Use};
 
-/// Words that examples of the original use as commands and that never were any.
+/// Words that examples of the original system use as commands, but that never existed.
 const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_success", "finalize_failure"];
 
-/// What System states do, with their indices.
+/// The actions of System states, with the indices of the states.
 fn actions<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (usize, &'u Action)> {
     unit.workflow.states.iter().enumerate().filter_map(|(index, state)| match &state.kind {
         Some(StateKind::System(system)) => Some((index, system.action.as_ref()?)),
@@ -23,11 +23,11 @@ fn actions<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (usize, &'u A
     })
 }
 
-/// Invalid commands, and placeholders where a shell would read them as code.
+/// Invalid commands, and placeholders that a shell would read as code.
 pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (index, action) in actions(unit) {
         let Action::Command { command, .. } = action else { continue };
-        // One that is no template is reported as that.
+        // An invalid template is reported separately.
         if unit.texts.get(Moment::Entering(index), command).is_none_or(|text| text.as_template().is_none()) {
             continue;
         }
@@ -49,7 +49,7 @@ fn not_built_in(unit: &Workflow<'_, '_>, command: &Text) -> Option<Diagnostic> {
     let at = unit.file.at(command.span);
     let message = format!("`{word}` is not a built-in command, so the shell will look for a program with this name");
     let d = Diagnostic::warning("unknown-reference", at, message);
-    // A path names a file of one's own.
+    // A path names the user's own file.
     let near = suggest::near(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
     let invented = || suggest::Near { name: "update_blackboard", distance: usize::MAX, sure: false };
     if let Some(near) = near.or_else(|| (would_update(word) && !word.contains('/')).then(invented)) {
@@ -59,7 +59,7 @@ fn not_built_in(unit: &Workflow<'_, '_>, command: &Text) -> Option<Diagnostic> {
     NEVER_BUILT_IN.contains(&word).then(|| d.help(help))
 }
 
-/// Whether a command is one word for an update of the Blackboard, put together by somebody else: `blackboard.write`.
+/// Whether a command is one word that means an update of the Blackboard in another system: `blackboard.write`.
 fn would_update(word: &str) -> bool {
     const VERBS: &[&str] = &["set", "update", "write", "put", "save", "store", "patch", "merge", "add", "append"];
     const NOUNS: &[&str] = &["blackboard", "context"];
@@ -73,7 +73,7 @@ fn unsafe_parts(unit: &Workflow<'_, '_>, command: &Text, script: &Script, found:
         let d = Diagnostic::error("unsafe-placeholder", place(&mistake.range), mistake.message);
         found.push(d.help("put the value in `env`, and write \"$NAME\" in the command"));
     }
-    // Quotes within `${...}` and after a `$` have rules of their own, which differ from shell to shell.
+    // Quotes in `${...}` and after a `$` have their own rules, which differ between shells.
     let own_rules = ["${", "$'"].iter().any(|sign| command.value.contains(sign));
     if let Some(quote) = script.open.filter(|_| !own_rules) {
         let at = unit.file.at(command.span);
@@ -83,7 +83,7 @@ fn unsafe_parts(unit: &Workflow<'_, '_>, command: &Text, script: &Script, found:
     }
 }
 
-/// A program that a value decides. Whoever starts the run must not.
+/// A program name that comes from a value. The caller of the run must not choose the program.
 fn program_from_data(unit: &Workflow<'_, '_>, index: usize, command: &Text, script: &Script) -> Option<Diagnostic> {
     let range = script.program_from_data.as_ref()?;
     let at = unit.file.at(command.source(range.start as u32..range.end as u32));

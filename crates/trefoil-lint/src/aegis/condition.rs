@@ -1,4 +1,4 @@
-//! Conditions that say no more than another one, or that look at what the answer does not declare.
+//! Conditions that are equivalent to another one, or that read properties that the answer does not declare.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
@@ -28,7 +28,7 @@ pub fn same_as_success(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Scores of an agent that go elsewhere than from 0 to 1.
+/// Scores of an agent whose range is not 0 to 1.
 pub fn scale(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (state, named) in unit.workflow.states.iter().zip(&unit.names.states) {
         if let (Some(StateKind::Agent(_)), Some(first), [answer, ..]) =
@@ -39,7 +39,7 @@ pub fn scale(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Conditions on a figure that the schema of the answer does not declare.
+/// Conditions on a number that the schema of the answer does not declare.
 pub fn unscored(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (state, named) in unit.workflow.states.iter().zip(&unit.names.states) {
         let (Some(StateKind::Agent(_)), Some(answer)) = (&state.kind, named.answers.first()) else { continue };
@@ -64,7 +64,7 @@ fn scored(transitions: &[Transition]) -> Option<&Transition> {
     })
 }
 
-/// Scores go from 0 to 1; an agent that declares others does not answer what its conditions ask for.
+/// Scores are from 0 to 1. An agent that declares another range does not match the conditions on its answer.
 fn check_scale(unit: &Workflow<'_, '_>, state: &StateNames, first: &Transition, answer: &Answer, found: &mut Found) {
     let score = member_type(&answer.schema, "score");
     let bound = |key: &str| score.get(key).and_then(Value::as_f64);
@@ -87,8 +87,8 @@ fn check_scale(unit: &Workflow<'_, '_>, state: &StateNames, first: &Transition, 
     });
 }
 
-/// The first figure that a condition looks at and that is not among what the schema of an answer lists, though an answer may have
-/// more.
+/// The first number that a condition reads and that the schema of an answer does not list, although an answer may have
+/// other properties.
 fn undeclared(condition: &Condition, answer: &Answer) -> Option<&'static str> {
     use Condition::{ConfidenceAbove, ScoreAbove, ScoreAndConfidenceAbove, ScoreBelow, ScoreBetween};
     let looked_at: &[&'static str] = match condition {

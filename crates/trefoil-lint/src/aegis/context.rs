@@ -1,4 +1,4 @@
-//! Placeholders in the context, whose values are data.
+//! Placeholders in the context, whose values are not templates.
 
 use trefoil_ir::Position;
 use trefoil_syntax::yaml::{Kind, Node};
@@ -8,15 +8,15 @@ use super::unit::{Found, Workflow};
 use trefoil_front::aegis::names::Moment;
 use trefoil_front::names::{Place, is_path, is_there};
 
-/// What the format itself has names below.
+/// Prefixes of the format's own names.
 const NAMESPACES: &[&str] = &["workflow.", "blackboard.", "state.", "execution."];
 
-/// Looks at every text of the context.
+/// Checks every text of the context.
 pub fn templates(unit: &Workflow<'_, '_>, found: &mut Found) {
     if let Some(node) = &unit.workflow.context_node {
         let place = unit.names.place(Moment::End, Position::Data);
         let root = place.root();
-        // What is read below a name of the format can mean nothing else, whether or not it exists.
+        // A path under a name of the format was certainly meant as a placeholder, whether or not it exists.
         let of_format = |path: &str| is_path(path) && NAMESPACES.iter().any(|name| path.starts_with(name));
         texts(unit, node, &|path| is_there(&place, &root, path, true) || of_format(path), found);
     }

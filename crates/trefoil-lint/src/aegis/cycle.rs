@@ -1,4 +1,4 @@
-//! `reference-cycle`: a chain of calls that comes back would never end.
+//! `reference-cycle`: a circular chain of calls would never end.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_front::aegis::CallSite;
 
-/// The chains of calls that come back to where they started.
+/// Finds circular chains of calls.
 pub fn cycles(calls: &[CallSite]) -> Vec<Diagnostic> {
     let edges = calls.iter().map(|call| (call.from.0, call.to.0));
     let graph = petgraph::graph::DiGraph::<(), ()>::from_edges(edges);

@@ -8,8 +8,8 @@ use super::unit::{Found, Workflow};
 use trefoil_front::aegis::names::{Before, Moment, Outcome};
 use trefoil_front::names::{Doubt, Sort, Use};
 
-/// Feedback that goes back to a state of a loop that does not read it: the next round is the same as the last one. What a
-/// transition sends is gone with the next transition, so what other states read does not count.
+/// Feedback for a state in a loop that does not read it, so the next round is the same as the last one. Feedback is
+/// discarded at the next transition, so reads by other states do not count.
 pub fn unread(unit: &Workflow<'_, '_>, found: &mut Found) {
     let reads = unit.texts.uses().filter(|(_, used)| reads_feedback(used));
     let readers: BTreeSet<usize> = reads.filter_map(|(moment, _)| moment.state()).collect();
@@ -36,14 +36,14 @@ pub fn unread(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Whether a reference reads `state.feedback`, or everything.
+/// Whether a reference reads `state.feedback`, or the whole state.
 fn reads_feedback(used: &Use) -> bool {
     let path: Vec<&str> = used.reference.path.iter().map(|s| &*s.name).collect();
     let path = path.strip_prefix(&["blackboard"]).unwrap_or(&path);
     matches!(path, [] | ["state"] | ["state", "feedback", ..])
 }
 
-/// The states that read something else that may be another on each visit.
+/// The states that read something else that may change between visits.
 fn varied(unit: &Workflow<'_, '_>) -> BTreeSet<usize> {
     let varies = |used: &Use| {
         let entries = &used.bound.entries;

@@ -1,5 +1,5 @@
-//! What a state gives to a callee that declares its input: a text that should be the JSON of an object, held against the
-//! schema as far as it is written out. What placeholders print is unknown here.
+//! What a state passes to a callee that declares its input: the literal part of a JSON text is checked against the
+//! schema. The values of placeholders are unknown here.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub fn inputs(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Without an input template the agent is given what the workflow was started with, and that has only what it declares.
+/// Without an input template, the agent gets the workflow's start input, which has only the declared properties.
 fn passed_on(unit: &Workflow<'_, '_>, name: &Text, taker: &Taker<'_>, found: &mut Found) {
     let start = &unit.names.input;
     if start.is_complete() {
@@ -45,20 +45,20 @@ fn passed_on(unit: &Workflow<'_, '_>, name: &Text, taker: &Taker<'_>, found: &mu
     }
 }
 
-/// Who takes the input.
+/// The callee that receives the input.
 struct Taker<'a> {
     pub name: &'a str,
     pub schema: &'a JsonSchema,
     /// The file of the schema.
     pub file: trefoil_syntax::FileId,
-    /// A text that is no object comes as the `input` of one.
+    /// Whether a text that is not an object is passed as the `input` of one.
     pub wraps: bool,
 }
 
-/// Stands for a placeholder: valid as a number, and inside quotes.
+/// Replaces a placeholder: valid as a number and inside quotes.
 pub const PLACEHOLDER: &str = "9007199254740881";
 
-/// Looks at the text of an input.
+/// Checks the text of an input.
 fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
     let Some(probe) = probe(&text.value) else { return };
     let probe = probe.trim();
@@ -88,7 +88,7 @@ fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
     }
 }
 
-/// A text that was surely meant as a JSON object but is not valid.
+/// A text that was certainly meant as a JSON object but is invalid.
 fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
     let Some(probe) = probe(&text.value) else { return };
     let probe = probe.trim();
@@ -102,7 +102,7 @@ fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
     }
 }
 
-/// The text with a stand-in for every placeholder; none if a block decides what is in it.
+/// The text with a replacement for every placeholder; `None` if its contents depend on a block.
 pub fn probe(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -134,7 +134,8 @@ fn no_object(file: Source<'_>, text: &Text, taker: &Taker<'_>, why: &str) -> Dia
     d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
 }
 
-/// Reports what the callee needs but does not get; `at` should pass it, `help` says what it gets instead.
+/// Reports properties that the callee needs but does not get. `at` should pass them; `help` says what the callee gets
+/// instead.
 fn missing(file: Source<'_>, at: Span, taker: &Taker<'_>, help: &str, given: &dyn Fn(&str) -> bool, found: &mut Found) {
     let schema = taker.schema;
     for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
@@ -145,14 +146,14 @@ fn missing(file: Source<'_>, at: Span, taker: &Taker<'_>, help: &str, given: &dy
     }
 }
 
-/// Whether a property has to be given.
+/// Whether a property is required.
 fn needs(schema: &JsonSchema, property: &str) -> bool {
     let has_default = |(p, declared): (&Arc<str>, &Value)| &**p == property && declared.get("default").is_some();
     schema.requires(property) && !schema.properties().any(has_default)
 }
 
-/// A property that the callee does not declare: certain when its schema is closed, likely when a near name is. The property
-/// that is required and was surely meant by it, if any.
+/// Reports a property that the callee does not declare: certain if its schema is closed, probable if a similar name
+/// exists. Returns the required property that was certainly meant, if any.
 fn unknown<'t>(
     file: Source<'_>,
     text: &Text,
@@ -176,7 +177,7 @@ fn unknown<'t>(
     let lacks = needs(schema, near.name) && !given.contains_key(near.name);
     let mut d = finding(file, text, taker, key).help(format!("did you mean `{}`?", near.name));
     if lacks {
-        // As bad as leaving it out.
+        // Has the same effect as a missing one.
         d.rule = "missing-input";
         d.message = format!("`{}` needs `{}`, but gets `{key}`", taker.name, near.name);
         d.labels.clear();

@@ -1,4 +1,4 @@
-//! Templates of what is sent to others: names that they do not have.
+//! Templates of messages to be sent: unknown names.
 
 use trefoil_syntax::{Diagnostic, suggest};
 
@@ -8,7 +8,7 @@ use trefoil_front::aegis::texts::Texts;
 use trefoil_front::mend;
 use trefoil_front::names::{End, Use};
 
-/// Looks at every name in them.
+/// Checks every name in them.
 pub fn unknown(texts: &Texts, found: &mut Found) {
     let uses = texts.handlers.iter().flat_map(|text| &text.uses);
     found.extend(uses.filter(|used| used.bound.end == End::Open(0)).filter_map(finding));

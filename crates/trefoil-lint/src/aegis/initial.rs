@@ -1,11 +1,11 @@
-//! Where a run starts.
+//! The initial state.
 
 use trefoil_syntax::{Diagnostic, suggest};
 
 use super::unit::{Found, Workflow};
 use trefoil_front::mend::respelt;
 
-/// An `initial_state` that is no state.
+/// An `initial_state` that does not exist.
 pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
     let Some(text) = &unit.workflow.initial else { return };
     if unit.names.index(&text.value).is_some() || unit.names.states.is_empty() {

@@ -1,4 +1,4 @@
-//! Judges that cannot judge: their prompt never shows them the text, or their answer has no score.
+//! Judges that cannot judge: their prompt does not show the text, or their answer has no score.
 
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
@@ -12,10 +12,10 @@ use trefoil_front::types::is_closed;
 use trefoil_front::{Document, Source};
 use trefoil_syntax::yaml::{Node, Text};
 
-/// Names through which a prompt shows what the agent is called with; the last ones show everything.
+/// Names through which a prompt shows the input; the last ones show everything.
 const SHOWING: &[&str] = &["input", "intent", "attachments", "this", "@root", "{{."];
 
-/// What keeps the judges among those that are called from judging.
+/// Reports why judges among the callees cannot judge.
 pub fn check(file: Source<'_>, callees: &[Callee<'_>], directory: &Directory<'_>, found: &mut Found) {
     let mut said: Vec<&str> = Vec::new();
     for Callee { name, .. } in callees.iter().filter(|callee| callee.verdict) {
@@ -30,7 +30,7 @@ pub fn check(file: Source<'_>, callees: &[Callee<'_>], directory: &Directory<'_>
     }
 }
 
-/// A prompt that shows nothing of what is to be judged.
+/// A prompt that does not show the text to judge.
 fn blind(document: &Document, name: &Text, at: Location) -> Option<Diagnostic> {
     // The default prompt shows the input.
     let prompt = prompt(&document.root)?;
@@ -49,7 +49,7 @@ fn prompt(root: &Node) -> Option<&Text> {
     task.mapping()?.get("prompt_template")?.value.string()
 }
 
-/// An answer whose schema declares no score: it is no verdict.
+/// An answer whose schema declares no score, so it is not a verdict.
 fn without_score(document: &Document, name: &Text, at: Location) -> Option<Diagnostic> {
     let node = answer_schema(&document.root)?;
     let schema = to_value(node);
@@ -63,7 +63,7 @@ fn without_score(document: &Document, name: &Text, at: Location) -> Option<Diagn
     Some(d.help("declare a `score` from 0 to 1 in the schema of its answer"))
 }
 
-/// Whether a schema of objects says with its `properties` alone what there is.
+/// Whether the `properties` of an object schema list everything that it can have.
 pub fn lists_all(schema: &Value) -> bool {
     let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
     schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))

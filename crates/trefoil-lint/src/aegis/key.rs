@@ -1,5 +1,5 @@
-//! Keys of the Blackboard that the manifest does not write. A bare key may come with the start input, so it is reported only if it
-//! is certainly empty, or a misspelling of a name that exists.
+//! Blackboard keys that the manifest does not write. A bare key may come from the start input, so it is reported only
+//! if it certainly has no value, or is a misspelling of an existing name.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::suggest::{self, Near};
@@ -11,21 +11,21 @@ use trefoil_front::aegis::names::{Outcome, WorkflowNames};
 use trefoil_front::mend;
 use trefoil_front::names::End;
 
-/// What only results of states have.
+/// Names that only results of states have.
 const OF_RESULTS: &[&str] =
     &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
 
-/// Words that other systems put before results.
+/// Prefixes of results in other systems.
 const BEFORE_RESULTS: &[&str] =
     &["states", "steps", "nodes", "outputs", "output", "results", "result", "agents", "tasks"];
 
-/// Words that other systems put before the context.
+/// Prefixes of the context in other systems.
 const BEFORE_CONTEXT: &[&str] = &["context", "ctx", "vars", "variables", "env", "spec"];
 
-/// Names of one word that every template has.
+/// One-word names that exist in every template.
 const BUILT_IN: &[&str] = &["iteration_number", "previous_error"];
 
-/// Names of two words, as people write them in one, and a name that others have.
+/// Two-word names that are often written as one word, and a name of other systems.
 const JOINED: &[(&str, &str)] = &[
     ("execution_id", "execution.id"),
     ("workflow_name", "workflow.name"),
@@ -34,7 +34,7 @@ const JOINED: &[(&str, &str)] = &[
     ("last_error", "previous_error"),
 ];
 
-/// Looks at a key.
+/// Checks a key.
 pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     if asked.used.bound.end != End::Open(at) {
         return None;
@@ -47,10 +47,10 @@ pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     advice.or_else(|| foreign(asked, at)).or_else(|| undeclared(asked, at))
 }
 
-/// A key that nothing writes, where nobody says what the start input has (decision C9). A key that was renamed on one side only
-/// leaves another one that is written; a workflow that writes none reads nothing but its input.
+/// A key that nothing writes, in a workflow that does not declare its start input (decision C9). If a key was renamed
+/// in one place only, another key is written; so a workflow that writes no keys is not reported.
 fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    // What a block asks for first may well be missing.
+    // A value that a block tests first may be missing.
     let optional = asked.used.reference.guarded;
     if optional || asked.names.input.schema.is_some() || asked.names.keys.is_empty() {
         return None;
@@ -61,7 +61,7 @@ fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     Some(asked.warning("unresolved-name", &message, &help))
 }
 
-/// A word that other systems put before results, or before the context, and this one does not.
+/// A prefix that other systems use for results or for the context.
 fn prefixed(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     let (names, root, key) = (asked.names, asked.name(at), asked.name(at + 1));
     if at > 0 || asked.length() < 2 {
@@ -89,14 +89,14 @@ fn result_of_nothing(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic>
     }
     let on_board = matches!(asked.name(0), "blackboard" | "workflow");
     let states = suggest::near(key, names.state_names());
-    // A state is another sort of thing than a key of the Blackboard.
+    // A state is not a Blackboard key.
     let keys = || suggest::near(key, names.keys.keys().map(|k| &**k));
     let near = if on_board { keys().or(states.map(|n| Near { sure: false, ..n })) } else { states };
     let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
     Some(asked.near("unresolved-name", &format!("unknown state `{key}`"), &help, at, near))
 }
 
-/// A name of two words, written as one.
+/// A two-word name, written as one word.
 fn joined(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     let key = asked.name(at);
     let (_, path) = JOINED.iter().find(|(word, _)| *word == key && at + 1 == asked.length())?;
@@ -105,13 +105,13 @@ fn joined(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     Some(mend::rewritten(d, asked.place(at), path, false))
 }
 
-/// A misspelling of a name that exists. `closed`: the caller of the run cannot add the key.
+/// A misspelling of an existing name. `closed`: the caller of the run cannot add the key.
 fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnostic> {
     let key = asked.name(at);
     let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
     let near = match abbreviated {
         Some(name) => Some(Near { name, distance: 0, sure: false }),
-        // Every letter is like every other one.
+        // One-letter names are all similar to each other.
         None if key.chars().nth(1).is_none() => None,
         None => suggest::near(key, known(asked.names, asked.name(0) == "workflow")),
     };
@@ -123,21 +123,21 @@ fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnos
     if is_word(asked) && near.is_some_and(|n| n.sure) {
         return Some(without_quotes(asked, key));
     }
-    // An open input may have it, unless it is a typo.
+    // The start input may contain it, unless it is certainly a misspelling.
     let near = near.filter(|n| n.sure || abbreviated.is_some())?;
     let help = format!("did you mean `{}`? if the start input has `{key}`, declare it in `input_schema`", near.name);
     let message = format!("nothing in this manifest defines `{key}`");
     Some(asked.near("unresolved-name", &message, &help, at, Some(Near { sure: false, ..near })))
 }
 
-/// The names that a key can be a misspelling of. States and names of the format are not part of the context.
+/// The names of which a key can be a misspelling. States and names of the format are not part of the context.
 fn known(names: &WorkflowNames, of_context: bool) -> impl Iterator<Item = &str> {
     let own = names.keys.keys().chain(names.input.fields()).map(|k| &**k);
     let others = names.state_names().chain(RESERVED.iter().copied());
     own.chain(others.filter(move |_| !of_context))
 }
 
-/// Words that mean something elsewhere.
+/// Words with a meaning in other systems.
 fn foreign(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     let key = asked.name(at);
     let alone = asked.length() == 1;
@@ -157,7 +157,7 @@ fn foreign(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     None
 }
 
-/// `{{feedback}}` where a transition, or a person, gives some: it is called otherwise.
+/// `{{feedback}}` when a transition or a person gives feedback: its name is different here.
 fn bare_feedback(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
     let states = &asked.names.states;
     let given = asked.moment.state().and_then(|s| states.get(s)).is_some_and(|s| !s.given_feedback.is_empty());
@@ -171,12 +171,12 @@ fn bare_feedback(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
     Some(mend::rewritten(d, asked.place(0), meant, false))
 }
 
-/// Whether it is one word where a helper is mostly given a text.
+/// Whether it is one word in a position where a helper usually gets a text.
 fn is_word(asked: &Asked<'_, '_, '_>) -> bool {
     asked.used.reference.operand && asked.length() == 1
 }
 
-/// A text without its quotes: it is read as a name, and nothing has it.
+/// A text without quotes: it is read as a name that does not exist.
 fn without_quotes(asked: &Asked<'_, '_, '_>, key: &str) -> Diagnostic {
     let message = format!("`{key}` is not defined: without quotes it is the name of a value");
     let d = Diagnostic::warning("unresolved-name", asked.used.at, message);
@@ -191,7 +191,7 @@ fn without_quotes(asked: &Asked<'_, '_, '_>, key: &str) -> Diagnostic {
     }
 }
 
-/// Whether a word is a name with some of its parts cut short: `prev_error`, `iteration_nr`.
+/// Whether a word is an abbreviated form of a name: `prev_error`, `iteration_nr`.
 fn abbreviates(word: &str, name: &str) -> bool {
     let cut = |part: &str, whole: &str| {
         let mut left = whole.chars();

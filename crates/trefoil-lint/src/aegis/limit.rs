@@ -1,4 +1,4 @@
-//! Time limits: one that another makes meaningless, and those in which no model answers.
+//! Timeouts: those made meaningless by another one, and those too short for any model.
 
 use trefoil_syntax::{Diagnostic, Span};
 
@@ -6,7 +6,7 @@ use super::unit::{AgentUnit, Found, Workflow};
 use trefoil_front::Source;
 use trefoil_front::aegis::manifest::state::StateKind;
 
-/// A limit of one iteration above that of all together.
+/// A timeout of one iteration that is longer than that of all iterations.
 pub fn iteration(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let agent = unit.agent;
     if let (Some(at), Some(deadline)) = (agent.execution.iteration_timeout_at, agent.deadline_ms)
@@ -20,7 +20,7 @@ pub fn iteration(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     }
 }
 
-/// The limit of an agent's iterations.
+/// The timeouts of an agent's iterations.
 pub fn too_short(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let execution = &unit.agent.execution;
     if let Some(at) = execution.iteration_timeout_at {
@@ -28,7 +28,7 @@ pub fn too_short(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     }
 }
 
-/// The limits of states that call models.
+/// The timeouts of states that call models.
 pub fn of_states(unit: &Workflow<'_, '_>, found: &mut Found) {
     for state in &unit.workflow.states {
         if let (Some(StateKind::Agent(_) | StateKind::Parallel(_)), Some(ms), Some(at)) =
@@ -39,7 +39,7 @@ pub fn of_states(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// No model answers within a part of a second: mostly another unit was meant.
+/// No model answers within a fraction of a second; usually another unit was meant.
 fn below_a_second(file: Source<'_>, key: &str, ms: u64, at: Span) -> Option<Diagnostic> {
     let message = format!("`{key}` is {ms} ms; hardly any model answers in that time");
     let d = Diagnostic::warning("unlikely-timeout", file.at(at), message);

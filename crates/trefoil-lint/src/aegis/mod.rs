@@ -1,5 +1,5 @@
-//! What is wrong with manifests that can be read: finders of mistakes over the manifest, its names and its bound texts. One
-//! file a subject; each finder is a line in one of the lists. None of them changes what a run does.
+//! Mistakes in readable manifests: finders that check the manifest, its names and its bound texts. One file for each
+//! subject; each finder is a line in one of the lists. None of them affects a run.
 
 mod asked;
 mod callee;
@@ -9,7 +9,6 @@ mod context;
 mod cycle;
 mod feedback;
 mod given;
-mod handler;
 mod initial;
 mod judge;
 mod key;
@@ -33,7 +32,7 @@ use trefoil_front::aegis::{Content, Unit, Units};
 use trefoil_front::{Document, Source};
 use unit::{AgentUnit, Found, Workflow};
 
-/// The finders of mistakes in workflows.
+/// The finders for workflows.
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     text::of_workflow,
     state::names,
@@ -58,7 +57,7 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     limit::of_states,
 ];
 
-/// The finders of mistakes in agents.
+/// The finders for agents.
 const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut Found)] = &[
     text::of_agent,
     prompt::unknown,
@@ -70,7 +69,7 @@ const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut Found)] = &[
     limit::too_short,
 ];
 
-/// The mistakes in everything that entries lead to.
+/// The mistakes in everything that can be reached from entries.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let documents = units.all.iter().filter_map(|unit| Some((units.project.documents.get(unit.document)?, unit)));
     let mut found: Vec<Diagnostic> = documents.flat_map(|(document, unit)| self::unit(units, document, unit)).collect();

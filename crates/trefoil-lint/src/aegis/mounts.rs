@@ -1,4 +1,4 @@
-//! Volumes that containers mount and that the workflow does not declare.
+//! Volumes that containers mount but the workflow does not declare.
 
 use trefoil_syntax::{Diagnostic, suggest};
 
@@ -6,7 +6,7 @@ use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::state::StateKind;
 use trefoil_front::mend::respelt;
 
-/// Volumes that are neither the workspace nor shared. Where nothing is shared, the volumes may be declared elsewhere.
+/// Volumes that are neither the workspace nor shared. If the workflow shares none, they may be declared elsewhere.
 pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
     let shared = &unit.workflow.shared_volumes;
     if shared.is_empty() {

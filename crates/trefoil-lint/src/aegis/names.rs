@@ -1,5 +1,5 @@
-//! Names in the texts of workflows that no run defines, or only some runs do (decision C9). One file a sort of name:
-//! states (`result`), keys of the Blackboard (`key`); the format's own are here.
+//! Names in the texts of workflows that are never defined, or only in some runs (decision C9). One file for each kind
+//! of name: states (`result`), Blackboard keys (`key`); the format's own names are here.
 
 use trefoil_syntax::Diagnostic;
 
@@ -8,7 +8,7 @@ use super::unit::{Found, Workflow};
 use super::{key, result};
 use trefoil_front::names::{End, Sort};
 
-/// Names that are not there.
+/// Names that do not exist.
 pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (moment, used) in unit.texts.uses() {
         judge(&Asked { unit, names: unit.names, moment, used }, found);
@@ -25,7 +25,7 @@ fn judge(asked: &Asked<'_, '_, '_>, found: &mut Found) {
             found.extend(before.map(|before| asked.without(before, &[asked.name(segment)])));
         }
         Some((segment, Sort::Key)) => found.extend(key::check(asked, segment)),
-        // What the start input has is declared by a schema, which the checker reads.
+        // The start input is declared by a schema, which the checker reads.
         Some((_, Sort::Input)) => {}
         Some((_, Sort::Other)) | None => found.extend(built_in(asked)),
     }
@@ -60,7 +60,7 @@ fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
     }
 }
 
-/// Feedback that nothing gives.
+/// Feedback that no transition provides.
 fn always_empty(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
     use trefoil_ir::Defined::Never;
     let entries = &asked.used.bound.entries;

@@ -1,4 +1,4 @@
-//! What `output_template` gives, held against `output_schema`.
+//! `output_template` compared with `output_schema`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::schema::JsonSchema;
 use trefoil_front::mend::respelt;
 
-/// A schema without an output that it describes.
+/// A schema without an output template.
 pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {
     if let (None, Some(schema)) = (&unit.workflow.output_template, &unit.workflow.output_schema) {
         let message =
@@ -18,7 +18,7 @@ pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Keys that the schema requires and the template does not give, and those that it gives and the schema does not have.
+/// Keys that the schema requires but the template lacks, and keys that the template has but the schema lacks.
 pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     let (Some(node), Some(schema)) = (&unit.workflow.output_template, &unit.workflow.output_schema) else { return };
     let Some(mapping) = node.mapping() else { return };
@@ -32,8 +32,8 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Keys that the schema does not have: certainly wrong if it is closed, likely if one that it has is missing.
-/// Those that were meant by others.
+/// Keys that the schema does not declare: certainly wrong if it is closed, probably if a declared one is missing.
+/// Returns the declared keys that were meant.
 fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, found: &mut Found) -> Vec<Arc<str>> {
     let mut meant = Vec::new();
     let left_out = || schema.properties().map(|(p, _)| &**p).filter(|p| template.get(p).is_none());
@@ -43,7 +43,7 @@ fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, fou
             continue;
         }
         let at = unit.file.at(key.span);
-        // An open one may have others as well.
+        // An open schema may have other keys.
         let near = suggest::near(&key.value, left_out()).filter(|n| n.sure || schema.closed());
         let message = format!("`output_schema` declares no `{}`", key.value);
         let d = Diagnostic::warning("schema-mismatch", at, message);

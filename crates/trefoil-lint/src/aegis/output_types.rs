@@ -1,5 +1,5 @@
-//! Values that `output_template` gives and `output_schema` does not accept. What a placeholder prints is known by its type only,
-//! so what is found can never match.
+//! Values in `output_template` that `output_schema` does not accept. Only the type of a placeholder's value is known,
+//! so a finding means that the value can never match.
 
 use trefoil_ir::types;
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
@@ -12,7 +12,7 @@ use trefoil_front::aegis::names::Moment;
 use trefoil_front::names::is_path;
 use trefoil_front::read::to_value;
 
-/// Holds every key against its property.
+/// Compares every key with its property.
 pub fn check(unit: &Workflow<'_, '_>, found: &mut Found) {
     let (Some(node), Some(schema)) = (&unit.workflow.output_template, &unit.workflow.output_schema) else { return };
     for entry in node.mapping().into_iter().flat_map(|m| &m.entries) {
@@ -26,7 +26,7 @@ pub fn check(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// What of a value does not match. `top`: a run converts texts there to the type that is declared.
+/// The parts of a value that do not match. `top`: the top level, where a run converts texts to the declared type.
 fn misfits(unit: &Workflow<'_, '_>, schema: &Value, node: &Node, top: bool) -> Vec<(Span, String)> {
     let whole = |kind: &str| {
         let kinds = types::kinds(schema).filter(|all| !all.contains(&kind))?;
@@ -57,7 +57,7 @@ fn misfits(unit: &Workflow<'_, '_>, schema: &Value, node: &Node, top: bool) -> V
     }
 }
 
-/// Why a text never matches, with what its placeholders can print.
+/// Why a text never matches, considering what its placeholders can print.
 fn of_text(unit: &Workflow<'_, '_>, schema: &Value, text: &Text, top: bool) -> Option<String> {
     let bound = unit.texts.get(Moment::End, text)?;
     let probe = probe(&text.value)?;
@@ -74,14 +74,14 @@ fn of_text(unit: &Workflow<'_, '_>, schema: &Value, text: &Text, top: bool) -> O
             None => Some(instead(&kinds, "this text")),
         };
     }
-    // The type of what a helper answers is not known here.
+    // The type of a helper's result is not known here.
     let path = written == PLACEHOLDER && is_path(text.value.trim().trim_matches(['{', '}']).trim());
     if bound.as_template().is_some_and(|template| template.is_single()) {
         if !path {
             return None;
         }
         let given = types::solid_kinds(&bound.value_type()).filter(|all| !all.is_empty())?;
-        // A text may hold what is wanted.
+        // A text may contain the required value.
         let never = !given.iter().any(|given| given == kind || *given == "string");
         return never.then(|| instead(&kinds, &types::spoken_kinds(&given)));
     }
@@ -90,12 +90,12 @@ fn of_text(unit: &Workflow<'_, '_>, schema: &Value, text: &Text, top: bool) -> O
         "object" => written.starts_with('{'),
         _ => !written.replace(PLACEHOLDER, "").contains(char::is_alphabetic),
     };
-    // A list or an object may begin with a placeholder.
+    // A list or an object may start with a placeholder.
     let may = begins || matches!(*kind, "array" | "object") && written.starts_with(PLACEHOLDER);
     (!may).then(|| instead(&kinds, "text around a placeholder"))
 }
 
-/// The value that a run makes of a text.
+/// The value to which a run converts a text.
 fn converted(kind: &str, text: &str) -> Option<Value> {
     let value: Value = match kind {
         "boolean" if !matches!(text, "true" | "false") => return None,

@@ -1,4 +1,4 @@
-//! Prompts of agents: names that they do not have, and what they do not show.
+//! Prompts of agents: unknown names, and inputs that they do not show.
 
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::is_helper;
@@ -12,7 +12,7 @@ use trefoil_front::mend;
 use trefoil_front::names::{End, Use};
 use trefoil_front::project::resolve_path;
 
-/// Names that a prompt does not have.
+/// Unknown names in a prompt.
 pub fn unknown(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     for (_, used) in unit.texts.uses() {
         if let End::Nothing(stop) = &used.bound.end
@@ -24,9 +24,8 @@ pub fn unknown(unit: &AgentUnit<'_, '_>, found: &mut Found) {
 }
 
 fn no_name(unit: &AgentUnit<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> Diagnostic {
-    let (reference, at) = (&used.reference, used.at);
-    let name = reference.path.first().map_or("", |s| &*s.name);
-    let place = mend::segment(reference, at, 0);
+    let (at, name) = (used.at, used.name(0));
+    let place = used.segment(0);
     let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`, so it is always empty"));
     match suggest::near(name, names.iter().map(|n| &**n)) {
         _ if matches!(name, "last_error" | "error" | "error_message") => {
@@ -44,7 +43,7 @@ fn no_name(unit: &AgentUnit<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) 
     }
 }
 
-/// The first names of the prompt's references; none: perhaps everything, or unknown.
+/// The first names of the prompt's references; `None`: it may show everything, or it is unknown.
 fn shown<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<Vec<&'u str>> {
     let prompt = unit.agent.prompt.as_ref()?;
     unit.texts.get(PROMPT, prompt)?.as_template()?;
@@ -52,7 +51,7 @@ fn shown<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<Vec<&'u str>> {
     uses.collect()
 }
 
-/// What the agent gets but its prompt never shows.
+/// Inputs of the agent that its prompt never shows.
 pub fn unread(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
     let at = unit.file.at(prompt.span);
@@ -81,7 +80,7 @@ pub fn unread_context(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     found.push(d.help("write `{{context}}` in `prompt_template` where the model should read it"));
 }
 
-/// Placeholders in texts that are no templates.
+/// Placeholders in texts that are not templates.
 pub fn templates(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let named = |path: &str| unit.names.prompt.begin(path);
     if let Some(instruction) = &unit.agent.instruction {

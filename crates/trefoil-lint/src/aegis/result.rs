@@ -1,4 +1,5 @@
-//! Names after that of a state that are surely misspelled, although its result may have any (decisions E6, E7).
+//! Names after that of a state that are certainly misspelled, although its result may have other members (decisions E6,
+//! E7).
 
 use trefoil_ir::Defined;
 use trefoil_syntax::{Diagnostic, suggest};
@@ -8,10 +9,10 @@ use super::asked::{Asked, slip};
 use trefoil_front::aegis::names::Outcome;
 use trefoil_front::names::{End, Inside};
 
-/// What the result of any state has.
+/// The members of every state's result.
 const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_code"];
 
-/// Looks at what comes after the name of a state.
+/// Checks the segments after the name of a state.
 pub fn check(asked: &Asked<'_, '_, '_>, segment: usize, state: usize) -> Option<Diagnostic> {
     let never = |at: usize| asked.used.bound.entries.get(at).is_some_and(|entry| entry.defined == Defined::Never);
     match &asked.used.bound.end {
@@ -20,12 +21,12 @@ pub fn check(asked: &Asked<'_, '_, '_>, segment: usize, state: usize) -> Option<
             Some(d.of_property())
         }
         End::There if never(segment + 1) && !never(segment) => no_figure(asked, segment + 1, state),
-        // What a value certainly does not have is for the checker to tell.
+        // Members that certainly do not exist are reported by the checker.
         End::Nothing(_) | End::There => None,
     }
 }
 
-/// A name that may exist but is surely a misspelling of one that does.
+/// A name that may exist but is certainly a misspelling of another one.
 fn unlikely(asked: &Asked<'_, '_, '_>, segment: usize, at: usize, state: usize) -> Option<Diagnostic> {
     let (names, field) = (asked.names, asked.name(at));
     let name = names.name(state);
@@ -38,7 +39,8 @@ fn unlikely(asked: &Asked<'_, '_, '_>, segment: usize, at: usize, state: usize) 
             Some(asked.near("unresolved-name", &message, &help, at, Some(near)))
         }
         (outcome, 2) if outcome.is_command() && asked.name(segment + 1) == "output" => {
-            // JSON that a command printed may have any field, except a near miss of what every command has.
+            // JSON printed by a command may have any member, except a misspelling of those that every command's result
+            // has.
             let all = inside.all();
             let near = suggest::near(field, all.iter().map(|(n, _)| &**n)).filter(|near| near.sure)?;
             let message =
@@ -58,7 +60,7 @@ fn unlikely(asked: &Asked<'_, '_, '_>, segment: usize, at: usize, state: usize) 
     }
 }
 
-/// A score that the agent's answer, by its schema, cannot have.
+/// A score that the agent's answer, judging by its schema, cannot have.
 fn no_figure(asked: &Asked<'_, '_, '_>, at: usize, state: usize) -> Option<Diagnostic> {
     let (name, what) = (asked.names.name(state), asked.name(at));
     let answer = &asked.names.states.get(state)?.answers.first()?.schema;

@@ -1,4 +1,4 @@
-//! States as a whole: their names, and what they give to their agents.
+//! States as a whole: their names, and the inputs that they pass to their agents.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;

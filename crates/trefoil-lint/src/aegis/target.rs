@@ -1,4 +1,4 @@
-//! Transitions that lead to no state.
+//! Transitions to states that do not exist.
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
@@ -6,7 +6,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 use super::unit::{Found, Workflow};
 use trefoil_front::mend::respelt;
 
-/// Targets that are no state.
+/// Targets that do not exist.
 pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
     let targets = unit.workflow.states.iter().flat_map(|s| s.written()).filter_map(|t| t.target.as_ref());
     for text in targets.filter(|text| unit.names.index(&text.value).is_none()) {
@@ -27,7 +27,8 @@ fn finding(unit: &Workflow<'_, '_>, text: &Text) -> Diagnostic {
     }
 }
 
-/// Whether a target is another system's name for the end of a run, and not a misspelt state, however near it is to one.
+/// Whether a target is another system's name for the end of a run rather than a misspelt state, however similar it is
+/// to one.
 fn means_the_end(target: &str) -> bool {
     const WORDS: &[&str] = &[
         "end",

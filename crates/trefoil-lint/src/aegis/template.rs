@@ -1,4 +1,4 @@
-//! Placeholders in data, which nothing fills in.
+//! Placeholders in texts that are not templates.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -6,7 +6,7 @@ use trefoil_syntax::yaml::Text;
 use super::unit::{Found, helped};
 use trefoil_front::Source;
 
-/// Looks at a text that is no template. `what` is the key, `named` whether something can be meant by a path.
+/// Checks a text that is not a template. `what` is the key; `named` says whether a path names something.
 pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn Fn(&str) -> bool, found: &mut Found) {
     let text = &*source.value;
     for (open, _) in text.match_indices("{{") {
@@ -21,7 +21,7 @@ pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn
     }
 }
 
-/// Whether the braces at `open` are in quotes, or in code between backticks: prose that shows a placeholder.
+/// Whether the braces at `open` are in quotes or in backticks: prose about a placeholder.
 fn quoted(text: &str, open: usize) -> bool {
     let Some(before) = text.get(..open) else { return false };
     let line = before.rsplit('\n').next().unwrap_or_default();

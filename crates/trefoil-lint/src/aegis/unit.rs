@@ -1,4 +1,4 @@
-//! A unit, as finders of mistakes see it.
+//! A unit as seen by finders.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use trefoil_front::{Document, Project, Source};
 pub struct Workflow<'a, 'd> {
     /// Its file.
     pub file: Source<'d>,
-    /// What is written.
+    /// Its manifest.
     pub workflow: &'a manifest::workflow::Workflow,
-    /// What its texts can name.
+    /// The names available in its texts.
     pub names: &'a Arc<WorkflowNames>,
     /// Its texts.
     pub texts: &'a Texts,
-    /// Whom it calls.
+    /// The units that it calls.
     pub callees: &'a [Callee<'a>],
-    /// Who can be called.
+    /// The units that can be called.
     pub directory: &'a Directory<'a>,
 }
 
@@ -31,21 +31,21 @@ pub struct Workflow<'a, 'd> {
 pub struct AgentUnit<'a, 'd> {
     /// Its file.
     pub file: Source<'d>,
-    /// The same as a document.
+    /// Its document.
     pub document: &'a Document,
-    /// What is written.
+    /// Its manifest.
     pub agent: &'a manifest::agent::Agent,
-    /// What its prompt can name.
+    /// The names available in its prompt.
     pub names: &'a AgentNames,
     /// Its prompt.
     pub texts: &'a Texts,
-    /// The texts of other files.
+    /// The project, with the texts of other files.
     pub project: &'a Project,
 }
 
 pub(crate) use crate::Found;
 
-/// The finding with help, if there is some.
+/// The finding with help, if there is any.
 pub fn helped(d: Diagnostic, help: &str) -> Diagnostic {
     if help.is_empty() { d } else { d.help(help) }
 }

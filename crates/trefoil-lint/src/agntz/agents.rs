@@ -1,4 +1,4 @@
-//! What is wrong with an agent as a whole: inputs that no text can name, too little time.
+//! Mistakes about an agent as a whole: inputs that no text can name, too short timeouts.
 
 use trefoil_syntax::Diagnostic;
 
@@ -10,7 +10,7 @@ use trefoil_front::agntz::signature::Inputs;
 
 use super::Found;
 
-/// Looks at an agent.
+/// Checks an agent.
 pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
     shadowed_inputs(file, &bound.names.inputs, found);
     if bound.signature.calls_model {
@@ -18,7 +18,7 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
     }
 }
 
-/// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.
+/// Almost no model answers within a fifth of a second, so such a number was meant in seconds.
 fn too_short(file: Source<'_>, agent: &Agent<'_>, found: &mut Found) {
     let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms <= 200), agent.timeout_at) else { return };
     let message = format!("`timeoutMs` is {ms} ms; hardly any model answers in that time");
@@ -28,7 +28,7 @@ fn too_short(file: Source<'_>, agent: &Agent<'_>, found: &mut Found) {
     found.push(d.suggestion(format!("write `{meant}`"), file.at(at), meant));
 }
 
-/// An input property named like a namespace can never be read.
+/// An input property with the name of a namespace can never be read.
 fn shadowed_inputs(file: Source<'_>, inputs: &Inputs, found: &mut Found) {
     for property in inputs.properties.iter().filter(|p| NAMESPACES.contains(&&*p.name)) {
         let name = &property.name;

@@ -1,4 +1,4 @@
-//! Values that as a whole are the name of something, without its braces or in the signs of another language.
+//! Values that consist of a name without braces, or in the notation of another language.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use trefoil_front::names::is_path;
 
 use super::Found;
 
-/// Keys whose values are words of their own, whatever else has such a name.
+/// Keys whose values are fixed words, even if something has such a name.
 const WORDS: &[&str] = &[
     "action", "category", "field", "format", "kind", "label", "lang", "language", "level", "method", "mode", "name",
     "role", "source", "state", "status", "style", "target", "title", "tone", "type", "unit", "units",
 ];
 
-/// Looks at a value that as a whole is a name without braces. `key` is its key.
+/// Checks a value that may consist of a name without braces. `key` is its key.
 pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, at: At, key: &str, found: &mut Found) {
     let value = source.value.trim();
     let is_there = |path: &str| Here::anywhere(names, at).has(path);
@@ -34,8 +34,8 @@ pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, at: At, k
     found.push(lookalike::bare(file.file, source, path));
 }
 
-/// A whole value in the syntax of another language: `$body`, `%body%`, and full-width braces.
-/// `$.body` is a JSONPath, `<body>` a tag.
+/// A whole value in the notation of another language: `$body`, `%body%`, and full-width braces. Not `$.body`, which is
+/// a JSONPath, or `<body>`, which is a tag.
 fn in_signs(value: &str) -> Option<&str> {
     match value.chars().next()? {
         '$' => value.strip_prefix('$'),
@@ -45,7 +45,7 @@ fn in_signs(value: &str) -> Option<&str> {
     }
 }
 
-/// Looks at the texts of a request for values that are names without their braces.
+/// Checks the texts of a request for values that are names without braces.
 pub fn request(file: Source<'_>, names: &Arc<AgentNames>, http: &Http<'_>, found: &mut Found) {
     for (key, value) in http.params.iter().chain(&http.headers) {
         check(file, names, value, At::End, &key.value, found);
@@ -72,7 +72,7 @@ fn leaves(node: &Tree<'_>, see: &mut dyn FnMut(&str, &Text)) {
     }
 }
 
-/// A variable of the environment as shells write it: `$TOKEN`, `${TOKEN}`, `%TOKEN%`.
+/// An environment variable in shell notation: `$TOKEN`, `${TOKEN}`, `%TOKEN%`.
 fn shell(file: Source<'_>, text: &Text, found: &mut Found) {
     let value = &*text.value;
     for (start, _) in value.match_indices(['$', '%']) {

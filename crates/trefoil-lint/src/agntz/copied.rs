@@ -1,5 +1,5 @@
-//! Entries of a map that were copied and not changed: two of one value, where the second has a name of its own.
-//! Two that have each other's are often meant so: a judge sees both orders, a translation goes back.
+//! Entries of a map that were copied and not changed: two have the same value, although the second one's key is also a
+//! name. Swapped values are often intended: a judge sees both orders, a translation is reversed.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use trefoil_front::names::is_path;
 
 use super::Found;
 
-/// More entries than this are a table, and not compared with each other.
+/// A map with more entries is a table, which is not compared.
 const MOST: usize = 40;
 
-/// Looks at the entries of an `input` or an `output`.
+/// Checks the entries of an `input` or an `output`.
 pub fn check<'t>(
     file: Source<'_>,
     names: &Arc<AgentNames>,
@@ -37,7 +37,7 @@ pub fn check<'t>(
         let Some(other_path) = lone(theirs) else { continue };
         let own = if parent.is_empty() { key.value.to_string() } else { format!("{parent}.{}", key.value) };
         if other_path == path {
-            // What has a name of its own is in the map already under another key, perhaps.
+            // If the key is also a name, its value may already be in the map under another key.
             if others().any(|(_, v)| lone(v) == Some(&own)) || !Here::anywhere(names, at).has(&own) {
                 continue;
             }
@@ -55,13 +55,13 @@ pub fn check<'t>(
     }
 }
 
-/// The path of a value that is one placeholder.
+/// The path of a value that is a single placeholder.
 fn lone(text: &Text) -> Option<&str> {
     let path = text.value.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim();
     is_path(path).then_some(path)
 }
 
-/// A path without its last segment, and that.
+/// A path without its last segment, and that segment.
 fn parts(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }

@@ -9,7 +9,7 @@ use trefoil_front::Source;
 use trefoil_front::agntz::manifest::Example;
 use trefoil_front::agntz::schema::{Schema, fits};
 
-/// Warns of examples that the output schema would refuse: they teach the model a wrong answer.
+/// Reports examples that the output schema would reject, because they teach the model a wrong answer.
 pub fn check(file: Source<'_>, examples: &[Example<'_>], schema: Option<&Schema<'_>>, found: &mut Found) {
     contradictions(file, examples, found);
     let Some(schema) = schema.filter(|s| s.sound) else { return };
@@ -43,7 +43,7 @@ pub fn check(file: Source<'_>, examples: &[Example<'_>], schema: Option<&Schema<
     }
 }
 
-/// Warns of examples that give one input two answers.
+/// Reports examples that give two answers for one input.
 fn contradictions(file: Source<'_>, examples: &[Example<'_>], found: &mut Found) {
     let mut seen: HashMap<&str, &Example<'_>> = HashMap::default();
     for example in examples.iter().filter(|_| examples.len() > 1) {
@@ -59,7 +59,7 @@ fn contradictions(file: Source<'_>, examples: &[Example<'_>], found: &mut Found)
     }
 }
 
-/// The bytes of the character at a line and column as the JSON reader counts them.
+/// The span of the character at a line and column, as counted by the JSON reader.
 fn offset(text: &str, line: usize, column: usize) -> Option<(u32, u32)> {
     let before: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
     let start = text.floor_char_boundary(before + column.checked_sub(1)?);
@@ -67,7 +67,7 @@ fn offset(text: &str, line: usize, column: usize) -> Option<(u32, u32)> {
     Some((start as u32, (start + length) as u32))
 }
 
-/// The property that was meant by one that the schema does not have.
+/// The property that was probably meant by an undeclared one.
 fn renamed(schema: &Value, value: &serde_json::Value) -> Option<String> {
     let properties = schema.get("properties")?.as_object()?;
     let written = value.as_object()?;

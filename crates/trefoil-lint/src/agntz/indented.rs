@@ -1,4 +1,4 @@
-//! Keys of a step that are indented into its `input`: they are passed to the agent, and the step is without them.
+//! Keys of a step that are indented into its `input`: they are passed to the agent, and the step lacks them.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -9,7 +9,7 @@ use trefoil_front::agntz::signature::Signature;
 
 use super::Found;
 
-/// Reports such a key; whether it was one.
+/// Reports such a key; returns whether it was one.
 pub fn check(
     file: Source<'_>,
     step: &Step<'_>,
@@ -26,7 +26,7 @@ pub fn check(
         return false;
     };
     let closed = callee.inputs.closed;
-    // An agent that declares no inputs may read any name; a condition is seldom one of them.
+    // An agent without declared inputs may read any name, but a condition is rarely an input.
     let condition = ["==", "!=", "<", ">"].iter().any(|sign| value.value.contains(sign));
     if has || !(closed || &*key.value == "when" && condition) {
         return false;

@@ -1,5 +1,5 @@
-//! Placeholders where none is filled in: in callback tools, which are called and signed with what is written, and in the
-//! instructions of spawned agents.
+//! Placeholders that are not filled in: in callback tools, whose texts are literal, and in the instructions of spawned
+//! agents.
 
 use trefoil_front::Source;
 use trefoil_front::agntz::manifest::Llm;
@@ -7,7 +7,7 @@ use trefoil_syntax::Diagnostic;
 
 use super::Found;
 
-/// Looks at one agent.
+/// Checks one agent.
 pub fn check(file: Source<'_>, llm: &Llm<'_>, found: &mut Found) {
     for text in llm.spawned.iter().filter(|text| text.value.contains("{{")) {
         let message = "the `instruction` of a spawned agent cannot contain placeholders";

@@ -1,4 +1,4 @@
-//! What a step passes against what the agent that it calls takes (decision A11).
+//! The inputs that a step passes compared with those of the agent that it calls (decision A11).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::Found;
 
 use super::indented;
 
-/// Looks at the steps of a pipeline.
+/// Checks the steps of a pipeline.
 pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, found: &mut Found) {
     for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
         let Some(callee) = name.callee.as_deref() else { continue };
@@ -62,7 +62,7 @@ fn passed(
     }
 }
 
-/// Whether a property is text, and any text.
+/// Whether a property accepts every text.
 pub fn takes_any_text(property: &Value) -> bool {
     types::choices(property).is_none() && types::solid_kinds(property).is_none_or(|kinds| kinds.contains(&"string"))
 }
@@ -87,7 +87,7 @@ fn undeclared(file: Source<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Sig
     });
 }
 
-/// The finding with the place where the child declares what it takes.
+/// The finding with the place where the child declares the property.
 fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
     match callee.inputs.members.place(property) {
         Some(at) => d.label(at, "declared here"),
@@ -95,18 +95,23 @@ fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
     }
 }
 
-/// A value that can never be what the child takes.
+/// A value that can never match the child's input.
 fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
     let value = &text.source;
-    // An unreadable value is reported elsewhere.
-    let Some(expr) = text.typed_expr() else { return };
-    let lone = text.as_template().is_some_and(|t| t.is_single());
     let given_type = text.value_type();
     let wanted = &property.json;
     let Some(kinds) = types::solid_kinds(wanted).filter(|k| !k.is_empty()) else { return };
     let given = types::solid_kinds(&given_type).unwrap_or_default();
+    let never = !given.is_empty() && !given.iter().any(|g| kinds.contains(g));
+    let choices = texts(wanted);
+    if !never && choices.is_none() {
+        return;
+    }
+    // An invalid value is reported separately.
+    let Some(expr) = text.typed_expr() else { return };
     let what = format!("`{}` of `{}`", property.name, callee.id);
-    if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
+    if never {
+        let lone = text.as_template().is_some_and(|t| t.is_single());
         let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, but this is {}", words(&kinds), words(&given));
         let d = Diagnostic::error("schema-mismatch", file.at(value.span), message);
@@ -121,7 +126,7 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
         });
         return;
     }
-    let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, texts(wanted)) else { return };
+    let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, choices) else { return };
     if !choices.contains(text) {
         let d = Diagnostic::error("schema-mismatch", file.at(value.span), format!("{what} cannot be `{text}`"));
         let d = declared(d, callee, &property.name);
@@ -142,14 +147,14 @@ fn texts(schema: &Value) -> Option<Vec<Arc<str>>> {
     Some(all.iter().filter_map(Value::as_str).map(Arc::from).collect())
 }
 
-/// An input whose default the child refuses: a run that leaves it out fails.
+/// An input with a default that the child rejects, so a run that omits it fails.
 fn usual(scope: &AgentNames, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
     let Some(template) = text.as_template() else { return };
     let ([reference], true) = (template.references(), template.is_single()) else { return };
     let [root] = reference.path.as_slice() else { return };
     let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
     let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
-    // A value that can never match is reported elsewhere.
+    // A value that can never match is reported separately.
     let (mine, theirs) = (types::solid_kinds(&own.json), types::solid_kinds(&property.json));
     let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
     if !mine.iter().any(|k| theirs.contains(k)) {
@@ -167,10 +172,10 @@ fn usual(scope: &AgentNames, text: &BoundText, property: &Property, callee: &Sig
     });
 }
 
-/// Properties that an input map leaves out.
+/// Properties that are missing in an input map.
 fn missing(file: Source<'_>, step: &Written<'_>, callee: &Signature, found: &mut Found) {
     let given = step.given.as_deref().unwrap_or_default();
-    // For an unknown name, what was meant by it is reported there.
+    // For an unknown name, the property that was meant is reported there.
     let all = || callee.inputs.properties.iter().map(|p| &*p.name);
     let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
     let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();

@@ -10,7 +10,7 @@ use trefoil_front::agntz::names::{AgentNames, NAMESPACES, Order};
 
 use super::Found;
 
-/// Looks at the names of a pipeline's steps.
+/// Checks the names of a pipeline's steps.
 pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, found: &mut Found) {
     let names = &bound.names;
     for (i, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
@@ -20,7 +20,7 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, 
             let d = Diagnostic::warning("redundant", file.at(inner.span), message);
             found.push(d.label(file.at(own.span), "the output is written here"));
         }
-        // An id that no manifest has may be a path, and the name of its result is another one then.
+        // An unknown id may be a path, so the name of the step's result is uncertain.
         let lost = matches!(step.target, Target::Ref(_)) && name.callee.is_none() && step.state_key.is_none();
         if !name.id.is_empty() && !lost {
             let before = names.named(&name.key).first().filter(|first| **first < i);
@@ -37,7 +37,7 @@ fn inline_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
     }
 }
 
-/// What of a step says where its output lands.
+/// The part of a step that determines the key of its output.
 fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
     match (chosen, &step.target) {
         (Some(text), _) => text.span,

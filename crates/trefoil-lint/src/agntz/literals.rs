@@ -1,5 +1,5 @@
-//! Literals that were meant to be more: a comparison in a value, which is text there (decision A6), and a word that names
-//! something.
+//! Literals that were meant as something else: a comparison in a value, which is only text there (decision A6), or a
+//! word that is also a name.
 
 use trefoil_ir::{Position, types};
 use trefoil_syntax::Diagnostic;
@@ -11,7 +11,7 @@ use trefoil_front::bound::{BoundText, Content};
 
 use super::Found;
 
-/// Looks at a condition, or at a value and the tests of its blocks.
+/// Checks a condition, or a value and the tests of its blocks.
 pub fn check(AgentText { here, bound }: &AgentText, found: &mut Found) {
     match &bound.content {
         Content::Condition(condition) => named(here, bound, condition.expression(), found),
@@ -26,7 +26,7 @@ pub fn check(AgentText { here, bound }: &AgentText, found: &mut Found) {
     }
 }
 
-/// A word without quotes that names a value as well, where a path is compared with it.
+/// An unquoted word that is also the name of a value, compared with a path.
 fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Found) {
     match expression {
         Expression::And(parts) | Expression::Or(parts) => {
@@ -43,9 +43,9 @@ fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Fo
             let (Some(word), Some(used), Some((at, _))) = (word.as_str(), used, bound.written(*at)) else { return };
             let quoted = (at.span.end - at.span.start) as usize != word.len();
             let root = word.split('.').next().unwrap_or_default();
-            // A step is named after the route that leads to it, and the comparison is with the route.
+            // A step is often named after the route that leads to it, and the comparison is with the route.
             let known = here.names.inputs.get(root).is_some();
-            // What a schema lists is meant as it is written.
+            // The word is one of the choices in the schema, so it is intended.
             if quoted || !known || types::choices(&used.bound.schema()).is_some() || !here.has(word) {
                 return;
             }
@@ -60,7 +60,7 @@ fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Fo
     }
 }
 
-/// Warns of a value that is written like a condition: templates put values in, and compute nothing.
+/// Reports a value that is written like a condition: templates insert values and compute nothing.
 fn not_computed(bound: &BoundText, template: &Template, sent: bool) -> Option<Diagnostic> {
     let value = &*bound.source.value;
     // Longer texts are prose or code.
@@ -80,11 +80,11 @@ fn not_computed(bound: &BoundText, template: &Template, sent: bool) -> Option<Di
 enum Operand<'t> {
     /// The value of a placeholder.
     Placeholder,
-    /// What is written next to placeholders, without the spaces at its ends.
+    /// The text next to placeholders, without surrounding spaces.
     Text(&'t str),
 }
 
-/// What the signs for "and" and "or" join in a value.
+/// The clauses of a value, separated by the operators for "and" and "or".
 fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<Operand<'t>>> {
     let mut all = vec![Vec::new()];
     let mut end = 0;
@@ -107,9 +107,9 @@ fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<Operand<'t>>> {
     all
 }
 
-/// Whether a clause can be meant as one, and not as text with signs in it. `joined`: it is one of several. `sent`: it goes to
-/// another system, whose own language may have such signs (`age >= {{min}}`), so only what compares a value with a number or a
-/// boolean counts.
+/// Whether a clause was meant as a condition rather than as text with operators. `joined`: it is one of several.
+/// `sent`: it is sent to another system, whose own language may have such operators (`age >= {{min}}`), so only a
+/// comparison with a number or a boolean counts.
 fn computes(clause: &[Operand<'_>], joined: bool, sent: bool) -> bool {
     const OPERATORS: [&str; 6] = ["==", "!=", ">=", "<=", ">", "<"];
     let (text, with) = match clause {

@@ -1,5 +1,5 @@
-//! What people get wrong in agntz manifests, beyond what reading says. Each file is one kind of mistake, looked for in the
-//! manifest and the names that were bound.
+//! Mistakes in agntz manifests beyond those found by reading. Each file has one kind of mistake, found in the manifest
+//! and its bound names.
 
 pub mod agents;
 pub mod braces;
@@ -20,7 +20,6 @@ pub mod unresolved;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::hash::HashSet;
 
-use crate::text;
 use trefoil_front::Source;
 use trefoil_front::agntz::bind::{BoundAgent, Callee, Units};
 use trefoil_front::agntz::manifest::{Kind, Llm, OutputMap, Pipeline, Tool, ToolAgent, ToolUse};
@@ -28,7 +27,7 @@ use trefoil_front::agntz::names::At;
 
 pub(crate) use crate::Found;
 
-/// Looks at everything that the entries reach.
+/// Checks everything that can be reached from the entries.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     references::check(units, &mut found);
@@ -55,12 +54,11 @@ fn check_agent(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
     }
 }
 
-/// Every text by itself.
+/// Checks every text separately.
 fn texts(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
-    // Where names are not declared, one warning a name is enough.
+    // If names are not declared, one warning for each name is enough.
     let mut said = HashSet::default();
     for text in &bound.texts.all {
-        text::find(&text.bound, found);
         literals::check(text, found);
         unresolved::check(file, &text.here, &text.bound.uses, &mut said, found);
     }

@@ -1,4 +1,4 @@
-//! How other systems start a path that here starts with the name itself, and whose names it may be part of.
+//! Prefixes that other systems use in paths, and names that may belong to a step's output.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use trefoil_template::Segment;
 
 use trefoil_front::agntz::names::{AgentNames, StepName};
 
-/// Words before names.
+/// Prefixes of names.
 const PREFIXES: &[&str] = &[
     "args",
     "context",
@@ -37,7 +37,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("Secrets", "secrets"),
 ];
 
-/// A path as it is written elsewhere: up to which segment, and what to write instead of that.
+/// A path in the notation of another system: up to which segment it is wrong, and the replacement.
 pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>]) -> Option<(usize, Arc<str>)> {
     let next = &path.get(1)?.name;
     if name == "process" && &**next == "env" && path.len() > 2 {
@@ -51,9 +51,9 @@ pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>
     (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
 }
 
-/// The path to a part of a step's output that has this name, where just one step has it.
+/// The path to a part of a step's output with this name, if exactly one step has it.
 pub fn member(scope: &AgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
-    // Asked for every name that nothing defines, of every step: no more than a look at what the output declares.
+    // Called for every unknown name and every step, so it only checks the declared output.
     let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.get("properties")?.get(name)).is_some();
     let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));
     let step = having.next()?;

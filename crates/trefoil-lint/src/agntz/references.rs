@@ -1,4 +1,4 @@
-//! References to agents that do not exist, that several manifests could mean, or that lead back to who makes them.
+//! References to agents that do not exist, that several manifests declare, or that are circular.
 
 use trefoil_syntax::{Diagnostic, suggest};
 
@@ -9,7 +9,7 @@ use trefoil_front::mend::{listed, rewritten};
 
 use super::Found;
 
-/// Looks at every reference that leads to no single agent.
+/// Checks every reference that does not resolve to a single agent.
 pub fn check(units: &Units<'_>, found: &mut Found) {
     for lost in &units.lost {
         let Some(document) = units.project.documents.get(lost.from) else { continue };
@@ -32,7 +32,7 @@ fn unknown(units: &Units<'_>, file: Source<'_>, lost: &LostReference<'_>) -> Dia
     let others = || units.ids.names(lost.from).filter(|name| Some(*name) != own);
     let message = format!("no manifest in this folder has the id `{id}`");
     let d = Diagnostic::error("unknown-reference", file.at(text.span), message);
-    // A version after the id stays.
+    // A version after the id is kept.
     let place = text.value.find(id).map(|at| file.at(text.source(at as u32..(at + id.len()) as u32)));
     if let Some(stem) = file_stem(id) {
         let known = others().any(|name| name == stem);
@@ -50,7 +50,7 @@ fn unknown(units: &Units<'_>, file: Source<'_>, lost: &LostReference<'_>) -> Dia
     }
 }
 
-/// A reference that closes a ring.
+/// A circular reference.
 fn circular(file: Source<'_>, lost: &LostReference<'_>, ring: &[Link]) -> Diagnostic {
     let at = file.at(lost.text.span);
     let mut way: Vec<&str> = ring.iter().map(|link| &*link.id).collect();

@@ -1,5 +1,5 @@
-//! Requests: values for placeholders that the URL does not have and the other way round, keys of the request that are nested too
-//! deep, placeholders of other systems.
+//! Requests: values for placeholders that the URL lacks and the reverse, keys of the request that are nested too
+//! deeply, placeholders of other systems.
 
 use trefoil_front::Source;
 use trefoil_front::agntz::ids;
@@ -11,7 +11,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 
 use super::Found;
 
-/// Looks at one. `deterministic`: no model fills placeholders in (a tool agent).
+/// Checks a request. `deterministic`: no model fills in placeholders (a tool agent).
 pub fn check(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut Found) {
     params(file, http, deterministic, found);
     for key in ["headers", "body"] {
@@ -23,13 +23,18 @@ pub fn check(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut
     }
 }
 
-/// Placeholders in the host of a tool that a model calls, which the model fills in. What a template brings is for the checker.
+/// Placeholders in the host of a tool, which the calling model would fill in. Values from templates are checked by the
+/// checker.
 fn host(file: Source<'_>, http: &Http<'_>, found: &mut Found) {
     let Some(url) = http.url else { return };
     let text = &*url.value;
+    // Without a scheme it is no URL at all, which is reported.
+    if text.starts_with('{') && !text.starts_with("{{") {
+        return;
+    }
     let start = text.find("://").map_or(0, |at| at + 3);
     let end = text.get(start..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(text.len(), |at| start + at);
-    // The scheme is as good as the host.
+    // A placeholder for the scheme is as bad as one for the host.
     let start = if text.starts_with('{') { 0 } else { start };
     let host = url.source(start as u32..end as u32);
     let chosen = |p: &&Placeholder| !http.params.iter().any(|(key, _)| key.value == p.name);
@@ -41,7 +46,7 @@ fn host(file: Source<'_>, http: &Http<'_>, found: &mut Found) {
     }
 }
 
-/// `params` against the placeholders of the URL.
+/// Compares `params` with the placeholders of the URL.
 fn params(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut Found) {
     let names = || http.placeholders.iter().map(|p| &*p.name);
     let mut meant = Vec::new();
@@ -64,7 +69,8 @@ fn params(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut Fo
     }
 }
 
-/// Keys of the request that are written in its `headers` or its `body`, and a body that is text because a space is missing.
+/// Keys of the request that are written in its `headers` or its `body`, and a body that is text because a space is
+/// missing.
 fn nested(file: Source<'_>, request: &Mapping, outer: &Entry, found: &mut Found) {
     let name = &*outer.key.value;
     if let Some(text) = outer.value.string().filter(|t| t.style == Style::Plain)
@@ -82,7 +88,7 @@ fn nested(file: Source<'_>, request: &Mapping, outer: &Entry, found: &mut Found)
         let (own, sure) = match key {
             "method" if name == "headers" => (METHODS.iter().any(|(m, _)| *m == word), true),
             "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
-            // What is sent may be a request itself, which says where it goes.
+            // The body may itself describe a request with a destination.
             "headers" if outer.value.mapping().is_some_and(|m| m.get("url").is_none() && m.get("method").is_none()) => {
                 (
                     entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| requests::is_header(&e.key.value))),
@@ -94,7 +100,7 @@ fn nested(file: Source<'_>, request: &Mapping, outer: &Entry, found: &mut Found)
         if own && request.get(key).is_none() {
             let message = format!("`{key}` is nested under `{name}`, so it is not a key of the request");
             let at = file.at(entry.key.span);
-            // What is sent may have such keys of its own.
+            // The body may have such keys itself.
             let d = if sure {
                 Diagnostic::warning("swallowed-key", at, message)
             } else {
@@ -106,7 +112,7 @@ fn nested(file: Source<'_>, request: &Mapping, outer: &Entry, found: &mut Found)
     }
 }
 
-/// Parts of the path that are placeholders of other systems, and spaces.
+/// Placeholders of other systems in the path, and spaces.
 fn foreign(file: Source<'_>, url: &Text, found: &mut Found) {
     let text = &*url.value;
     let Some(path) = text.find("://").and_then(|at| Some(at + 3 + text.get(at + 3..)?.find('/')?)) else { return };

@@ -1,4 +1,4 @@
-//! Entries of an `output` that are written like those of a schema: `answer: string`.
+//! Entries of an `output` that look like those of a schema: `answer: string`.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use trefoil_front::agntz::names::{AgentNames, At, Here};
 use super::Found;
 use trefoil_front::schema::reading::TYPES;
 
-/// Says that an entry is written like one of a schema: its value is the name of a type, which is a text here.
+/// Reports an entry whose value is the name of a type, as in a schema; here it is a text.
 pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, key: &Text, alone: bool, found: &mut Found) {
     let word = &*source.value;
-    // What `kind` and `format` are about may well be a type, and a `type` beside other entries.
+    // The value of `kind` or `format` may be the name of a type, and so may that of `type` next to other entries.
     let about = matches!(&*key.value, "kind" | "format") || &*key.value == "type" && !alone;
     if !TYPES.contains(&word) || source.style != Style::Plain || about {
         return;
@@ -28,7 +28,7 @@ pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, key: &Tex
     );
     let name = &*key.value;
     let has = |path: &str| Here::anywhere(names, At::End).has(path);
-    // The last step that has it is the one that is likely meant.
+    // The last step that has the property is most likely meant.
     let of_step = names
         .steps
         .iter()

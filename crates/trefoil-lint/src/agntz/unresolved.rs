@@ -1,5 +1,5 @@
-//! What is wrong with the names in a text: those that nothing defines, that have no value yet where they are read, or that
-//! continue where nothing is (decision C9).
+//! Mistakes in the names in a text: undefined names, names without a value yet, and paths that continue after a value
+//! without members (decision C9).
 
 use std::sync::Arc;
 use trefoil_syntax::hash::HashSet;
@@ -17,16 +17,16 @@ use super::Found;
 
 /// A finding about a path.
 pub struct Note {
-    /// How bad.
+    /// The severity.
     severity: Severity,
     rule: &'static str,
     message: String,
     help: Option<String>,
-    /// The first and the last segment that are wrong; none: the path as a whole.
+    /// The first and the last wrong segment; `None`: the whole path.
     segments: Option<(usize, usize)>,
-    /// What was meant by them, and whether it is sure.
+    /// The replacement for them, and whether it is certain.
     meant: Option<(Arc<str>, bool)>,
-    /// Another place, which may be the wrong one, and a note about it.
+    /// Another place, which may be the wrong one, and its label.
     label: Option<(Location, String)>,
 }
 
@@ -34,15 +34,16 @@ impl Note {
     fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
         Self { severity, rule, message, help: help.into(), segments: None, meant: None, label: None }
     }
-    /// The same about the segment of this index, with what was meant by it.
+    /// Adds that the segment at this index is wrong, with the replacement.
     fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
-        // if names are not declared, what looks like a misspelling may still be a name
+        // if names are not declared, an apparent misspelling may still be a name
         let declared = self.severity == Severity::Error;
         Self { segments: Some((index, index)), meant: near.map(|n| (n.name.into(), n.sure && declared)), ..self }
     }
 }
 
-/// Reports the mistakes in the names of a text. `said`: warnings of the same agent; one for each name is enough.
+/// Reports the mistakes in the names of a text. `said`: the names already reported for the same agent; one warning for
+/// each is enough.
 pub fn check(
     file: trefoil_front::Source<'_>,
     here: &Here,
@@ -60,7 +61,7 @@ pub fn check(
 }
 
 fn report(file: trefoil_front::Source<'_>, names: &AgentNames, one: &Use, note: Note, found: &mut Found) {
-    let segment = note.segments.and_then(|(from, to)| mend::segments(&one.reference, one.at, from, to));
+    let segment = note.segments.and_then(|(from, to)| one.segments(from, to));
     let mut d = Diagnostic::new(note.rule, note.severity, segment.unwrap_or(one.at), note.message);
     d.help = note.help;
     if let Some((at, message)) = note.label {
@@ -78,7 +79,7 @@ fn report(file: trefoil_front::Source<'_>, names: &AgentNames, one: &Use, note: 
     });
 }
 
-/// All that is wrong with one path.
+/// All mistakes in one path.
 fn notes(here: &Here, one: &Use) -> Vec<Note> {
     let Use { reference, bound, .. } = one;
     let path = &reference.path;
@@ -93,26 +94,26 @@ fn notes(here: &Here, one: &Use) -> Vec<Note> {
     }
     let doubt =
         first.doubt.as_ref().and_then(|doubt| not_given(here, root, doubt)).filter(|_| wants_doubts(here, reference));
-    // What a step with a broken input (reported) passes is unknown.
+    // It is unknown what a step with an invalid input (reported) passes.
     let unclear = here.names.outside.as_ref().is_some_and(|o| o.unclear && !here.names.inputs.declared);
     let lost = match &bound.end {
         End::Open(0) if unclear => None,
         End::Open(0) => Some(unknown(here, path, &root.name)),
-        // How a path continues after a value is for the checker to judge.
+        // The checker reports paths that continue after a value.
         End::Nothing(_) | End::Open(_) | End::There => None,
     };
     doubt.into_iter().chain(lost).collect()
 }
 
-/// Whether it is worth saying that a path is null where its step is skipped: not in conditions, which are there to ask, and
-/// not inside an `{{#if}}`.
+/// Whether to report that a path is null if its step is skipped: not in conditions, which test for that, and not inside
+/// an `{{#if}}`.
 fn wants_doubts(here: &Here, reference: &Reference) -> bool {
     !reference.guarded && !reference.beside() && here.purpose != Purpose::Condition
 }
 
-/// The whole input of a step that is given none. On which paths other values are missing is for the checker to say.
+/// The whole input of a step that passes none. The checker reports other values that are missing on some paths.
 fn not_given(here: &Here, root: &Segment, doubt: &Doubt) -> Option<Note> {
-    // Where it is not declared, that is reported with the name.
+    // An undeclared name is reported separately.
     if *doubt != Doubt::NotGiven || &*root.name != "userQuery" || here.names.query.is_none() {
         return None;
     }
@@ -129,7 +130,7 @@ fn namespace(reference: &Reference) -> Option<Note> {
     Some(Note::new(Severity::Error, "unresolved-name", format!("`{root}` needs a name after it"), help))
 }
 
-/// A root that nothing defines: an error where names are declared, else a warning.
+/// An undefined root: an error if names are declared, otherwise a warning.
 fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
     let scope = &*here.names;
     let names: Vec<Arc<str>> = scope.roots(here.at);
@@ -141,7 +142,7 @@ fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
         }
         None => advice(scope, name, &names),
     };
-    // If the agent of a step is unknown, its name may be the one that is wrong.
+    // If the agent of a step is unknown, its name may be the wrong one.
     let path = near.is_none().then(|| prefixes::member(scope, name, &names)).flatten().filter(|_| habit.is_none());
     let near = near.map(|near| match scope.named(near.name).iter().filter_map(|i| scope.steps.get(*i)).next() {
         Some(step) if step.callee.is_none() => Near { sure: false, ..near },
@@ -178,7 +179,7 @@ fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
     with_habit(Note { label, ..Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near) })
 }
 
-/// Where a name of the scope is declared.
+/// The declaration of a name that is available here.
 fn declared(scope: &AgentNames, name: &str) -> Option<Location> {
     let step = scope.named(name).first().and_then(|i| scope.steps.get(*i));
     step.map(|s| s.at).or_else(|| scope.inputs.members.place(name))
@@ -203,7 +204,7 @@ fn advice<'n>(scope: &'n AgentNames, name: &str, names: &'n [Arc<str>]) -> (Stri
         [] => "no names are available".to_owned(),
         some => format!("available: {}", mend::listed(some.iter().map(|n| &**n))),
     };
-    // The id of a step is a name as well, if it is written like one.
+    // The id of a step is also a name if the wrong name is spelled like an id.
     let aliases = scope.steps.iter().filter(|s| name.contains('-') && names.contains(&s.key));
     let aliases = aliases.filter_map(|s| s.alias.as_deref());
     let near = suggest::near(name, aliases.chain(names.iter().map(|n| &**n)));

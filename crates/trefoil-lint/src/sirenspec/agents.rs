@@ -9,7 +9,7 @@ use trefoil_front::mend::respelt;
 use trefoil_front::sirenspec::manifest::{AgentNode, NodeKind, Worker};
 use trefoil_front::sirenspec::names::binding::unused;
 
-/// Looks at the agents, and at the nodes that name them.
+/// Checks the agents, and the nodes that name them.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for node in &subject.manifest.nodes {
         match &node.kind {
@@ -52,7 +52,7 @@ fn is_there(subject: &Subject<'_>, name: &Text, found: &mut Found) -> bool {
     false
 }
 
-/// Says that one call may use more than the whole run.
+/// Reports that one call may exceed the budget of the whole run.
 fn beyond_budget(subject: &Subject<'_>, node: &AgentNode<'_>, found: &mut Found) {
     let budget = subject.manifest.budget.as_ref().filter(|b| b.on_exceeded != OnExceeded::Warn);
     let all = budget.and_then(|b| b.max_tokens);

@@ -1,4 +1,4 @@
-//! What edges ask of answers that are text: a text that is taken for a yes, a word that the prompt does not know.
+//! Edges that test text answers: a text used as a boolean, a word that the prompt does not mention.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ struct AskedWord<'m> {
     when: &'m Text,
 }
 
-/// Looks at the conditions of the edges, in the order of the nodes that they lead to.
+/// Checks the conditions of the edges, in the order of their target nodes.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     if subject.manifest.edges.iter().all(|edge| edge.when.is_none()) {
         return;
@@ -49,7 +49,7 @@ struct Look<'l, 's> {
 }
 
 impl Look<'_, '_> {
-    /// An expression where its truth counts.
+    /// An expression whose truth value matters.
     fn truth(&mut self, expression: &Expression) {
         match expression {
             Expression::And(all) | Expression::Or(all) => all.iter().for_each(|e| self.truth(e)),
@@ -91,7 +91,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// The node whose whole answer a reference is.
+    /// The node whose whole answer a reference reads.
     fn answer(&self, reference: u32) -> Option<usize> {
         let reference = self.cond.condition.references().get(reference as usize)?;
         let rest = reference.path.get(usize::from(reference.binding.skip)..)?;
@@ -103,7 +103,7 @@ impl Look<'_, '_> {
         self.nodes.get(slot).copied().filter(|_| whole)
     }
 
-    /// An answer that is asked as true or false.
+    /// An answer used as a boolean.
     fn yes(&mut self, reference: u32) {
         let Some(node) = self.answer(reference).and_then(|at| self.subject.manifest.nodes.get(at)) else { return };
         let prompt = |text: Option<&Text>| text.and_then(|t| choice(&t.value));
@@ -160,10 +160,10 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Words that the prompt does not mention, although it mentions the others that edges compare with.
+/// Words that the prompt does not mention, although it mentions the other words that edges compare with.
 fn unknown(subject: &Subject<'_>, node: usize, asked: &[AskedWord<'_>], found: &mut Found) {
     for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
-        // Next to the same answer without the space it is one of several forms of it.
+        // If the condition also compares without the space, it accepts several spellings.
         if one.when.value.matches(one.word.trim()).count() > 1 {
             continue;
         }
@@ -181,7 +181,7 @@ fn unknown(subject: &Subject<'_>, node: usize, asked: &[AskedWord<'_>], found: &
     let named = |word: &str| has_word(&prompt, &word.trim().to_lowercase());
     let mut strange = asked.iter().filter(|a| !a.word.trim().is_empty() && !named(&a.word));
     let Some(one) = strange.next() else { return };
-    // One that is not named among others that are: else the words come from somewhere else.
+    // If several words are not mentioned, they come from somewhere else.
     if strange.any(|other| other.word != one.word) {
         return;
     }

@@ -1,4 +1,4 @@
-//! What a sub-workflow needs and is not given, and what it is given and does not read.
+//! Inputs that a sub-workflow needs but does not get, and those it gets but does not read.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use trefoil_front::mend::respelt;
 use trefoil_front::sirenspec::manifest::{CallNode, NodeKind};
 use trefoil_front::sirenspec::names::child::Child;
 
-/// Looks at every workflow node whose file there is.
+/// Checks every workflow node whose file exists.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (node, child) in subject.manifest.nodes.iter().zip(subject.children) {
         if let (NodeKind::Call(call), Some(child)) = (&node.kind, child) {
@@ -19,11 +19,11 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
 }
 
-/// What the sub-workflow needs, and what it does not read.
+/// Inputs that the sub-workflow needs, and those that it does not read.
 fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Found) {
     let Some(reference) = node.reference else { return };
     let given = |name: &Arc<str>| node.inputs.iter().any(|e| e.key.value == *name);
-    // A required field that is written here under a name that is nearly its own.
+    // A required field that is passed under a similar name.
     let mut meant: Vec<&str> = Vec::new();
     for entry in &node.inputs {
         if !child.wanted.known.contains(&entry.key.value) {
@@ -43,7 +43,7 @@ fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Fo
             );
         }
     }
-    // A field under another name is the mistake, and was reported.
+    // A field passed under another name is the mistake, and was reported.
     let told = node.inputs.iter().any(|e| !child.wanted.known.contains(&e.key.value));
     for name in child.wanted.lacking.iter().filter(|_| !told) {
         let message =
@@ -62,7 +62,7 @@ fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Fo
     }
 }
 
-/// An input under a name that is nearly that of a field: an error where the field has to be given.
+/// An input with a name similar to that of a field: an error if the field is required.
 fn slip(subject: &Subject<'_>, entry: &Entry, reference: &Text, child: &Child, near: suggest::Near<'_>) -> Diagnostic {
     let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
     let (severity, why) = match needed {

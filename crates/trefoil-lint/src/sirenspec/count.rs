@@ -1,4 +1,4 @@
-//! `swarm_size` that comes to no number of instances.
+//! `swarm_size` that cannot be a number.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
@@ -10,7 +10,7 @@ use trefoil_front::names::Use;
 use trefoil_front::sirenspec::manifest::{MAX_SWARM_SIZE, Over, Size};
 use trefoil_front::sirenspec::names::stand::Stand;
 
-/// Looks at every number that a template gives.
+/// Checks every `swarm_size` that is a template.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, factory) in subject.factories() {
         if let Some(Over::Count(Size::Text(text))) = &factory.over
@@ -21,10 +21,10 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
 }
 
-/// It is a placeholder by itself, and its default a number.
+/// The template must be a single placeholder, and its default a number.
 fn whole(subject: &Subject<'_>, bound: &BoundText, found: &mut Found) {
     let Some(template) = bound.as_template() else { return };
-    // A text of digits and placeholders may come to a number.
+    // A text of digits and placeholders may result in a number.
     let words = outside(&bound.source.value, template);
     if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
         let message = format!("`swarm_size` must be a whole number, but `{}` cannot be one", bound.source.value.trim());

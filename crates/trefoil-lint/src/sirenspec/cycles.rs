@@ -1,4 +1,4 @@
-//! Nodes that wait for each other: by edges and fallbacks, or by what their templates read (decision S10).
+//! Nodes that wait for each other: because of edges and fallbacks, or because of template reads (decision S10).
 
 use trefoil_syntax::{Diagnostic, Location, Span};
 
@@ -7,14 +7,14 @@ use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
 use trefoil_front::sirenspec::names::links::Link;
 use trefoil_front::sirenspec::names::reads::NodeRead;
 
-/// Looks at the knots that keep the nodes from having an order.
+/// Checks the cycles that prevent an order of the nodes.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     let knots = &subject.links.knots;
     knots.reads.iter().for_each(|ring| of_reads(subject, ring, found));
     knots.edges.iter().for_each(|ring| of_edges(subject, ring, found));
 }
 
-/// The steps of a ring: from one node to the next.
+/// The pairs of consecutive nodes in a cycle.
 fn steps(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     ring.iter().copied().zip(ring.iter().skip(1).chain(ring.first()).copied())
 }
@@ -46,7 +46,7 @@ fn of_edges(subject: &Subject<'_>, ring: &[usize], found: &mut Found) {
     found.push(d);
 }
 
-/// Where a node says that another one runs when it fails.
+/// The place where a node declares its fallback.
 fn falls_back(subject: &Subject<'_>, from: usize, to: usize) -> Option<Span> {
     subject.links.fallback.get(from).copied().flatten().filter(|f| *f == to)?;
     let NodeKind::Agent(agent) = &subject.manifest.nodes.get(from)?.kind else { return None };
@@ -56,7 +56,7 @@ fn falls_back(subject: &Subject<'_>, from: usize, to: usize) -> Option<Span> {
     }
 }
 
-/// Nodes that read each other: reported at the reference against the order that edges or the file give them.
+/// Nodes that read each other: reported at the reference that contradicts the order of edges or of the file.
 fn of_reads(subject: &Subject<'_>, ring: &[usize], found: &mut Found) {
     let base = subject.links.knots.base.as_ref();
     let read = |(source, reader): (usize, usize)| {

@@ -1,4 +1,4 @@
-//! Edges between nodes that there are not, and edges that do not count.
+//! Edges with nodes that do not exist, and edges without effect.
 
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Text;
@@ -9,11 +9,11 @@ use trefoil_front::mend::respelt;
 use trefoil_front::sirenspec::manifest::{Edge, Node, NodeKind};
 use trefoil_front::sirenspec::names::links::Link;
 
-/// What other systems call the end of a workflow, and its start.
+/// Names of other systems for the end and the start of a workflow.
 const ENDS: [&str; 4] = ["end", "__end__", "finish", "done"];
 const BEGINNINGS: [&str; 3] = ["start", "__start__", "begin"];
 
-/// Looks at the edges.
+/// Checks the edges.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for edge in &subject.manifest.edges {
         for (end, key) in [(edge.from, "from"), (edge.to, "to")] {
@@ -37,7 +37,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     links.idle.iter().for_each(|link| idle(subject, link, found));
 }
 
-/// An edge that says what an earlier one says already, with the same condition.
+/// An edge that repeats an earlier one with the same condition.
 fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &mut Found) -> bool {
     let when = |e: &Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
     let Some(twin) = same.iter().find(|other| when(other) == when(edge)) else { return false };
@@ -47,7 +47,7 @@ fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &m
     true
 }
 
-/// A condition beside an edge that is taken without one.
+/// A conditional edge next to an unconditional one with the same nodes.
 fn is_needless(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &mut Found) {
     let Some(other) = same.iter().find(|other| other.when.is_some() != edge.when.is_some()) else { return };
     let Some(when) = edge.when.or(other.when) else { return };
@@ -60,7 +60,7 @@ fn is_needless(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found
     found.push(d.label(subject.at(free.span), "this one is always taken").help("remove one of them"));
 }
 
-/// An edge to a fallback, which runs when its node failed, whatever leads to it.
+/// An edge to a fallback, which runs when its node fails, whatever edges it has.
 fn idle(subject: &Subject<'_>, link: &Link, found: &mut Found) {
     let main = subject.links.fallback_of.get(link.to).and_then(|mains| mains.first());
     let (Some(main), Some(edge)) = (main, subject.manifest.edges.get(link.edge)) else { return };

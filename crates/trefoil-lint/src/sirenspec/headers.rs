@@ -1,4 +1,4 @@
-//! Headers of tool nodes that are written for a shell.
+//! Headers of tool nodes in shell notation.
 
 use trefoil_front::sirenspec::manifest::{NodeKind, ToolSettings};
 use trefoil_syntax::Diagnostic;
@@ -6,7 +6,7 @@ use trefoil_syntax::yaml::Text;
 
 use super::subject::{Found, Subject};
 
-/// Looks at the headers of every request.
+/// Checks the headers of every request.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for node in &subject.manifest.nodes {
         let NodeKind::Tool(tool) = &node.kind else { continue };
@@ -33,7 +33,7 @@ fn variables(subject: &Subject<'_>, text: &Text, found: &mut Found) {
             format!("`{}` is literal text, not an environment variable", text.value.get(at..end).unwrap_or_default());
         let meant = format!("{{{{ env.{name} }}}}");
         let d = Diagnostic::warning("not-a-placeholder", place, message);
-        // Only if the text in the file is the same as the text that is read.
+        // Only if the file spells the text as decoded.
         let straight = (place.span.end - place.span.start) as usize == end - at;
         found.push(if straight {
             d.suggestion(format!("write `{meant}`"), place, meant)

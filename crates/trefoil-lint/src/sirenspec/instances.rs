@@ -1,4 +1,4 @@
-//! Instances of a factory that all do the same, because nothing reads their item.
+//! Instances of a factory that are all the same, because nothing reads their item.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Style, Text};
@@ -9,7 +9,7 @@ use trefoil_front::sirenspec::manifest::{FactoryNode, Over, Worker};
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 use trefoil_front::sirenspec::names::types::written_list;
 
-/// Looks at every factory that goes over a list.
+/// Checks every factory with a list.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, factory) in subject.factories() {
         let Some(Over::List(list)) = &factory.over else { continue };
@@ -17,7 +17,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
         if !in_inputs && bare_variable(subject, factory, found) {
             continue;
         }
-        // Without inputs, an agent is sent the item.
+        // Without inputs, the item is sent to the agent.
         let sent = match &factory.worker {
             None => true,
             Some(Worker::Agent(name)) => factory.inputs.is_empty() || subject.manifest.agent(&name.value).is_none(),
@@ -37,7 +37,7 @@ fn reads(subject: &Subject<'_>, node: usize, variable: &str, of: impl Fn(Stand) 
     texts.any(|bound| bound.text.uses.iter().any(named))
 }
 
-/// An input that is the name of the list's element, and not the element.
+/// An input that is the literal name of the loop variable instead of its value.
 fn bare_variable(subject: &Subject<'_>, factory: &FactoryNode<'_>, found: &mut Found) -> bool {
     let mut texts = factory.inputs.iter().filter_map(|e| e.value.string());
     let Some(text) = texts.find(|text| matches!(&*text.value, "item" | "$item")) else { return false };
@@ -52,12 +52,12 @@ fn bare_variable(subject: &Subject<'_>, factory: &FactoryNode<'_>, found: &mut F
     true
 }
 
-/// No instance reads its item. A list that is written out may be there only for the number of its elements, if
-/// their positions distinguish them.
+/// No instance reads its item. A literal list may be used only for its length, if the indexes distinguish the
+/// instances.
 fn same_for_all(subject: &Subject<'_>, at: usize, factory: &FactoryNode<'_>, list: &Text, found: &mut Found) {
     let Some(bound) = subject.text(at, Stand::Decides("for_each"), list) else { return };
     let Some(template) = bound.as_template() else { return };
-    // If the list is made of `item`, that is the mistake; and one item is all there is to do.
+    // If the list is made from `item`, that is the mistake; and one item is a single task.
     let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
     let written = || template.literal().and_then(written_list);
     let single = || written().is_some_and(|list| list.as_list().is_some_and(|list| list.len() < 2));

@@ -1,4 +1,4 @@
-//! `for_each` that is not a list: other text, a default of another type, the joined text of another factory.
+//! `for_each` that is not a list: a text, a default of another type, or the joined text of another factory.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Reference, Value};
@@ -12,7 +12,7 @@ use trefoil_front::sirenspec::names::known::words;
 use trefoil_front::sirenspec::names::stand::Stand;
 use trefoil_front::sirenspec::names::types::written_list;
 
-/// Looks at every list that a factory goes over.
+/// Checks the list of every factory.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, factory) in subject.factories() {
         if let Some(Over::List(text)) = &factory.over
@@ -31,7 +31,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
 }
 
-/// Text that is written out has to be a JSON list.
+/// A literal text must be a JSON list.
 fn whole(bound: &BoundText, found: &mut Found) {
     let Some(template) = bound.as_template() else { return };
     let (at, value) = (bound.at, bound.source.value.trim_start());
@@ -42,7 +42,7 @@ fn whole(bound: &BoundText, found: &mut Found) {
         }
         return;
     }
-    // A text that starts with a bracket may become a list; one that starts with a placeholder was meant to be one.
+    // A text that starts with a bracket may become a list; one that is a single placeholder should be a list.
     let alone = template.references().len() == 1 && outside(&bound.source.value, template).trim().is_empty();
     if !alone && !value.starts_with('[') {
         let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
@@ -71,14 +71,14 @@ fn of_input(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     found.push(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
 }
 
-/// The field of the input that a reference is, where it has a default: where, and which.
+/// The place and the value of the default of the input field that a reference reads, if it has one.
 pub fn default_of<'s>(subject: &Subject<'s>, reference: &Reference) -> Option<(trefoil_syntax::Span, &'s Value)> {
     let [root, name] = reference.path.as_slice() else { return None };
     let field = subject.manifest.input.iter().find(|f| *root.name == *"inputs" && f.name.value == name.name)?;
     Some((field.span, field.default.as_ref()?))
 }
 
-/// The text of another factory, which is all its instances' texts in one (decision S5), in the place of its list.
+/// The joined text of all instances of another factory (decision S5), used as a list.
 fn of_factory(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     let path = words(&used.reference.path);
     let known = subject.known;
@@ -94,6 +94,6 @@ fn of_factory(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     let message = format!("`{id}.output` joins the results of all instances of `{id}` as text; it is not a list");
     let d = Diagnostic::warning("bad-fan-out", used.at, message)
         .help(format!("write `{{{{ {id}.outputs }}}}` for the list"));
-    let segment = mend::segment(&used.reference, used.at, taken);
+    let segment = used.segment(taken);
     found.push(mend::rewritten(d, segment, "outputs", false));
 }

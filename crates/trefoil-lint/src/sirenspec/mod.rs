@@ -1,5 +1,5 @@
-//! What people get wrong in SirenSpec workflows: one file a subject, each a function over what was read and bound, called from
-//! one list. Nothing here changes what a workflow does.
+//! Mistakes in SirenSpec workflows: one file for each subject, each a function that checks what was read and bound,
+//! called from one list. None of them affects a run.
 
 mod agents;
 mod answers;
@@ -17,7 +17,6 @@ mod portability;
 mod references;
 mod subject;
 mod swarm;
-mod texts;
 mod when;
 
 use trefoil_syntax::Diagnostic;
@@ -27,9 +26,8 @@ use trefoil_front::sirenspec::Units;
 
 type Rule = fn(&Subject<'_>, &mut Found);
 
-/// Everything that is looked for.
-const RULES: [Rule; 15] = [
-    texts::check,
+/// All finders.
+const RULES: [Rule; 14] = [
     edges::check,
     fallbacks::check,
     cycles::check,
@@ -46,8 +44,8 @@ const RULES: [Rule; 15] = [
     patience::check,
 ];
 
-/// The mistakes in everything that entries lead to. A file that is called in several ways is looked at in each, because they
-/// differ in what can be named.
+/// The mistakes in everything that can be reached from entries. A file with several roles is checked in each, because
+/// the available names differ.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     references::check(units, &mut found);
@@ -57,7 +55,7 @@ pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// What the published original does otherwise.
+/// Differences from the published original system.
 pub fn differences(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     subjects(units).for_each(|subject| portability::check(&subject, &mut found));

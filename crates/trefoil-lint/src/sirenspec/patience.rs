@@ -1,11 +1,11 @@
-//! Time limits of single calls that are hours long: milliseconds were meant.
+//! Timeouts of single calls that are hours long, because milliseconds were meant.
 
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::subject::{Found, Subject};
 use trefoil_front::sirenspec::manifest::{NodeKind, ToolSettings};
 
-/// Looks at the limits of factories and of requests.
+/// Checks the timeouts of factories and requests.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for node in &subject.manifest.nodes {
         match &node.kind {

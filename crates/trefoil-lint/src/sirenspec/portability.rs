@@ -1,6 +1,6 @@
-//! What runs here and not in the published original. Off unless asked for.
+//! What works here but not in the published original system. Off by default.
 //!
-//! Only facts that were measured are here: SirenSpec 0.1.2.
+//! Contains only measured facts about SirenSpec 0.1.2.
 
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Reference;
@@ -11,7 +11,7 @@ use trefoil_front::names::Use;
 use trefoil_front::sirenspec::manifest::{NodeKind, Worker};
 use trefoil_front::sirenspec::names::stand::Stand;
 
-/// Looks at the templates, the fan-outs and the budget.
+/// Checks the templates, the fan-outs and the budget.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for text in subject.texts.all().iter().filter(|text| text.text.as_template().is_some()) {
         let listed = text.here.stand == Stand::Decides("for_each");
@@ -33,7 +33,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
 }
 
-/// What the original makes of a placeholder, where that is something else. `listed`: it decides what a fan-out goes over.
+/// How the original system interprets a placeholder, if differently. `listed`: it is the list of a fan-out.
 fn placeholder(subject: &Subject<'_>, text: &BoundText, used: &Use, listed: bool) -> Option<Diagnostic> {
     let reference = &used.reference;
     let (tag, filter) = written(text, reference);
@@ -63,7 +63,7 @@ fn placeholder(subject: &Subject<'_>, text: &BoundText, used: &Use, listed: bool
     Some(finding(used.at, &message, help))
 }
 
-/// The tag of a reference, and what comes after its path in it.
+/// The tag of a reference, and the text after its path in it.
 fn written<'t>(text: &'t BoundText, reference: &Reference) -> (&'t str, &'t str) {
     let value = &*text.source.value;
     let (start, end) = (reference.span.start as usize, reference.span.end as usize);
@@ -72,7 +72,7 @@ fn written<'t>(text: &'t BoundText, reference: &Reference) -> (&'t str, &'t str)
     (value.get(open..close).unwrap_or_default(), value.get(end..close).unwrap_or_default())
 }
 
-/// Whether a template can mean a field of this file's `input`: one that no node passes on under the same name.
+/// Whether a template can mean a field of this file's `input`, which no node passes on under the same name.
 fn own_input(subject: &Subject<'_>, name: &str) -> bool {
     let passed = subject.manifest.nodes.iter().any(|node| {
         let inputs = match &node.kind {

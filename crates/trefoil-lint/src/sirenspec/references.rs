@@ -1,4 +1,4 @@
-//! Workflow nodes whose `ref` leads to no file, to several, or back to where it started.
+//! Workflow nodes whose `ref` resolves to no file or to several, or is circular.
 
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
@@ -8,7 +8,7 @@ use trefoil_front::sirenspec::references::{LostCall, NoFile, stem};
 
 const ADVICE: &str = "write the path of a file relative to this one: `./child.yaml`";
 
-/// Looks at every reference that leads to no single file that can be called.
+/// Checks every reference that does not resolve to a single file that can be called.
 pub fn check(units: &Units<'_>, found: &mut Found) {
     for lost in &units.lost {
         let Some(document) = units.project.documents.get(lost.from) else { continue };

@@ -1,4 +1,4 @@
-//! What every rule looks at.
+//! The data that every finder uses.
 
 use trefoil_syntax::{FileId, Location, Span};
 
@@ -12,15 +12,15 @@ use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 
 pub(crate) use crate::Found;
 
-/// A workflow to look at.
+/// A workflow to check.
 pub struct Subject<'s> {
     /// Its file.
     pub file: FileId,
-    /// What the file says.
+    /// Its manifest.
     pub manifest: &'s Manifest<'s>,
-    /// What it can name.
+    /// The names available in it.
     pub known: &'s Known,
-    /// How its nodes hang together.
+    /// The links between its nodes.
     pub links: &'s Links,
     /// Its texts.
     pub texts: &'s Texts,
@@ -29,7 +29,7 @@ pub struct Subject<'s> {
 }
 
 impl<'s> Subject<'s> {
-    /// A place in its file.
+    /// The location of a span in its file.
     pub fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }

@@ -1,4 +1,4 @@
-//! Agents of a swarm whose answers go nowhere: a synthesis is sent its prompt and nothing else (decision S5).
+//! Agents of a swarm whose answers are not used: a synthesis gets only its prompt (decision S5).
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -7,7 +7,7 @@ use super::subject::{Found, Subject};
 use trefoil_front::sirenspec::manifest::{Member, NodeKind, Swrm, Worker};
 use trefoil_front::sirenspec::names::texts;
 
-/// Looks at every swarm, a factory's too.
+/// Checks every swarm, including those of factories.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, node) in subject.manifest.nodes.iter().enumerate() {
         match &node.kind {
@@ -22,7 +22,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
 }
 
-/// `shared`: others can read the answers too.
+/// `shared`: other texts can read the answers too.
 fn unread(subject: &Subject<'_>, at: usize, swrm: &Swrm<'_>, shared: bool, found: &mut Found) {
     let Some(prompt) = swrm.synthesis.as_ref().and_then(|synthesis| synthesis.prompt) else { return };
     let reads = |text: &Text, member: &Member<'_>| names_agent(&text.value, &swrm.members, &member.id.value);
@@ -46,10 +46,10 @@ fn unread(subject: &Subject<'_>, at: usize, swrm: &Swrm<'_>, shared: bool, found
     }
 }
 
-/// Whether a text may read the answer of an agent: it has a path through the agent's id, or to all `agents`, or to an
-/// unknown name, which may be a misspelling of this one. In doubt, yes.
+/// Whether a text may read the answer of an agent: through the agent's id, all `agents`, or an unknown name, which may
+/// be a misspelling of it. True in doubt.
 fn names_agent(text: &str, members: &[Member<'_>], id: &str) -> bool {
-    // Whether a path leads through such an id cannot be decided.
+    // It cannot be decided whether a path contains an id with dots.
     if id.contains('.') {
         return true;
     }

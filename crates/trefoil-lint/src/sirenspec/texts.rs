@@ -1,9 +1,9 @@
-//! What is wrong with a text whatever its dialect.
+//! Mistakes inside a text, in any dialect.
 
 use super::subject::{Found, Subject};
 use crate::text;
 
-/// Looks at every text.
+/// Checks every text.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     subject.texts.all().iter().for_each(|bound| text::find(&bound.text, found));
 }

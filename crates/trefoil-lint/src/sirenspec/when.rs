@@ -1,5 +1,5 @@
-//! Operators of an edge's condition that do not do what they look like: `is` compares no values, and `in` looks for a part of
-//! a text.
+//! Operators in an edge's condition that do not do what people expect: `is` does not compare values, and `in` finds
+//! substrings.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use trefoil_template::{Comparison, Condition, Expression, Value};
 use super::subject::{Found, Subject};
 use trefoil_front::bound::BoundText;
 
-/// Looks at every condition that could be read.
+/// Checks every valid condition.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for bound in subject.texts.all() {
         if let Some(cond) = bound.text.as_condition().filter(|cond| !cond.is_constant()) {
@@ -57,7 +57,7 @@ fn containment(text: &BoundText, cond: &Condition, expression: &Expression, foun
     }
 }
 
-/// Every `is` and `is not` in front of a text or a number, outside of quotes.
+/// Every `is` and `is not` before a text or a number, outside quotes.
 fn identities(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut quote = None;
@@ -94,7 +94,7 @@ fn identities(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a value is an item of another, which is never empty: one character of a text.
+/// Whether a value is an element of another one that is never empty: one character of a text.
 fn is_item(cond: &Condition, value: &Expression) -> bool {
     match value {
         Expression::Index(..) => true,

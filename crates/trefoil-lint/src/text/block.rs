@@ -1,4 +1,4 @@
-//! Paths in blocks, and paths of what only blocks have.
+//! Paths in blocks, and paths that only blocks define.
 
 use trefoil_ir::Defined;
 use trefoil_syntax::Diagnostic;
@@ -7,7 +7,7 @@ use trefoil_template::Value;
 use super::Found;
 use trefoil_front::bound::{BoundText, Local};
 
-/// Paths that only a block provides, outside of one.
+/// Paths outside a block that only a block would define.
 pub fn strays(text: &BoundText, found: &mut Found) {
     for span in text.as_template().into_iter().flat_map(|template| template.strays()) {
         let path = text.source.value.get(span.start as usize..span.end as usize).unwrap_or_default();
@@ -31,7 +31,7 @@ fn stray(path: &str) -> (String, &'static str) {
     }
 }
 
-/// Paths in a block that are written as they would be outside of one: there they are looked up in the item.
+/// Paths in a block that are written as if outside it; inside, they are looked up in the item.
 pub fn from_the_root(text: &BoundText, found: &mut Found) {
     for Local { local, bound, begin } in text.locals() {
         let start = begin.checked_sub(1).and_then(|i| bound.as_ref()?.entries.get(i));
@@ -43,7 +43,7 @@ pub fn from_the_root(text: &BoundText, found: &mut Found) {
             continue;
         };
         let dotted = || local.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
-        // Outside of blocks it is the name of a value that always exists.
+        // Outside blocks it is the name of a value that always exists.
         let is_root = || text.look_up(&local.path).entries.first().is_some_and(|e| e.defined == Defined::Always);
         let meant = match (&*first.name, rest) {
             (own @ ("index" | "key" | "first" | "last"), []) if local.each => format!("@{own}"),

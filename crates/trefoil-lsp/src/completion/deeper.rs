@@ -1,5 +1,5 @@
-//! What comes after a name whose own type does not say: steps of a pipeline, parts of state, what a step hands on, what other
-//! texts read there.
+//! Members of a name whose type does not list them: steps of a pipeline, parts of state, an input that a step passes
+//! on, members used in other texts.
 
 use trefoil_ir::facts::{DeclarationKind, Defined, Mention, Scope};
 use trefoil_syntax::Location;
@@ -10,7 +10,7 @@ use crate::analysis::touches;
 use crate::cursor::spot;
 use crate::types;
 
-/// All of it, the likeliest first; the same more than once, perhaps.
+/// All members, most likely first. May contain duplicates.
 pub fn members(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let mut items = inner_steps(around, scope, done);
     items.extend(inner_keys(around, scope, done));
@@ -27,7 +27,7 @@ fn inner_steps(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item
     let Some((first, rest)) = done.split_first() else { return Vec::new() };
     let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };
     let all = &around.analysis.facts().declarations;
-    // Under the step itself, under the agent that is written in it, or under the one that it names.
+    // They are declared below the step itself, below an agent defined in it, or below the agent that it refers to.
     let mut within = vec![at];
     within.extend(all.iter().filter(|d| d.parent == Some(at) && d.kind == DeclarationKind::Workflow).map(|d| d.at));
     let named = around.analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| !m.template);
@@ -47,7 +47,7 @@ fn inner_steps(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item
         .collect()
 }
 
-/// The properties of an input that a step gives as it got it: `input: { rating: "{{rate}}" }`.
+/// The properties of an input that a step passes on unchanged: `input: { rating: "{{rate}}" }`.
 fn handed_on(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let Some((first, rest)) = done.split_first() else { return Vec::new() };
     let given = scope.names.iter().find(|n| *n.name == **first).and_then(|n| around.analysis.declaration(n.declared?));
@@ -56,7 +56,7 @@ fn handed_on(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> 
     let there = spot(root, given.at.span.start);
     let entry = there.within.mapping().and_then(|m| m.entries.iter().find(|e| e.key.content() == given.at.span));
     let Some((_, value)) = entry.and_then(|e| e.value.scalar()) else { return Vec::new() };
-    // Anything beside the one placeholder makes a text of it.
+    // With anything besides a single placeholder, the value is a text.
     let inner = value.value.strip_prefix("{{").and_then(|v| v.strip_suffix("}}"));
     if inner.is_none_or(|inner| inner.contains(['{', '}', '#'])) {
         return Vec::new();
@@ -67,7 +67,7 @@ fn handed_on(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> 
     schema.map(properties).unwrap_or_default()
 }
 
-/// The parts of shared state that are written below a part of it.
+/// The parts of shared state that are written below a part.
 fn inner_keys(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let all = &around.analysis.facts().declarations;
     let mut items = Vec::new();
@@ -89,7 +89,7 @@ fn inner_keys(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item>
     items
 }
 
-/// What other texts of the file name after the same segments: keys of state whose type is not declared.
+/// Segments that other texts of the file use after the same path: keys of state without a declared type.
 fn elsewhere(around: &TagAround<'_>, done: &[&str]) -> Vec<Item> {
     if done.is_empty() {
         return Vec::new();
@@ -97,7 +97,7 @@ fn elsewhere(around: &TagAround<'_>, done: &[&str]) -> Vec<Item> {
     let text = around.analysis.text(around.file);
     let mut out: Vec<Item> = Vec::new();
     for m in around.analysis.mentions_in(around.file).filter(|m| m.template) {
-        // What has no declaration is known by being read, where it is not surely a mistake.
+        // A name without a declaration is known from its uses, unless they are certainly mistakes.
         if m.to.is_none() && (m.defined == Defined::Never || done.first() == Some(&"env")) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Values that the file itself speaks of in another place: paths that are read and never written, the properties that a
-//! schema can require, the words that a default can be.
+//! Values found elsewhere in the same file: paths that are read but never written, properties that a schema can
+//! require, allowed values for a default.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use crate::cursor::{PathStep, Spot};
 /// The trees of state that nodes write to.
 const WRITTEN: [&str; 2] = ["working", "output"];
 
-/// The paths that a node may write to: what is read and not written yet, its own name, what others write.
+/// The paths that a node may write to: those that are read but not written yet, those with its own name, those that
+/// other nodes write.
 pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
     let mut found: BTreeMap<String, bool> = BTreeMap::new();
     let text = analysis.text(file);
@@ -26,8 +27,8 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
     });
     let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     for (at, written, lost) in written.chain(named) {
-        // Each segment of a path is a place of its own; the whole one is that of the last. Behind one that leads nowhere there
-        // are no more.
+        // Each segment of a path is a mention of its own, and the last one has the whole path. After an unknown
+        // segment, there are no more mentions.
         let (start, mut end) = (at.start as usize, at.end as usize);
         let rest = text.get(end..).unwrap_or_default();
         if lost {
@@ -64,7 +65,7 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
     items
 }
 
-/// The properties that a schema has and does not require yet, where the cursor is in its `required`.
+/// The properties that a schema declares but does not require yet, if the cursor is in its `required`.
 pub fn required(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
     let path = match spot.path.as_slice() {
         [above @ .., PathStep::Key(key), PathStep::Item(_)] | [above @ .., PathStep::Key(key)] if key == "required" => {
@@ -80,7 +81,7 @@ pub fn required(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
     names.map(|name| Item::new(name, ItemSort::Name).detail("property")).collect()
 }
 
-/// The words that a property with a choice can be, where the cursor is in its `default`.
+/// The allowed values of a property, if the cursor is in its `default`.
 pub fn default(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
     let Some((PathStep::Key(key), above)) = spot.path.split_last() else { return Vec::new() };
     let Some(schema) = node_at(root, above).and_then(Node::mapping).filter(|_| key == "default") else {

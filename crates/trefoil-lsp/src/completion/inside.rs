@@ -1,4 +1,4 @@
-//! Names in the blocks of a template: the members of a loop's item, of the value that a block is about.
+//! Names in the blocks of a template: the properties of a loop's item, or of the value of a block.
 
 use trefoil_ir::facts::{Inside, Scope};
 use trefoil_syntax::FileId;
@@ -9,11 +9,11 @@ use super::{Completion, Item, ItemSort, STAND_IN};
 use crate::analysis::{Analysis, touches};
 use crate::types;
 
-/// What may begin or follow a path there, besides members.
+/// Words that are allowed there in addition to properties.
 const WORDS: &[&str] = &["this", "@index", "@key", "@first", "@last", "@root", "else"];
 
-/// What is allowed at an offset in a loop or another block with a value of its own; none outside of these, and for a path
-/// that leads out of them. `retry` gives the analysis there would be if the file had another text.
+/// Completes at an offset in a loop or another block with its own value; `None` elsewhere, and for a path that leads
+/// out of the block. `retry` returns the analysis with another text.
 pub fn complete(
     analysis: &Analysis,
     file: FileId,
@@ -28,7 +28,7 @@ pub fn complete(
         return None;
     }
     let replace = WrittenPath::read(text, offset).last;
-    // What begins so is one of a few words, whatever the block is about.
+    // Only a few words start with `@`, whatever the block's value is.
     if begun.rsplit("{{").next().is_some_and(|tag| tag.rsplit([' ', '(']).next().is_some_and(|w| w.starts_with('@'))) {
         let words = WORDS.iter().filter(|w| w.starts_with('@'));
         return Some(Completion { replace, items: words.map(|w| Item::new(*w, ItemSort::Word)).collect() });
@@ -40,7 +40,7 @@ pub fn complete(
     let line = below.lines().next().unwrap_or_default();
     let closed = line.find("}}").is_some_and(|end| line.get(..end).is_some_and(|tag| !tag.contains("{{")));
     let close = if closed { "" } else { "}}" };
-    // First as if the blocks were closed further below, then as if they had to be closed here.
+    // First assume that the blocks are closed further below, then close them here.
     let ends: String = open.iter().rev().map(|b| format!("{{{{/{}}}}}", b.name)).collect();
     let attempts = [
         format!("{above}{STAND_IN}{close}{below}"),
@@ -73,7 +73,7 @@ fn items(analysis: &Analysis, inside: &Inside, offset: u32) -> Vec<Item> {
     items
 }
 
-/// A block that is open.
+/// An unclosed block.
 #[derive(Debug, PartialEq, Eq)]
 struct Open<'t> {
     name: &'t str,
@@ -81,7 +81,7 @@ struct Open<'t> {
     has_value: bool,
 }
 
-/// The blocks that a text leaves open, outermost first. A tag that it leaves open itself does not count.
+/// The unclosed blocks of a text, outermost first. An unclosed tag does not count.
 fn open_blocks(text: &str) -> Vec<Open<'_>> {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut at = 0;
@@ -104,7 +104,7 @@ fn open_blocks(text: &str) -> Vec<Open<'_>> {
         } else if (tag == "else" || tag == "^" || tag.starts_with("else "))
             && let Some(last) = open.last_mut()
         {
-            // There is nothing to go over then.
+            // The alternative of a loop has no item.
             last.has_value = false;
         }
     }

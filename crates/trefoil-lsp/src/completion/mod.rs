@@ -1,7 +1,7 @@
 //! Completion: names and properties in templates and conditions, keys and values of the format, ids, rules in comments.
 //!
-//! A text that is being written is often no YAML or no template yet. Then it is looked at as it would be with a stand-in at
-//! the cursor; what is replaced is always in the text as it is.
+//! A text that is being written is often invalid YAML or an invalid template. It is then analysed with a stand-in at
+//! the cursor; the replaced range always refers to the actual text.
 
 mod deeper;
 mod elsewhere;
@@ -21,19 +21,19 @@ use trefoil_syntax::{FileId, Span};
 use crate::analysis::Analysis;
 use crate::cursor::line;
 
-/// What stands in for what is still to be written.
+/// The stand-in for text that is not written yet.
 const STAND_IN: &str = "zzz";
 
-/// What sort of thing is offered.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemSort {
-    /// A name that begins a path, or that a key takes.
+    /// A name at the start of a path, or as the value of a key.
     Name,
     /// A property of a value.
     Property,
     /// A key of the format.
     Key,
-    /// A value out of a choice.
+    /// One of several allowed values.
     Value,
     /// A block, helper or filter.
     Word,
@@ -41,18 +41,18 @@ pub enum ItemSort {
     Rule,
 }
 
-/// Something that is offered.
+/// A completion item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// What is shown.
+    /// The shown text.
     pub label: String,
-    /// What is put in.
+    /// The inserted text.
     pub insert: String,
-    /// What sort of thing.
+    /// Its kind.
     pub sort: ItemSort,
-    /// A few words beside it.
+    /// A short text next to it.
     pub detail: Option<String>,
-    /// More about it, in Markdown.
+    /// Documentation in Markdown.
     pub documentation: Option<String>,
 }
 
@@ -72,16 +72,16 @@ impl Item {
     }
 }
 
-/// What is offered at a place.
+/// The items at a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The bytes that an item takes the place of.
+    /// The bytes that an item replaces.
     pub replace: Span,
-    /// The items, the likeliest first.
+    /// The items, most likely first.
     pub items: Vec<Item>,
 }
 
-/// What is allowed at an offset. `retry` gives the analysis there would be if the file had another text.
+/// Completes at an offset. `retry` returns the analysis with another text.
 pub fn complete(
     analysis: &Analysis,
     file: FileId,
@@ -107,7 +107,7 @@ pub fn complete(
     structure::complete(analysis, file, offset)
 }
 
-/// The rules, in a comment that allows some.
+/// The rules, in a comment that suppresses findings.
 fn rules(text: &str, offset: u32) -> Option<Completion> {
     let before = text.get(line(text, offset).start as usize..offset as usize)?;
     let said = before.get(before.rfind("# trefoil:")? + "# trefoil:".len()..)?.trim_start();

@@ -1,4 +1,4 @@
-//! What the files of the folder have already: names of models, of environment variables, words that a path was compared with.
+//! Values that the folder's files already use: models, environment variables, texts that a path is compared with.
 
 use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{FileId, Location, Span};
@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::cursor::{PathStep, Spot};
 use crate::highlight::path_to;
 
-/// Models that are often asked for, by provider: for whoever writes the first agent of a folder. Any other works as well.
+/// Common models by provider, for the first agent of a folder. Any other model works as well.
 const USUAL: &[(&str, &[&str])] = &[
     ("openai", &["gpt-5.4", "gpt-5.4-mini", "gpt-4o", "gpt-4o-mini"]),
     ("anthropic", &["claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5"]),
@@ -18,7 +18,7 @@ const USUAL: &[(&str, &[&str])] = &[
     ("ollama", &["llama3.3", "qwen3"]),
 ];
 
-/// The models of a folder: provider and name, in the order of the files.
+/// The models of a folder, as provider and name, in the order of the files.
 pub fn models(analysis: &Analysis) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut files: Vec<FileId> = analysis.files().map(|(_, file)| file).collect();
@@ -40,7 +40,7 @@ pub fn models(analysis: &Analysis) -> Vec<(String, String)> {
     out
 }
 
-/// A model as it is written: `openai:gpt-5.4`, or a provider and a name.
+/// Reads a model: `openai:gpt-5.4`, or separate keys for provider and name.
 pub fn written(node: &Node) -> Option<(String, String)> {
     if let Some(text) = node.string() {
         let (provider, name) = text.value.split_once(':')?;
@@ -50,10 +50,10 @@ pub fn written(node: &Node) -> Option<(String, String)> {
     Some((of("provider")?, of("name")?))
 }
 
-/// Names of models, where the cursor is in one.
+/// Names of models, if the cursor is in one.
 pub fn model_names(analysis: &Analysis, dialect: &str, spot: &Spot<'_>) -> Vec<Item> {
     let keys: Vec<&str> = spot.path.iter().rev().take(2).filter_map(key).collect();
-    // The one that is being written is among them, as far as it goes.
+    // The model that is being written is skipped.
     let known = models(analysis).into_iter().filter(|(_, name)| !name.is_empty() && !name.contains(super::STAND_IN));
     let known = known.map(|(provider, name)| (provider, name, "in this folder"));
     let usual = USUAL.iter().flat_map(|(provider, names)| names.iter().map(move |n| (*provider, *n)));
@@ -85,14 +85,14 @@ fn key(step: &PathStep) -> Option<&str> {
     }
 }
 
-/// The environment variables that texts of the folder name, but for the one at an offset.
+/// The environment variables in the folder's texts, except the one at an offset.
 pub fn variables(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Item> {
     let here = |at: Location| at.file == file && crate::analysis::touches(at.span, offset);
     let names = environment(analysis, here).into_iter();
     names.map(|name| Item::new(name, ItemSort::Property).detail("read elsewhere")).collect()
 }
 
-/// The environment variables that texts of the folder name, by name, except for those at some places.
+/// The environment variables in the folder's texts, by name, except those at some places.
 pub fn environment(analysis: &Analysis, except: impl Fn(Location) -> bool) -> Vec<&str> {
     let facts = analysis.facts();
     let mut names: Vec<&str> = Vec::new();
@@ -110,7 +110,7 @@ pub fn environment(analysis: &Analysis, except: impl Fn(Location) -> bool) -> Ve
     names
 }
 
-/// The texts that a path is compared with in the conditions of the folder, but for the one at an offset.
+/// The texts with which the folder's conditions compare a path, except the one at an offset.
 pub fn compared_with(analysis: &Analysis, path: &str, file: FileId, offset: u32) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for scope in analysis.facts().scopes.iter().filter(|s| s.condition) {

@@ -1,4 +1,4 @@
-//! Keys and values of the format, and the ids, states and nodes that a key takes.
+//! Keys and values of the format, and the names of agents, states and nodes that a key accepts.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::cursor::{On, PathStep, Spot, line, spot};
 use crate::hover::{segments, sort};
 use crate::types;
 
-/// Keys that take a name: dialect, key, what it names, and whether only things of the same file.
+/// Keys whose value is a name: dialect, key, what it may name, and whether it must be in the same file.
 const NAMED: &[(&str, &str, &[Kind], bool)] = &[
     ("agntz", "ref", &[Kind::Agent, Kind::Workflow], false),
     ("agntz", "agentId", &[Kind::Agent, Kind::Workflow], false),
@@ -39,7 +39,7 @@ const NAMED: &[(&str, &str, &[Kind], bool)] = &[
     ("sirenspec", "fallback_node", &[Kind::Node], true),
 ];
 
-/// What a key names, in a dialect.
+/// What a key of a dialect may name.
 pub fn named_by(dialect: &str, key: &str) -> Option<&'static [Kind]> {
     NAMED.iter().find(|(of, name, ..)| *of == dialect && *name == key).map(|(_, _, kinds, _)| *kinds)
 }
@@ -47,7 +47,7 @@ pub fn named_by(dialect: &str, key: &str) -> Option<&'static [Kind]> {
 /// Keys whose values are conditions.
 const CONDITIONS: &[&str] = &["when", "until", "expression"];
 
-/// Where the cursor is on its line.
+/// The part of a line around the cursor.
 struct WrittenLine<'t> {
     /// The bytes of the word at the cursor.
     word: Span,
@@ -63,7 +63,7 @@ impl<'t> WrittenLine<'t> {
     fn read(text: &'t str, offset: u32) -> Self {
         let own = line(text, offset);
         let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
-        // What a mapping or list starts: `- `, `{ `, `, `.
+        // Skip what starts an item or entry: `- `, `{ `, `, `.
         let mut from = before.len() - before.trim_start_matches([' ', '-']).len();
         let flow = before.rfind(['{', ',', '[']).map_or(0, |n| n + 1);
         from = from.max(flow);
@@ -73,7 +73,7 @@ impl<'t> WrittenLine<'t> {
         let quoted = value.starts_with(['"', '\'']);
         let word = value.trim_start_matches(['"', '\'']);
         let after = text.get(offset as usize..own.end as usize).unwrap_or_default();
-        // The name of a model has a colon in it.
+        // The name of a model contains a colon.
         let stop = |c: char| c.is_whitespace() || r#",{}[]"'#"#.contains(c) || c == ':' && key.is_none();
         let rest = after.find(stop).unwrap_or(after.len());
         let colon = after.get(rest..).is_some_and(|t| t.trim_start().starts_with(':'));
@@ -84,7 +84,7 @@ impl<'t> WrittenLine<'t> {
             quoted,
         }
     }
-    /// The text with a stand-in for the word; the cursor is in it.
+    /// The parsed text with a stand-in for the word at the cursor.
     fn with(&self, text: &str, stand_in: &str) -> Option<Node> {
         let head = text.get(..self.word.start as usize)?;
         let tail = text.get(self.word.end as usize..)?;
@@ -100,7 +100,7 @@ impl<'t> WrittenLine<'t> {
     }
 }
 
-/// What closes the braces and brackets that a line opens before the cursor and does not close after it.
+/// The braces and brackets that a line opens before the cursor and does not close after it.
 fn still_open(before: &str, behind: &str) -> String {
     let mut open = Vec::new();
     let mut quote = None;
@@ -118,12 +118,12 @@ fn still_open(before: &str, behind: &str) -> String {
     open.iter().rev().skip(closed).collect()
 }
 
-/// Whether the key before the cursor takes a condition.
+/// Whether the value of the key before the cursor is a condition.
 pub fn takes_condition(text: &str, offset: u32) -> bool {
     WrittenLine::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
 }
 
-/// What is allowed at an offset outside of templates.
+/// Completes at an offset outside of templates.
 pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
     let text = analysis.text(file);
     let written = WrittenLine::read(text, offset);
@@ -150,8 +150,8 @@ fn dialect(analysis: &Analysis, file: FileId, root: &Node) -> Option<&'static st
     }
 }
 
-/// The dialects that a file can be of. One that has just been begun is of those that have all of its keys, and best of that
-/// which the other files of the folder are of.
+/// The dialects that a file may have. For a new file, these are the dialects that have all of its keys, preferably the
+/// one of the folder's other files.
 fn dialects(analysis: &Analysis, file: FileId, root: &Node) -> Vec<&'static str> {
     if let Detection::One(front) = detect(root) {
         return vec![front.name()];
@@ -173,7 +173,7 @@ fn dialects(analysis: &Analysis, file: FileId, root: &Node) -> Vec<&'static str>
     }
 }
 
-/// What a file can begin with, while it could be of several dialects.
+/// The first keys of a file whose dialect is not certain yet.
 fn first_keys(dialects: &[&str], root: &Node) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for dialect in dialects {
@@ -191,7 +191,7 @@ fn first_keys(dialects: &[&str], root: &Node) -> Vec<Item> {
     items
 }
 
-/// The keys that the mapping around the stand-in does not have yet.
+/// The keys that the mapping at the cursor does not have yet.
 fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool) -> Vec<Item> {
     let spot = spot(root, inside);
     let (On::Key(_), Some(there)) = (&spot.on, spot.within.mapping()) else { return Vec::new() };
@@ -214,7 +214,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     }
     let mut keys = keys_at(dialect, root, &segments(above));
     keys.retain(|k| there.get(&k.name).is_none());
-    // What is wanted, what is usual, what is old.
+    // Required keys first, deprecated ones last.
     keys.sort_by_key(|k| (!k.required, k.deprecated));
     let item = |k: trefoil::internals::schema::SchemaKey| {
         let behind = match (colon, k.takes) {
@@ -236,7 +236,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     keys.into_iter().map(item).collect()
 }
 
-/// The values that an input of the called agent or workflow can be, where the cursor is in what is given to it.
+/// The allowed values for an input of the called agent or workflow, if the cursor is in its value.
 fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> Vec<Item> {
     let Some((PathStep::Key(name), above)) = spot.path.split_last() else { return Vec::new() };
     let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
@@ -251,7 +251,7 @@ fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> V
     words.map(|word| Item::new(word, ItemSort::Value)).collect()
 }
 
-/// What can be given to the agent or workflow that a mapping below `input` is for.
+/// The inputs of the agent or workflow to which a mapping below `input` belongs.
 fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep]) -> Vec<&'a Declaration> {
     let Some((PathStep::Key(last), above)) = path.split_last() else { return Vec::new() };
     if last == "output_template" {
@@ -260,7 +260,7 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep
     if !matches!(last.as_str(), "input" | "inputs") {
         return Vec::new();
     }
-    // The tree has a stand-in in it; places before that are those of the file.
+    // The tree contains a stand-in; places before that are the same as in the file.
     let Some(step) = elsewhere::node_at(root, above) else { return Vec::new() };
     let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
     let mut called: Vec<Location> = named
@@ -280,7 +280,7 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep
     all.filter(|d| d.kind == Kind::Input && d.parent.is_some_and(|p| called.contains(&p))).collect()
 }
 
-/// The properties that a workflow's output declares: the keys of its template.
+/// The output properties of a workflow: the keys of its template.
 fn answered(analysis: &Analysis, file: FileId) -> Vec<&Declaration> {
     let all = || analysis.facts().declarations.iter();
     let workflows: Vec<Location> =
@@ -288,7 +288,7 @@ fn answered(analysis: &Analysis, file: FileId) -> Vec<&Declaration> {
     all().filter(|d| d.kind == Kind::Property && d.parent.is_some_and(|p| workflows.contains(&p))).collect()
 }
 
-/// The other files of a dialect, as a file names them.
+/// The other files of a dialect, as paths relative to a file.
 fn files(analysis: &Analysis, file: FileId, dialect: &str) -> Vec<Item> {
     let Some(own) = analysis.source(file).map(|s| real(Path::new(s.name()))) else { return Vec::new() };
     let Some(folder) = own.parent() else { return Vec::new() };
@@ -301,7 +301,7 @@ fn files(analysis: &Analysis, file: FileId, dialect: &str) -> Vec<Item> {
     paths.into_iter().map(|path| Item::new(path, ItemSort::Name).detail("file")).collect()
 }
 
-/// The values of the key around the stand-in: names of things, and words of the format.
+/// The values for the key at the cursor: names, and words of the format.
 fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<Item> {
     let spot = spot(root, inside);
     let (On::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };

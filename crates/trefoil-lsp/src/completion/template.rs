@@ -1,4 +1,4 @@
-//! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
+//! Names and properties in templates and conditions, as well as blocks, helpers, filters and values for comparisons.
 
 use trefoil_ir::facts::{Name, Scope};
 use trefoil_syntax::{FileId, Span};
@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use crate::cursor::line;
 use crate::{hover, rename, types, words};
 
-/// What is allowed at an offset in a tag or a condition.
+/// Completes at an offset in a tag or a condition.
 pub fn complete(
     analysis: &Analysis,
     file: FileId,
@@ -55,13 +55,13 @@ fn before(text: &str, offset: u32) -> &str {
     text.get(line(text, offset).start as usize..offset as usize).unwrap_or_default()
 }
 
-/// What is written of a path up to the cursor.
+/// The part of a path before the cursor.
 pub(super) struct WrittenPath<'t> {
-    /// The segments that are done.
+    /// The complete segments.
     done: Vec<&'t str>,
-    /// The bytes of the one being written, to its end after the cursor.
+    /// The bytes of the segment at the cursor, including its rest after the cursor.
     pub(super) last: Span,
-    /// What is before the path on its line.
+    /// The text before the path on its line.
     head: &'t str,
     /// Whether the cursor is in a tag.
     tag: bool,
@@ -84,7 +84,7 @@ impl<'t> WrittenPath<'t> {
     }
 }
 
-/// Texts in which the path at the cursor can be read, with the cursor there.
+/// Variants of the text in which the path at the cursor can be parsed, with the cursor's offset in each.
 fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
     let at = offset as usize;
     let own = line(text, offset);
@@ -94,7 +94,7 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
     let closed = rest.find("}}").is_some_and(|close| rest.get(..close).is_some_and(|t| !t.contains("{{")));
     let close = if closed || !in_tag(text, offset) { "" } else { "}}" };
     out.push((format!("{above}{STAND_IN}{close}{rest}{below}"), offset));
-    // A value that begins with braces is no text in YAML without quotes.
+    // In YAML, a value that starts with braces is a text only in quotes.
     let value = value_start(text, offset);
     if let (Some(head), Some(begun)) = (text.get(..value), text.get(value..at)) {
         let begun = begun.trim_start_matches(['"', '\'']).replace(['"', '\''], "_");
@@ -110,7 +110,7 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
     out
 }
 
-/// What closes the brackets that a line leaves open, as a list or mapping that is still being written does.
+/// The brackets that a line opens and does not close.
 fn open_brackets(line: &str) -> String {
     let mut open = Vec::new();
     for c in line.replace("{{", "").replace("}}", "").chars() {
@@ -124,7 +124,7 @@ fn open_brackets(line: &str) -> String {
     open.into_iter().rev().collect()
 }
 
-/// Where the value begins that the cursor is in: after the key on its line.
+/// The start of the value that contains the cursor: after the key on its line.
 fn value_start(text: &str, offset: u32) -> usize {
     let own = line(text, offset).start as usize;
     let before = before(text, offset);
@@ -132,7 +132,7 @@ fn value_start(text: &str, offset: u32) -> usize {
     let key = head.rfind(": ").map(|n| n + 2).or_else(|| head.rfind("- ").map(|n| n + 2));
     let blanks = head.len() - head.trim_start().len();
     let start = key.unwrap_or(blanks);
-    // In a list that is written in brackets, after the last of them or the last comma.
+    // In a list in brackets, the item starts after the last bracket or comma.
     let inner = head.get(start..).filter(|value| value.starts_with('['));
     let item = inner.and_then(|value| value.rfind(['[', ',']).map(|n| n + 1 + blanks_at(value, n + 1)));
     own + start + item.unwrap_or(0)
@@ -142,7 +142,7 @@ fn blanks_at(text: &str, at: usize) -> usize {
     text.get(at..).map_or(0, |rest| rest.len() - rest.trim_start().len())
 }
 
-/// Where the cursor is.
+/// The place of the cursor.
 pub(super) struct TagAround<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) file: FileId,
@@ -151,7 +151,7 @@ pub(super) struct TagAround<'a> {
 
 fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Vec<Item> {
     if let Some(compared) = compared(scope, written.head) {
-        // Not the quotes that the scalar has.
+        // Use other quotes than the scalar.
         let text = around.analysis.text(around.file);
         let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
         let open = written.head.ends_with(['"', '\'']);
@@ -162,7 +162,7 @@ fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Ve
             values.extend(known.map(|word| quoted(&word, scope, quote, open)));
         }
         if !values.is_empty() || open {
-            // Within quotes a name would be text.
+            // Within quotes, a name would be text.
             return values.into_iter().map(|v| Item::new(v, ItemSort::Value)).collect();
         }
     }
@@ -178,7 +178,7 @@ fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Ve
     }
     let braced = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
     if braced && !written.tag {
-        // Outside of braces a word is text.
+        // Outside of braces, a word is text.
         return scope
             .names
             .iter()
@@ -214,7 +214,7 @@ fn blocks(policy: &Policy) -> &'static [&'static str] {
     }
 }
 
-/// The segments as the names spell them: an id with hyphens is the other form of a name (decision A9).
+/// The segments as they are declared: an id with hyphens has another form in templates (decision A9).
 fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
     let mut out: Vec<String> = done.iter().map(|s| (*s).to_owned()).collect();
     if let Some(first) = out.first_mut() {
@@ -226,7 +226,7 @@ fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
     out
 }
 
-/// The names that continue from the segments that are done: other names with dots, or properties.
+/// The names that continue the complete segments: other names with dots, or properties.
 fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
     let done = spelled(names, done);
     let done: &[&str] = &done.iter().map(String::as_str).collect::<Vec<_>>();
@@ -270,7 +270,7 @@ fn named(name: &Name, label: &str) -> Item {
     Item::new(label, ItemSort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
 }
 
-/// What is on the left of a comparison whose right side is being written.
+/// The left side of a comparison whose right side is being written.
 struct Compared {
     path: String,
     schema: Value,
@@ -291,10 +291,10 @@ fn compared(scope: &Scope, head: &str) -> Option<Compared> {
     (!path.is_empty()).then(|| Compared { path: path.to_owned(), schema: schema.unwrap_or(Value::Bool(true)) })
 }
 
-/// How every state of a state machine ends.
+/// The possible results of a state.
 const STATUS: [&str; 2] = ["success", "failed"];
 
-/// The words that a path was compared with elsewhere, those that a person is asked for, or how a state can end.
+/// The values for a comparison: those used elsewhere, the choices of a person, or the results of a state.
 fn words(around: &TagAround<'_>, scope: &Scope, path: &str) -> Vec<String> {
     let TagAround { analysis, file, offset } = *around;
     let mut out = seen::compared_with(analysis, path, file, offset);
@@ -304,14 +304,14 @@ fn words(around: &TagAround<'_>, scope: &Scope, path: &str) -> Vec<String> {
     out
 }
 
-/// A word as it is written in a comparison. `open`: the quotes are there already.
+/// Quotes a text for a comparison. `open`: the opening quote is already written.
 fn quoted(text: &str, scope: &Scope, quote: char, open: bool) -> String {
     let bare = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
     let word = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     if open || bare && word(text) { text.to_owned() } else { format!("{quote}{text}{quote}") }
 }
 
-/// The values that it can be compared with. `open`: the quotes are there already.
+/// The values that a path can have. `open`: the opening quote is already written.
 fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
     let boolean = schema.get("type").and_then(Value::as_str) == Some("boolean");
     let mut all: Vec<String> = Vec::new();

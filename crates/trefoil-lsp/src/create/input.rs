@@ -1,4 +1,4 @@
-//! Inputs: declaring one that a template reads, passing those that a call leaves out.
+//! Inputs: declares an input that a template reads, or passes inputs that a call omits.
 
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Mention};
 use trefoil_syntax::yaml::{Kind, Mapping, Node};
@@ -9,7 +9,7 @@ use crate::analysis::{Analysis, touches};
 use crate::cursor::spot;
 use crate::highlight::path_to;
 
-/// Declares the input that a template reads and nothing has.
+/// Declares an input that a template reads but nothing declares.
 pub fn undeclared(analysis: &Analysis, dialect: &str, mention: &Mention) -> Option<Creation> {
     let (file, text) = (mention.at.file, analysis.text(mention.at.file));
     let path: Vec<&str> = path_to(text, mention.at.span).split('.').collect();
@@ -26,7 +26,7 @@ pub fn undeclared(analysis: &Analysis, dialect: &str, mention: &Mention) -> Opti
     Some(Creation { title: format!("declare input `{name}`"), edits: vec![edit?], files: Vec::new() })
 }
 
-/// In the `inputSchema` of the innermost agent or pipeline around the text.
+/// Declares it in the `inputSchema` of the innermost agent or pipeline around the text.
 fn agntz(analysis: &Analysis, file: FileId, root: &Node, at: Span, name: &str) -> Option<Edit> {
     let mut owner = None;
     let mut node = root;
@@ -60,7 +60,7 @@ fn agntz(analysis: &Analysis, file: FileId, root: &Node, at: Span, name: &str) -
     }
 }
 
-/// In the schema that there is: without one, everything may be given.
+/// Declares it in the existing schema; without a schema, every input is allowed.
 fn aegis(analysis: &Analysis, file: FileId, root: &Node, name: &str) -> Option<Edit> {
     let root = root.mapping()?;
     let under = |key: &str| root.get(key)?.value.mapping()?.get("input_schema")?.value.mapping()?.get("properties");
@@ -82,7 +82,7 @@ fn in_braces(analysis: &Analysis, file: FileId, node: &Node) -> bool {
     analysis.text(file).get(node.span.start as usize..).is_some_and(|t| t.starts_with('{'))
 }
 
-/// Passes what the agent or workflow that a key names takes and the call does not give.
+/// Passes the inputs that the called agent or workflow needs and the call omits.
 pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Location) -> Option<Creation> {
     let root = analysis.tree(at.file)?;
     let node = call(root, at.span)?;
@@ -94,12 +94,12 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
         _ => "inputs",
     };
     let given = mapping.get(key);
-    // A text hands on everything.
+    // A text as input passes everything.
     if given.is_some_and(|e| e.value.mapping().is_none()) || dialect == "sirenspec" && mapping.get("ref").is_none() {
         return None;
     }
     let has = |name: &str| given.and_then(|e| e.value.mapping()).is_some_and(|m| m.get(name).is_some());
-    // The checker knows what has to be there.
+    // The checker determines which inputs are required.
     let wanted = lacking(analysis, at.file, node);
     let is_wanted = |d: &&Declaration| {
         let inside = |w: &Location| w.span.start <= d.at.span.start && d.at.span.start < w.span.end;
@@ -120,7 +120,7 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
     let edit = match given {
         Some(entry) => {
             let (first, rest) = pairs.split_first()?;
-            // In braces all of them come after the first; in lines, below it.
+            // With braces, the entries are joined with commas; otherwise they are on separate lines.
             let more = |between: &str| rest.iter().map(|(n, v)| format!("{between}{n}: {v}")).collect::<String>();
             let margin = entry
                 .value
@@ -138,19 +138,19 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
     Some(Creation { title: format!("pass {shown}"), edits: vec![edit], files: Vec::new() })
 }
 
-/// The mapping in which a place is: that of the call.
+/// The mapping of the call at a place.
 fn call(root: &Node, at: Span) -> Option<&Node> {
     Some(spot(root, at.start).within).filter(|n| n.mapping().is_some())
 }
 
-/// Where what a call leaves out is declared, as the findings have it.
+/// The declarations of the inputs that a call omits, according to the findings.
 fn lacking(analysis: &Analysis, file: FileId, call: &Node) -> Vec<Location> {
     let within = |at: Span| call.span.start <= at.start && at.end <= call.span.end;
     let about = |d: &&Diagnostic| d.rule == "missing-input" && d.file == Some(file) && d.span.is_some_and(within);
     analysis.shown().iter().filter(about).flat_map(|d| d.labels.iter().map(|label| label.location)).collect()
 }
 
-/// Whether the manifest that a call is in has an input of this name itself, so that it can be handed on.
+/// Whether the manifest that contains a call has an input with this name, so that it can be passed on.
 fn own_input(analysis: &Analysis, file: FileId, call: &Mapping, name: &str) -> bool {
     let at = call.entries.first().map_or(0, |e| e.key.span.start);
     let within = |parent: Location| {
@@ -162,7 +162,7 @@ fn own_input(analysis: &Analysis, file: FileId, call: &Mapping, name: &str) -> b
     inputs.any(|d| d.at.file == file && d.parent.is_some_and(within) && !touches_call(call, d.at.span))
 }
 
-/// Whether a place is in the call itself: what it gives is no input of what is around it.
+/// Whether a place is in the call itself, whose entries are not inputs of the manifest around it.
 fn touches_call(call: &Mapping, at: Span) -> bool {
     call.entries.iter().any(|e| e.key.span.start <= at.start && at.end <= e.value.span.end)
 }

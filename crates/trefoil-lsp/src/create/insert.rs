@@ -1,4 +1,4 @@
-//! Putting entries into mappings and lists, in the style that they have.
+//! Inserts entries in mappings and lists, in the existing style.
 
 use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{Edit, FileId, Location, Span};
@@ -6,8 +6,8 @@ use trefoil_syntax::{Edit, FileId, Location, Span};
 use crate::analysis::Analysis;
 use crate::cursor::{indent, line, line_end};
 
-/// An entry at the end of a mapping. `value`: what follows the key's colon, on its line or, indented by two blanks a level,
-/// on lines below it; `short`: the same for a mapping in braces.
+/// An entry at the end of a mapping. `value` follows the key's colon, on the same line or indented by two spaces per
+/// level on lines below; `short` is the form for a mapping in braces.
 pub fn entry(analysis: &Analysis, file: FileId, mapping: &Node, key: &str, value: &str, short: &str) -> Option<Edit> {
     let text = analysis.text(file);
     let entries = &mapping.mapping()?.entries;
@@ -31,7 +31,7 @@ pub fn item(analysis: &Analysis, file: FileId, list: &Node, lines: &str) -> Opti
     if text.get(list.span.start as usize..)?.starts_with('[') {
         return None;
     }
-    // The dash of an item is before it.
+    // Its dash is before it.
     let own = line(text, last.span.start);
     let before = text.get(own.start as usize..last.span.start as usize)?;
     let margin = " ".repeat(before.find('-')?);
@@ -39,7 +39,7 @@ pub fn item(analysis: &Analysis, file: FileId, list: &Node, lines: &str) -> Opti
     Some(below(text, file, last.span.end, &format!("{margin}- {inner}")))
 }
 
-/// An entry with a mapping or list, right below the key of another one in the same mapping.
+/// An entry with a mapping or list, after another key in the same mapping.
 pub fn beside(analysis: &Analysis, file: FileId, node: &Node, after: &str, key: &str, value: &str) -> Option<Edit> {
     let text = analysis.text(file);
     let known = node.mapping()?.get(after)?;
@@ -51,7 +51,7 @@ pub fn beside(analysis: &Analysis, file: FileId, node: &Node, after: &str, key: 
     Some(below(text, file, end, &format!("{margin}{key}:{}", laid_out(value, &margin))))
 }
 
-/// A value after its colon: on the same line, or on lines of its own.
+/// Formats a value after its colon: on the same line, or on separate lines.
 fn laid_out(value: &str, margin: &str) -> String {
     match value.split_once('\n') {
         Some(("", below)) => format!("\n{margin}{}", below.replace('\n', &format!("\n{margin}"))),
@@ -59,12 +59,12 @@ fn laid_out(value: &str, margin: &str) -> String {
     }
 }
 
-/// The kinds of nodes that a mapping can be put into at the end.
+/// Whether entries can be inserted at the end of a node.
 pub fn is_open(node: &Node) -> bool {
     matches!(&*node.kind, Kind::Mapping(_))
 }
 
-/// Lines below the one that something ends on.
+/// Inserts lines after the line on which something ends.
 fn below(text: &str, file: FileId, end: u32, lines: &str) -> Edit {
     let before = text.get(..end as usize).unwrap_or(text).trim_end();
     let end = line(text, before.len() as u32).end;
@@ -80,7 +80,7 @@ fn blank_before(text: &str, close: u32) -> &'static str {
     if text.get(..close as usize).is_some_and(|t| t.ends_with(' ')) { "" } else { " " }
 }
 
-/// How far something is indented. What follows a dash counts from its own place.
+/// The indentation of something. After a dash, its own column counts.
 pub fn column(text: &str, offset: u32) -> usize {
     let own = line(text, offset);
     let before = text.get(own.start as usize..offset as usize).unwrap_or_default();

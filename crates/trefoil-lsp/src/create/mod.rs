@@ -1,8 +1,8 @@
-//! Actions that make what is missing: the agent, workflow, state, node or file that a key names, an input that a template
-//! reads, the keys that a call leaves out.
+//! Actions that create something missing: the agent, workflow, state, node or file that a key names, an input that a
+//! template reads, the inputs that a call omits.
 //!
-//! What is made loads, and is as little as can be: a person fills it. In a file that is no YAML at the moment nothing is
-//! offered, because what is missing there may only be unread.
+//! The created text loads and is minimal; the user completes it. Nothing is offered for a file that is not valid YAML
+//! at the moment, because the missing definition may only be in the invalid part.
 
 mod input;
 mod insert;
@@ -15,18 +15,18 @@ use trefoil_syntax::{Edit, FileId, Span};
 use crate::analysis::{Analysis, touches};
 use crate::held;
 
-/// Something that can be made.
+/// Something that can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Creation {
-    /// What it does.
+    /// Its description.
     pub title: String,
-    /// Changes of files that are there.
+    /// Edits of existing files.
     pub edits: Vec<Edit>,
-    /// Files that are not, with their texts.
+    /// New files and their contents.
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// What can be made for a part of a file.
+/// What can be created for a part of a file.
 pub fn creations(analysis: &Analysis, file: FileId, span: Span) -> Vec<Creation> {
     let Some(front) = analysis.dialect(file).filter(|_| !held::is_broken(analysis, file)) else { return Vec::new() };
     let dialect = front.name();

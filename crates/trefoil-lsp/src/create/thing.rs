@@ -1,4 +1,4 @@
-//! Agents, workflows, states, nodes and files that are named and not there.
+//! Agents, workflows, states, nodes and files that are referred to but do not exist.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::analysis::Analysis;
 use crate::completion::{environment, models, named_by};
 use crate::cursor::{PathStep, spot};
 
-/// What makes the thing that a key names.
+/// Creates what a key refers to.
 pub fn missing(analysis: &Analysis, dialect: &str, at: Location) -> Option<Creation> {
     let root = analysis.tree(at.file)?;
     let spot = spot(root, at.span.start);
@@ -41,7 +41,7 @@ pub fn missing(analysis: &Analysis, dialect: &str, at: Location) -> Option<Creat
     }
 }
 
-/// What makes the environment file of a manifest, with the names that its folder reads, if its path is at the place.
+/// Creates the environment file of a manifest with the variables that its folder reads, if its path is at this place.
 pub fn env_file(analysis: &Analysis, dialect: &str, file: FileId, here: impl Fn(Span) -> bool) -> Option<Creation> {
     let root = analysis.tree(file).filter(|_| dialect == "sirenspec")?;
     let path = root.mapping()?.get("env_file")?.value.string()?;
@@ -61,13 +61,13 @@ struct MissingThing<'a> {
     analysis: &'a Analysis,
     at: Location,
     root: &'a Node,
-    /// The mapping that names it.
+    /// The mapping that refers to it.
     call: Option<&'a Mapping>,
     name: &'a str,
 }
 
 impl<'a> MissingThing<'a> {
-    /// The model that the folder uses first.
+    /// The first model that the folder uses.
     fn model(&self) -> (String, String) {
         let usual = || ("openai".to_owned(), "gpt-4o-mini".to_owned());
         models(self.analysis).into_iter().find(|(p, n)| !p.is_empty() && !n.is_empty()).unwrap_or_else(usual)
@@ -76,7 +76,8 @@ impl<'a> MissingThing<'a> {
         let own = Path::new(self.analysis.source(self.at.file)?.name());
         door::folder_real(own.parent()?)
     }
-    /// A file of this name: where other files of agents are, if they have a folder of their own, else beside this one.
+    /// A new file with this name: in the folder of other agent files if they have a separate one, otherwise next to
+    /// this file.
     fn new_file(&self, text: &str, what: &str) -> Option<Creation> {
         let own = self.folder()?;
         let agents = own.join("agents");
@@ -93,7 +94,7 @@ impl<'a> MissingThing<'a> {
     fn edit(&self, title: String, edit: Edit) -> Creation {
         Creation { title, edits: vec![edit], files: Vec::new() }
     }
-    /// What the call gives: the keys below its `input`.
+    /// The inputs of the call: the keys below its `input`.
     fn given(&self) -> Vec<&'a str> {
         let input = self.call.and_then(|call| call.get("input").or_else(|| call.get("inputs")));
         let input = input.and_then(|e| e.value.mapping());
@@ -175,7 +176,7 @@ impl<'a> MissingThing<'a> {
         let edit = insert::entry(self.analysis, self.at.file, &nodes.value, self.name, &body, &short)?;
         Some(self.edit(format!("add node `{}`", self.name), edit))
     }
-    /// A workflow at a path below the folder of this file.
+    /// A workflow file at a path below this file's folder.
     fn file_at(&self, written: &str) -> Option<Creation> {
         let own = self.folder()?;
         let path = door::clean(&own.join(written));

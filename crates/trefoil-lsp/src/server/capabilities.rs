@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! The server's capabilities.
 
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::session::Session;
 use crate::{lens, semantic_tokens};
 
-/// The answer to `initialize`.
+/// The result of `initialize`.
 pub fn result(session: &Session) -> Value {
     let capabilities = lsp::ServerCapabilities {
         position_encoding: Some(session.encoding().kind()),
@@ -44,9 +44,9 @@ pub fn result(session: &Session) -> Value {
         selection_range_provider: Some(true.into()),
         document_link_provider: Some(lsp::DocumentLinkOptions::default()),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
-        // A client with commands of these names registers them itself.
+        // Only the commands that the client does not register itself.
         execute_command_provider: Some(commands(session)),
-        // Otherwise they are sent, and a client that got them twice would show them twice.
+        // A client that gets diagnostics both pushed and pulled would show them twice.
         diagnostic_provider: session.pulls.then(|| {
             let options = lsp::DiagnosticOptions {
                 identifier: None,
@@ -83,7 +83,7 @@ pub fn result(session: &Session) -> Value {
     })
 }
 
-/// The commands that the client has not itself.
+/// The commands that the client does not have.
 fn commands(session: &Session) -> lsp::ExecuteCommandOptions {
     let left = lens::Does::ALL.iter().filter(|does| !session.commands.contains(does));
     lsp::ExecuteCommandOptions { commands: left.map(|does| does.command().to_owned()).collect(), ..Default::default() }

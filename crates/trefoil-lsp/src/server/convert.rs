@@ -1,4 +1,4 @@
-//! From plain data to the protocol's types.
+//! Converts plain data to the protocol's types.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::create::Creation;
 use crate::diagnostics::{self, Tag};
 use crate::symbols::Symbol;
 
-/// Where the pages of the rules are.
+/// The URL of the rule pages.
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules.md#");
 
-/// Converts what an analysis says, for one client. Keeps the lines of the files it has seen.
+/// Converts data of an analysis for one client. Caches the lines of files.
 pub struct Converter<'s> {
     session: &'s Session,
     analysis: &'s Analysis,
@@ -27,25 +27,25 @@ pub struct Converter<'s> {
 }
 
 impl<'s> Converter<'s> {
-    /// For one answer.
+    /// Creates a converter for one response.
     pub fn new(session: &'s Session, analysis: &'s Analysis) -> Self {
         Self { session, analysis, lines: HashMap::new() }
     }
-    /// A span of a file.
+    /// Converts a span of a file.
     pub fn range(&mut self, file: FileId, span: Span) -> lsp::Range {
         let (analysis, encoding) = (self.analysis, self.session.encoding());
         self.lines.entry(file).or_insert_with(|| Lines::new(analysis.text(file), encoding)).range(span)
     }
-    /// How the client names a file.
+    /// The client's URI of a file.
     pub fn uri(&self, file: FileId) -> Option<lsp::Uri> {
         let name = self.analysis.source(file)?.name();
         Some(self.session.uri(&real(std::path::Path::new(name))))
     }
-    /// A place.
+    /// Converts a location.
     pub fn location(&mut self, at: Location) -> Option<lsp::Location> {
         Some(lsp::Location { uri: self.uri(at.file)?, range: self.range(at.file, at.span) })
     }
-    /// A finding.
+    /// Converts a finding.
     pub fn diagnostic(&mut self, d: &Diagnostic) -> lsp::Diagnostic {
         let span = diagnostics::span(self.analysis, d);
         let related =
@@ -81,7 +81,7 @@ impl<'s> Converter<'s> {
             data: None,
         }
     }
-    /// A symbol with what is in it.
+    /// Converts a symbol and its children.
     pub fn symbol(&mut self, file: FileId, symbol: &Symbol) -> lsp::DocumentSymbol {
         let children: Vec<_> = symbol.children.iter().map(|c| self.symbol(file, c)).collect();
         #[allow(deprecated, reason = "the type has a field that is not used any more")]
@@ -96,7 +96,7 @@ impl<'s> Converter<'s> {
             children: (!children.is_empty()).then_some(children),
         }
     }
-    /// Changes of texts and new files. Who can make files understands changes in this form.
+    /// Converts edits and new files. Every client that can create files supports this form.
     pub fn creation(&mut self, made: &Creation) -> lsp::WorkspaceEdit {
         let mut out = self.edit(&made.edits);
         if made.files.is_empty() {
@@ -121,7 +121,7 @@ impl<'s> Converter<'s> {
         out.document_changes = Some(new.chain(changes).collect());
         out
     }
-    /// Changes of texts, by file.
+    /// Converts edits, grouped by file.
     pub fn edit<'e>(&mut self, edits: impl IntoIterator<Item = &'e Edit>) -> lsp::WorkspaceEdit {
         let mut changes: HashMap<lsp::Uri, Vec<lsp::TextEdit>> = HashMap::new();
         for edit in edits {
@@ -133,7 +133,7 @@ impl<'s> Converter<'s> {
     }
 }
 
-/// The place before everything else.
+/// An insertion at the start of a file.
 fn beginning(text: String) -> lsp::TextEdit {
     lsp::TextEdit { range: lsp::Range::default(), new_text: text }
 }

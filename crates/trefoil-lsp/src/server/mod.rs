@@ -1,7 +1,7 @@
-//! The protocol: everything that knows its types. Features are outside.
+//! The protocol. Its types are used only here, not in features.
 //!
-//! One thread reads; this one takes what has come in, in order, and answers. Changes are applied at once and looked at
-//! when a request needs it or nothing else is waiting, so that a burst of keystrokes is checked once.
+//! One thread reads messages; this one handles them in order. Changes are applied at once but analysed only when a
+//! request needs the result or no message is waiting, so that a burst of keystrokes is checked once.
 
 mod answer;
 mod capabilities;
@@ -20,8 +20,8 @@ use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response}
 use session::Session;
 use transport::Incoming;
 
-/// Serves standard input and output until the client is done. The exit code is the protocol's: 0 when `exit` came after
-/// `shutdown`, else 1.
+/// Serves standard input and output until the client exits. Returns the exit code of the protocol: 0 if `exit` came
+/// after `shutdown`, otherwise 1.
 pub fn run() -> u8 {
     serve(BufReader::new(std::io::stdin()), std::io::stdout())
 }
@@ -57,7 +57,7 @@ fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) 
                         transport::write(&mut output, request);
                     }
                 }
-                // Answers to what we asked need nothing done.
+                // Responses to our own requests need no action.
                 Incoming::Message(Message::Response(_)) => {}
             }
         }
@@ -69,11 +69,11 @@ fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) 
     }
 }
 
-/// Where the conversation is.
+/// The phase of the session.
 enum Phase {
     /// Before `initialize`.
     New,
-    /// In between.
+    /// After `initialize`.
     Serving,
     /// After `shutdown`.
     Ended,
@@ -106,11 +106,11 @@ fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Respon
 }
 
 fn notice(session: &mut Session, n: Notification) -> Option<Request> {
-    // The protocol has no answer to a notification, so what cannot be understood is passed over.
+    // Notifications have no response, so invalid ones are ignored.
     guarded(|| session.notice(&n.method, n.params)).flatten()
 }
 
-/// Runs something so that a mistake in it costs one answer and not the editor's server.
+/// Catches panics, so that a bug fails one request and not the whole server.
 fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()
 }
@@ -119,7 +119,7 @@ fn failure(id: RequestId, code: ErrorCode, message: &str) -> Response {
     Response::new_err(id, code as i32, message.to_owned())
 }
 
-/// The requests that need no answer any more.
+/// The requests that the client has cancelled.
 fn cancelled(batch: &[Incoming]) -> HashSet<RequestId> {
     let ids = batch.iter().filter_map(|one| match one {
         Incoming::Message(Message::Notification(n)) if n.method == "$/cancelRequest" => n.params.get("id"),

@@ -1,14 +1,14 @@
-//! Between byte offsets and the protocol's positions: lines, and columns in the units that the client wants.
+//! Converts between byte offsets and the protocol's positions: lines, and columns in the client's encoding.
 
 use gen_lsp_types::{Position, PositionEncodingKind, Range};
 use trefoil_syntax::Span;
 
-/// What a column counts.
+/// The unit of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// Bytes.
     Utf8,
-    /// Units of UTF-16: what every client understands.
+    /// UTF-16 code units, which every client supports.
     #[default]
     Utf16,
     /// Characters.
@@ -16,7 +16,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The cheapest of those that a client offers.
+    /// The cheapest encoding that a client offers.
     pub fn negotiate(offered: &[PositionEncodingKind]) -> Self {
         if offered.contains(&PositionEncodingKind::UTF8) {
             Self::Utf8
@@ -26,7 +26,7 @@ impl Encoding {
             Self::Utf16
         }
     }
-    /// As the protocol names it.
+    /// Its name in the protocol.
     pub fn kind(self) -> PositionEncodingKind {
         match self {
             Self::Utf8 => PositionEncodingKind::UTF8,
@@ -41,7 +41,7 @@ impl Encoding {
             Self::Utf32 => 1,
         }
     }
-    /// The units of a text.
+    /// The length of a text in these units.
     pub fn units(self, text: &str) -> u32 {
         match self {
             Self::Utf8 => text.len() as u32,
@@ -50,20 +50,21 @@ impl Encoding {
     }
 }
 
-/// The lines of a text. In the protocol a lone carriage return ends one as well.
+/// The lines of a text. In the protocol, a lone carriage return also ends a line.
 pub struct Lines<'t> {
     text: &'t str,
     encoding: Encoding,
     starts: Vec<u32>,
-    /// Offsets within long lines and their columns, so that a text of one line is not counted again for every place in it.
+    /// Offsets within long lines with their columns, so that long lines are not counted from the start for every
+    /// position.
     marks: Vec<(u32, u32)>,
 }
 
-/// How far apart marks are.
+/// The distance between marks in bytes.
 const APART: u32 = 1 << 10;
 
 impl<'t> Lines<'t> {
-    /// Finds them.
+    /// Finds the lines.
     pub fn new(text: &'t str, encoding: Encoding) -> Self {
         let mut starts = vec![0];
         let bytes = text.as_bytes();
@@ -95,12 +96,12 @@ impl<'t> Lines<'t> {
         }
         Self { text, encoding, starts, marks }
     }
-    /// An offset at or before `at` in its line, and its column.
+    /// A known offset at or before `at` in its line, and its column.
     fn near(&self, line: u32, at: u32) -> (u32, u32) {
         let mark = self.marks.partition_point(|(offset, _)| *offset <= at).checked_sub(1);
         mark.and_then(|i| self.marks.get(i)).copied().filter(|(offset, _)| *offset > line).unwrap_or((line, 0))
     }
-    /// The position of an offset; one inside of a character counts as its beginning.
+    /// The position of an offset; an offset inside a character counts as its start.
     pub fn position(&self, offset: u32) -> Position {
         let mut at = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(at) {
@@ -115,13 +116,14 @@ impl<'t> Lines<'t> {
     pub fn range(&self, span: Span) -> Range {
         Range { start: self.position(span.start), end: self.position(span.end.max(span.start)) }
     }
-    /// The offset of a position; past the end of a line is its end, past the last line the end of the text.
+    /// The offset of a position. After the end of a line it is the line's end; after the last line it is the end of the
+    /// text.
     pub fn offset(&self, position: Position) -> u32 {
         let Some(start) = self.starts.get(position.line as usize).copied() else { return self.text.len() as u32 };
         let next = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| *n as usize);
         let line = self.text.get(start as usize..next).unwrap_or_default().trim_end_matches(['\n', '\r']);
         let end = start + line.len() as u32;
-        // Marks are in the order of the text; of those of this line, the last one not after the column.
+        // Marks are in the order of the text; use this line's last mark that is not after the column.
         let first = self.marks.partition_point(|(offset, _)| *offset <= start);
         let own = self.marks.get(first..).unwrap_or_default();
         let own = own.partition_point(|(offset, column)| *offset <= end && *column <= position.character);

@@ -1,4 +1,4 @@
-//! Sending diagnostics: for every file of every folder that is looked at, when they are not what the client knows.
+//! Sends diagnostics for the files of every analysed folder, if they have changed.
 
 use std::collections::HashMap;
 use std::hash::{Hash as _, Hasher as _};
@@ -15,8 +15,8 @@ use super::session::Session;
 use crate::analysis::Analysis;
 use crate::diagnostics;
 
-/// What the client does not know yet. Files without findings any more are reported as such. A client that asks itself for those of
-/// the files that it has open gets only the others.
+/// The diagnostics that have changed for the client. Files without findings any more get an empty list. A client that
+/// pulls diagnostics of open files gets only those of other files.
 pub fn publish(session: &mut Session) -> Vec<Message> {
     session.workspace.analyse();
     let mut now: HashMap<String, Value> = HashMap::new();
@@ -31,7 +31,7 @@ pub fn publish(session: &mut Session) -> Vec<Message> {
             let open = session.workspace.buffer(path).map(|b| b.version);
             let found = found(session, analysis, file);
             if session.pulls && open.is_some() {
-                // A file whose text is another one now is asked for anyway.
+                // The client requests the diagnostics of a changed file anyway.
                 let known = session.pulled.get(path).is_some_and(|id| *id != name_of(&found));
                 stale |= known && !session.changed.contains(path);
                 continue;
@@ -59,7 +59,7 @@ pub fn publish(session: &mut Session) -> Vec<Message> {
     let notification = |params| Notification::new("textDocument/publishDiagnostics".to_owned(), params).into();
     let mut out: Vec<Message> = out.into_iter().map(notification).collect();
     if stale && session.refreshes {
-        // Until it has asked again, once is enough.
+        // One refresh request is enough until the client has pulled again.
         session.pulled.clear();
         session.refreshed += 1;
         let id = RequestId::from(format!("refresh-{}", session.refreshed));
@@ -74,7 +74,7 @@ pub fn found(session: &Session, analysis: &Analysis, file: FileId) -> Vec<lsp::D
     diagnostics::diagnostics(analysis, file).map(|d| converter.diagnostic(d)).collect()
 }
 
-/// A name for diagnostics that others do not have.
+/// An id for diagnostics, derived from their content.
 pub fn name_of(found: &[lsp::Diagnostic]) -> String {
     let mut hasher = std::hash::DefaultHasher::new();
     serde_json::to_string(found).unwrap_or_default().hash(&mut hasher);

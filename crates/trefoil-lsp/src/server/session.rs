@@ -1,4 +1,4 @@
-//! What is kept for a client: how it counts, what it has open, what it was told.
+//! The state of a client's session: its capabilities, open files, and sent diagnostics.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,62 +23,62 @@ use trefoil::internals::door::real;
 
 use crate::analysis::Analysis;
 
-/// A client and its state.
+/// A client's session.
 #[derive(Default)]
 pub struct Session {
     encoding: Encoding,
-    /// Whether the client shows the other places of a finding.
+    /// Whether the client shows related locations of a finding.
     pub related: bool,
-    /// Whether the client tells of changes on disk when asked to.
+    /// Whether the client can watch files on disk.
     watches: bool,
-    /// What is open.
+    /// The open files and their analyses.
     pub workspace: Workspace,
-    /// How the client names what it has open.
+    /// The client's URIs of open files.
     uris: HashMap<PathBuf, Uri>,
-    /// How the client names its folders, where that is by a link: what is there without it, and the folder's name.
+    /// Folders that the client reaches through symbolic links: the real path, and the client's path.
     links: Vec<(PathBuf, PathBuf)>,
-    /// What it was told last, by URI.
+    /// The diagnostics that were sent last, by URI.
     pub told: HashMap<String, Value>,
-    /// Whether the client asks for diagnostics of what it has open.
+    /// Whether the client pulls diagnostics of open files.
     pub pulls: bool,
-    /// Whether it can be told to ask again.
+    /// Whether the client can be asked to pull again.
     pub refreshes: bool,
-    /// How often it was.
+    /// The number of such refresh requests.
     pub refreshed: u32,
-    /// The diagnostics that it asked for last, by a name for them.
+    /// The ids of the diagnostics that the client pulled last.
     pub pulled: HashMap<PathBuf, String>,
-    /// What has changed since diagnostics were last sent.
+    /// Files that have changed since diagnostics were last sent.
     pub changed: HashSet<PathBuf>,
-    /// The commands of lenses that the client has itself.
+    /// The lens commands that the client implements itself.
     pub commands: Vec<Does>,
-    /// The last runs of what is open.
+    /// The last runs of open files.
     pub last_runs: LastRuns,
-    /// Whether the client can make files.
+    /// Whether the client can create files.
     pub creates: bool,
-    /// The marks that the client shows beside findings.
+    /// The diagnostic tags that the client supports.
     pub tags: Vec<DiagnosticTag>,
-    /// Messages that go out after an answer.
+    /// Messages to send after a response.
     pub outgoing: Vec<Message>,
-    /// The tokens that the client has of a file, and their name.
+    /// The tokens that were sent for each file, and their id.
     tokens: HashMap<String, (String, Vec<u32>)>,
-    /// How many tokens had a name.
+    /// The number of token ids so far.
     counted: u64,
 }
 
-/// A place that a client asks about, as features take it.
+/// A place in a client's request, as features need it.
 pub struct RequestPlace {
-    /// What is known.
+    /// The analysis.
     pub analysis: Arc<Analysis>,
     /// The file in it.
     pub file: FileId,
     /// Its canonical path.
     pub path: PathBuf,
-    /// The byte.
+    /// The byte offset.
     pub offset: u32,
 }
 
 impl Session {
-    /// Takes over what a client says of itself.
+    /// Applies the client's capabilities and settings.
     pub fn start(&mut self, params: &InitializeParams) {
         let general = params.capabilities.general.as_ref();
         let offered = general.and_then(|g| g.position_encodings.as_deref()).unwrap_or_default();
@@ -89,7 +89,7 @@ impl Session {
         let document = params.capabilities.text_document.as_ref();
         let diagnostics = document.and_then(|d| d.publish_diagnostics.as_ref());
         self.related = diagnostics.and_then(|p| p.diagnostics_capabilities.related_information).unwrap_or(false);
-        // Without a word about marks: older clients show what they know.
+        // If a client does not state its tags, send all: older clients show those that they know.
         let tags = diagnostics.and_then(|p| p.diagnostics_capabilities.tag_support.as_ref());
         self.tags = tags
             .map_or_else(|| vec![DiagnosticTag::Unnecessary, DiagnosticTag::Deprecated], |tags| tags.value_set.clone());
@@ -122,11 +122,11 @@ impl Session {
         self.links.extend(linked.collect::<Vec<_>>());
         self.workspace.set_folders(folders);
     }
-    /// What columns count.
+    /// The encoding of columns.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
-    /// Takes note of a notification; what is to be asked because of it.
+    /// Handles a notification. Returns a request that results from it.
     pub fn notice(&mut self, method: &str, params: Value) -> Option<Request> {
         if method == "initialized" {
             return self.watches.then(watch);
@@ -147,7 +147,7 @@ impl Session {
     fn opened(&mut self, params: Value) -> Option<()> {
         let document = read::<DidOpenTextDocumentParams>(params)?.text_document;
         let path = real(&uri::of_document(&document.uri)?);
-        // Of texts without a file's name only the language tells whether they are our business.
+        // For a text without a file name, only the language says whether it is YAML.
         if uri::is_nowhere(&path) && String::from(document.language_id) != "yaml" {
             return None;
         }
@@ -195,30 +195,30 @@ impl Session {
         self.set_folders(folders);
         Some(())
     }
-    /// Keeps the tokens that a client gets; their name.
+    /// Stores the tokens that are sent to a client; returns their id.
     pub fn remember_tokens(&mut self, uri: &Uri, data: Vec<u32>) -> String {
         self.counted += 1;
         let id = self.counted.to_string();
         self.tokens.insert(uri.0.clone(), (id.clone(), data));
         id
     }
-    /// The tokens of a file that a client got last, if it names these.
+    /// The tokens that were sent last for a file, if they have this id.
     pub fn tokens(&self, uri: &Uri, id: &str) -> Option<&[u32]> {
         self.tokens.get(&uri.0).filter(|(known, _)| known == id).map(|(_, data)| &**data)
     }
-    /// The document that a client names.
+    /// The document with this URI.
     pub fn document(&mut self, uri: &Uri) -> Option<RequestPlace> {
         let path = real(&uri::of_document(uri)?);
         let (analysis, file) = self.workspace.analysis(&path)?;
         Some(RequestPlace { analysis, file, path, offset: 0 })
     }
-    /// The place that a client names.
+    /// The place in a document.
     pub fn place(&mut self, uri: &Uri, position: Position) -> Option<RequestPlace> {
         let mut place = self.document(uri)?;
         place.offset = Lines::new(place.analysis.text(place.file), self.encoding).offset(position);
         Some(place)
     }
-    /// How the client names a file: as it opened it, if it did, else within its own folder.
+    /// The client's URI of a file: the one with which it was opened, otherwise one in the client's folder.
     pub fn uri(&self, path: &Path) -> Uri {
         self.uris.get(path).cloned().unwrap_or_else(|| {
             let linked = self.links.iter().find_map(|(real, given)| Some(given.join(path.strip_prefix(real).ok()?)));
@@ -227,7 +227,7 @@ impl Session {
     }
 }
 
-/// Asks to be told of changes on disk: of manifests, of what they attach, of the project file.
+/// Asks the client to watch manifests, attached files and the project file on disk.
 fn watch() -> Request {
     let globs = ["**/*.yaml", "**/*.yml", "**/*.md", "**/trefoil.toml"];
     let watchers: Vec<Value> = globs.iter().map(|glob| json!({ "globPattern": glob })).collect();
@@ -240,7 +240,7 @@ fn watch() -> Request {
     Request { id, method: "client/registerCapability".to_owned(), params: json!({ "registrations": [registration] }) }
 }
 
-/// Parameters that can be understood.
+/// Parses parameters; `None` if they are invalid.
 fn read<P: DeserializeOwned>(params: Value) -> Option<P> {
     serde_json::from_value(params).ok()
 }

@@ -1,25 +1,25 @@
-//! Messages in and out. Reading continues after a message that could not be understood, and believes no length before its
-//! bytes have come.
+//! Reads and writes messages. Reading continues after an invalid message, and memory for a message is allocated only as
+//! its bytes arrive.
 
 use std::io::{BufRead, Error, ErrorKind, Read as _, Write};
 use std::sync::mpsc::{Receiver, channel};
 
 use lsp_server::{ErrorCode, Message};
 
-/// A longer header line is invalid.
+/// Maximum length of a header line.
 const HEADER: u64 = 8 << 10;
-/// A longer message is invalid: no text that is checked is a tenth as long.
+/// Maximum length of a message: more than ten times that of any text that is checked.
 const CONTENT: u64 = 256 << 20;
 
-/// What came in.
+/// An incoming message.
 pub enum Incoming {
     /// A message.
     Message(Message),
-    /// A message whose content is no message, and why.
+    /// A message with invalid content, and the reason.
     Malformed(String),
 }
 
-/// Reads on a thread of its own, until the input ends or its framing is lost.
+/// Reads on a separate thread until the input ends or its framing is invalid.
 pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -28,14 +28,14 @@ pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
                 Ok(Some(content)) => content,
                 Ok(None) => return,
                 Err(why) => {
-                    // Where the next message begins is not known any more: only a person can be told.
+                    // The start of the next message is unknown, so this can only be reported to the user.
                     let _ = writeln!(std::io::stderr(), "error: cannot read any more messages: {why}");
                     return;
                 }
             };
             let incoming = match serde_json::from_slice(&content) {
                 Ok(message) => Incoming::Message(message),
-                // It has been read to its end, so the next header follows.
+                // The content was read completely, so the next header follows.
                 Err(_) => Incoming::Malformed("the content is not a JSON-RPC message".to_owned()),
             };
             let last = matches!(&incoming, Incoming::Message(Message::Notification(n)) if n.method == "exit");
@@ -47,7 +47,7 @@ pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
     receiver
 }
 
-/// The bytes of the next message; none at the end of the input.
+/// Reads the content of the next message; `None` at the end of the input.
 fn content(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let lost = |what: &str| Error::new(ErrorKind::InvalidData, what);
     let mut length = None;
@@ -71,12 +71,12 @@ fn content(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     if (content.len() as u64) < length { Ok(None) } else { Ok(Some(content)) }
 }
 
-/// Writes a message. Who has gone away hears no more; that the input ends will be noticed.
+/// Writes a message. Failures are ignored; the reader notices when the client has disconnected.
 pub fn write(output: &mut impl Write, message: impl Into<Message>) {
     let _ = message.into().write(output);
 }
 
-/// Answers what had no id that could be read.
+/// Responds to a message whose id could not be read.
 pub fn write_malformed(output: &mut impl Write, why: &str) {
     let answer = serde_json::json!({
         "jsonrpc": "2.0",

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use gen_lsp_types::Uri;
 
-/// No such folder can be: texts without a file are put there.
+/// A folder that cannot exist, for texts without a file.
 const NOWHERE: &str = "/dev/null/untitled";
 
-/// The path of a `file:` URI; none of any other.
+/// The path of a `file:` URI; `None` for other URIs.
 pub fn to_path(uri: &Uri) -> Option<PathBuf> {
     let rest = strip_scheme(&uri.0)?;
-    // A host is either empty or this machine.
+    // The host is empty or this machine.
     let path = match rest.strip_prefix("//") {
         Some(authority) => authority.get(authority.find('/')?..)?,
         None => rest,
@@ -30,7 +30,7 @@ fn strip_scheme(uri: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("file").then_some(rest)
 }
 
-/// The path by which a document is known: that of its file, or one that leads nowhere for a text that has none yet.
+/// The path of a document: that of its file, or one that cannot exist for a text without a file.
 pub fn of_document(uri: &Uri) -> Option<PathBuf> {
     to_path(uri).or_else(|| {
         let (_, name) = uri.0.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("untitled"))?;
@@ -39,7 +39,7 @@ pub fn of_document(uri: &Uri) -> Option<PathBuf> {
     })
 }
 
-/// Whether a path is of a text without a file.
+/// Whether a path belongs to a text without a file.
 pub fn is_nowhere(path: &Path) -> bool {
     path.starts_with(NOWHERE)
 }

@@ -1,4 +1,5 @@
-//! Every feature at places all over every example, as it is and as it looks while somebody writes it.
+//! Calls every feature at many places of every example, with the complete text and with texts cut as if they were being
+//! typed.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ fn analysis(path: &Path, text: &str) -> (std::sync::Arc<Analysis>, FileId) {
     workspace.analysis(path).unwrap()
 }
 
-/// Asks for everything about a place; what is given back lies within the text.
+/// Calls all features for a place. All results must be within the text.
 fn ask(analysis: &Analysis, file: FileId, offset: u32) {
     let text = analysis.text(file);
     let inside =
@@ -116,7 +117,7 @@ fn nothing_breaks_while_an_example_is_written() {
     }
 }
 
-/// Every segment of a template that names something known is offered where it stands.
+/// Every segment of a template that names something known is offered by completion at its place.
 #[test]
 fn what_is_written_would_have_been_offered() {
     let mut asked = 0;
@@ -132,12 +133,12 @@ fn what_is_written_would_have_been_offered() {
             let same = |label: &str| label.to_lowercase() == name.replace('-', "").to_lowercase() || label == name;
             let first = |label: &str| same(label) || label.split('.').next() == Some(&name);
             let line = analysis.source(file).unwrap().position(mention.at.span.start).line;
-            // A list is not offered what it has already.
+            // A list does not offer its existing items.
             let written = text.lines().nth(line as usize - 1).unwrap();
             if written.contains("required:") {
                 continue;
             }
-            // What is written to is offered as a whole path.
+            // A written path is offered as a whole.
             let last = |label: &str| first(label) || written.contains("writes:") && label.contains(&name);
             if !found.items.iter().any(|i| matches!(i.sort, ItemSort::Name | ItemSort::Property) && last(&i.label)) {
                 missing.push(format!("{}:{line} {name}", path.file_name().unwrap().to_string_lossy()));
@@ -145,7 +146,7 @@ fn what_is_written_would_have_been_offered() {
         }
     }
     assert!(asked > 200, "{asked}");
-    // One: a key that a state itself adds to the context, read there with a `default`.
+    // The only exception is a key that a state itself adds to the context and reads with `default`.
     assert!(missing.len() <= 1, "{} of {asked}: {missing:#?}", missing.len());
 }
 
@@ -161,7 +162,7 @@ fn the_examples_have_no_errors() {
     }
 }
 
-/// Manifests that others wrote, many with mistakes.
+/// Third-party manifests, many with mistakes.
 #[test]
 fn nothing_breaks_in_the_corpus() {
     let shared = std::env::var_os("TREFOIL_SHARED")
@@ -188,7 +189,7 @@ fn nothing_breaks_in_the_corpus() {
     }
 }
 
-/// Whatever can be renamed in an example still loads afterwards, with everything that named it.
+/// Everything that can be renamed in an example still loads after the rename, with the same references.
 #[test]
 fn every_name_of_an_example_can_be_changed() {
     let (mut changed, mut refused) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! Caps on what a run has spent.
+//! Limits on the usage of a run.
 
 use trefoil_ir::Guard;
 use trefoil_prices::Dollars;
@@ -6,7 +6,7 @@ use trefoil_prices::Dollars;
 use super::{Ruling, Side, Verdict, name};
 use crate::request::Usage;
 
-/// The verdicts of the caps among the guards; of those that only warn, or of those that refuse.
+/// The verdicts of the limits among the guards: of those that only warn, or of those that reject.
 pub fn verdicts(guards: &[Guard], used: Usage, warning: bool) -> impl Iterator<Item = Verdict> {
     guards.iter().filter_map(move |guard| {
         let passed = match guard {

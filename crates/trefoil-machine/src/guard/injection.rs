@@ -1,4 +1,4 @@
-//! Phrases that try to take over: ten families, whatever the case and the whitespace.
+//! Prompt injection phrases: ten families, ignoring case and whitespace.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,12 +8,12 @@ use regex::Regex;
 use super::Side;
 use crate::text::shorten;
 
-/// What is allowed between the verb and its object.
+/// Words allowed between the verb and its object.
 const WHICH: &str = r"(?:\s+(?:all|any|every|of|the|these|those|this|that|your|my|our|previous|prior|above|earlier|preceding|existing|other|system|initial|original))*";
-/// What is to be ignored.
+/// The objects that are to be ignored.
 const WHAT: &str = r"\s+(?:instructions?|prompts?|rules?|directions?|guidelines?|commands?)\b";
 
-/// Nothing but pieces of this file goes in, so that it is a pattern is settled by the test that uses it.
+/// Composed only of constants in this file; a test that uses it checks that it compiles.
 static FAMILIES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let verbs = ["ignore", "disregard", "forget", "override"].map(|verb| format!(r"\b{verb}{WHICH}{WHAT}"));
     let phrases = [
@@ -28,13 +28,13 @@ static FAMILIES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("(?i)(?:{})", all.join("|"))).ok()
 });
 
-/// Such phrases in a text, with their bytes.
+/// Such phrases in a text, with their spans.
 pub fn find(text: &str) -> Vec<(Range<usize>, String)> {
     let found = FAMILIES.iter().flat_map(|families| families.find_iter(text));
     found.map(|found| (found.range(), found.as_str().split_whitespace().collect::<Vec<_>>().join(" "))).collect()
 }
 
-/// What to say of it.
+/// The message about a phrase.
 pub fn words(phrase: &str, of: Side) -> String {
     format!("injection pattern detected in the {}: `{}`", of.name(), shorten(phrase, 80))
 }

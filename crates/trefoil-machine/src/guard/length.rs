@@ -1,8 +1,8 @@
-//! Answers that are too long: cut, or refused.
+//! Answers that are too long: truncated or rejected.
 
 use super::Ruling;
 
-/// More than `max` characters: cut with `...` after it, or refused.
+/// Truncates a text of more than `max` characters and appends `...`, or rejects it.
 pub fn check(text: &str, max: usize, refuse: bool) -> Option<(Ruling, String, Option<String>)> {
     let (cut, _) = text.char_indices().nth(max)?;
     let why = format!("the answer has {} characters; the limit is {max}", text.chars().count());

@@ -1,8 +1,9 @@
-//! Guardrails and validators: pure functions on texts, one file per kind, each with a [`Verdict`].
+//! Guardrails and validators: pure functions on texts, one file for each kind, each returning a [`Verdict`].
 //!
-//! Three sides of a model call are looked at. The user message and what data puts into the system prompt are checked by the
-//! machine, before the request has a content key; the whole answer by the driver, before the journal sees it. A cap goes by
-//! what the run has spent, which only the machine knows. Validators ([`validator`]) look at the result of an iteration.
+//! Three parts of a model call are checked. The machine checks the user message and data inserted in the system prompt,
+//! before the request has a content key; the driver checks the whole answer before it is journaled. A limit on usage
+//! depends on the usage of the run, which only the machine knows. Validators ([`validator`]) check the result of an
+//! iteration.
 
 pub mod cap;
 mod injection;
@@ -23,33 +24,33 @@ use crate::schemas::Schemas;
 
 pub use verdict::{Ruling, Side, Verdict};
 
-/// What replaces personal data, unless the guard says.
+/// The default replacement for personal data.
 const HIDDEN: &str = "[hidden]";
 
-/// A text that was looked at.
+/// A checked text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looked<T> {
-    /// The text, perhaps changed. Of no use where the last verdict is a refusal.
+    /// The text, possibly changed. Must not be used if the last verdict is a rejection.
     pub text: T,
-    /// One a guard that looks at this side, up to the first refusal.
+    /// One verdict for each guard that applies, up to the first rejection.
     pub verdicts: Vec<Verdict>,
 }
 
 impl<T> Looked<T> {
-    /// Why it goes no further.
+    /// The failure, if the text was rejected.
     pub fn refusal(&self) -> Option<crate::error::RunError> {
         self.verdicts.last()?.refusal()
     }
 }
 
-/// What a guard found in a message: bytes of the message as it is shown, and what to call it.
+/// A match of a guard in a message: its span in the displayed message, and its name.
 struct Hit {
     bytes: Range<usize>,
     what: String,
 }
 
-/// Checks a message before it is sent: the user message, or the system prompt. Of masked text only the known parts are looked
-/// at. `parts` says where the message came from; it is asked for only when something was found.
+/// Checks a message before it is sent: the user message, or the system prompt. In masked text, only the known parts are
+/// checked. `parts` returns the origins of the message's parts; it is called only if there is a match.
 pub fn message(guards: &[Guard], of: Side, text: Value, parts: &dyn Fn() -> Vec<TextPart>) -> Looked<Value> {
     let mut looked = Looked { text, verdicts: Vec::new() };
     let mut known: Option<Vec<TextPart>> = None;
@@ -133,13 +134,13 @@ pub fn answer(guards: &[Guard], text: String, schemas: &Schemas) -> Looked<Strin
     looked
 }
 
-/// The verdicts of an answer that every guard passed: journals keep no more of it than that.
+/// The verdicts about an answer that every guard accepted. Journals only store that it passed.
 pub fn all_passed(guards: &[Guard]) -> impl Iterator<Item = Verdict> {
     let answers = guards.iter().filter(|guard| !matches!(guard, Guard::TokenCap { .. } | Guard::CostCap { .. }));
     answers.map(|guard| Verdict::passed(name(guard), Side::Answer))
 }
 
-/// An answer that went no further, as it may be shown: without the personal data that a guard keeps from being seen.
+/// A rejected answer in displayable form: without the personal data that a guard hides.
 pub fn hide(guards: &[Guard], mut text: String) -> String {
     for guard in guards.iter().filter(|guard| conceals(guard)) {
         if let Guard::Pii { entities, replacement, .. } = guard {
@@ -151,12 +152,12 @@ pub fn hide(guards: &[Guard], mut text: String) -> String {
     text
 }
 
-/// Whether a guard is there to keep what it finds from being seen: text is not even shown as provisional then.
+/// Whether a guard hides its matches, so that text must not even be shown provisionally.
 pub fn conceals(guard: &Guard) -> bool {
     matches!(guard, Guard::Pii { action, .. } if *action != PiiAction::Flag)
 }
 
-/// Whether a guard can change or refuse an answer: the workflow sees none of its text until it is whole.
+/// Whether a guard can change or reject an answer, so that the workflow gets no text before the answer is complete.
 pub fn holds_back(guard: &Guard) -> bool {
     match guard {
         Guard::Injection | Guard::Length { .. } | Guard::Schema(_) => true,
@@ -165,7 +166,7 @@ pub fn holds_back(guard: &Guard) -> bool {
     }
 }
 
-/// As manifests name it.
+/// Its name in manifests.
 pub fn name(guard: &Guard) -> &'static str {
     match guard {
         Guard::Injection => "injection",
@@ -176,7 +177,7 @@ pub fn name(guard: &Guard) -> &'static str {
     }
 }
 
-/// What is found in the known parts of a message, by the bytes of the message as it is shown.
+/// The matches in the known parts of a message, with their spans in the displayed message.
 fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<Hit> {
     let mut found = Vec::new();
     let mut look = |text: &str, at: usize| {
@@ -200,12 +201,12 @@ fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec
     found
 }
 
-/// Bytes of a hole as it is shown.
+/// The length in bytes of a displayed hole.
 fn shown(hole: &Piece) -> usize {
     Masked { pieces: vec![hole.clone()] }.into_value().to_text().len()
 }
 
-/// The text with `by` for each range. Ranges are in order, apart, and in no hole.
+/// The text with each range replaced by `by`. The ranges are in order, do not overlap, and contain no hole.
 fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
     let inside = |text: &str, at: usize| -> Arc<str> {
         let own = |r: &&Range<usize>| r.start >= at && r.end <= at + text.len();
@@ -232,7 +233,7 @@ fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
     }
 }
 
-/// The ranges of hits in order; overlapping ones are one.
+/// The ranges of matches in order; overlapping ones are merged.
 fn united(mut hits: Vec<Hit>) -> Vec<Range<usize>> {
     hits.sort_by_key(|hit| (hit.bytes.start, hit.bytes.end));
     let mut ranges: Vec<Range<usize>> = Vec::with_capacity(hits.len());
@@ -245,7 +246,7 @@ fn united(mut hits: Vec<Hit>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The parts that some bytes are in.
+/// The parts that overlap with some bytes.
 fn touching<'p>(parts: &'p [TextPart], bytes: &Range<usize>) -> impl Iterator<Item = &'p TextPart> {
     let bytes = bytes.clone();
     let mut at = 0;
@@ -261,7 +262,7 @@ fn is_data(part: &TextPart) -> bool {
     !matches!(part.origin.from, From::Literal | From::Const)
 }
 
-/// The placeholder that a part was put in by, as written in the message itself.
+/// The placeholder in the message itself that inserted a part, as written.
 fn placeholder(part: &TextPart) -> Option<&Arc<str>> {
     part.origin.via.first().map(|via| &via.path).or(part.origin.path.as_ref()).filter(|_| is_data(part))
 }

@@ -1,4 +1,5 @@
-//! Personal data: e-mail addresses, phone numbers, social security numbers, card numbers. The patterns run in linear time.
+//! Personal data: e-mail addresses, phone numbers, social security numbers, card numbers. The patterns take linear
+//! time.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,7 +9,7 @@ use trefoil_ir::{PiiAction, PiiEntity};
 
 use super::{Ruling, Side};
 
-/// A pattern of this file; that it is one is settled by the tests that use it.
+/// A pattern of this file; the tests that use it check that it compiles.
 macro_rules! pattern {
     ($name:ident, $text:literal) => {
         static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($text).ok());
@@ -20,7 +21,7 @@ pattern!(PHONE, r"(?:\+\d{1,3}[-. ]?)?(?:\(\d{3}\)[-. ]?|\b\d{3}[-. ])\d{3}[-. ]
 pattern!(SSN, r"\b\d{3}-\d{2}-\d{4}\b");
 pattern!(CARD, r"\b\d(?:[ -]?\d){12,18}\b");
 
-/// All findings in a text: which bytes, and what they are.
+/// All matches in a text: their spans and kinds.
 pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     for &entity in entities {
@@ -37,7 +38,7 @@ pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// What follows from a finding.
+/// The ruling for a match.
 pub fn ruling(action: PiiAction) -> Ruling {
     match action {
         PiiAction::Block => Ruling::Refused,
@@ -46,7 +47,7 @@ pub fn ruling(action: PiiAction) -> Ruling {
     }
 }
 
-/// What to say of findings: their sorts, never the data.
+/// The message about matches: their kinds, never the data.
 pub fn words<'f>(found: impl Iterator<Item = &'f str>, of: Side) -> String {
     let mut names: Vec<&str> = found.collect();
     names.sort_unstable();
@@ -54,14 +55,14 @@ pub fn words<'f>(found: impl Iterator<Item = &'f str>, of: Side) -> String {
     format!("personal data in the {}: `{}`", of.name(), names.join("`, `"))
 }
 
-/// The text with `replacement` for each finding. Overlapping ones are one.
+/// The text with each match replaced; overlapping matches are merged.
 pub fn redact(text: &str, found: &[(Range<usize>, String)], replacement: &str) -> String {
     let mut spans: Vec<Range<usize>> = found.iter().map(|(span, _)| span.clone()).collect();
     spans.sort_by_key(|s| (s.start, s.end));
     put(text, &spans, replacement)
 }
 
-/// The text with `replacement` for each range. They are in order; overlapping ones are one.
+/// The text with each range replaced. They are in order; overlapping ones are merged.
 pub fn put(text: &str, spans: &[Range<usize>], replacement: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -85,7 +86,7 @@ fn name(entity: PiiEntity) -> &'static str {
     }
 }
 
-/// The check sum that card numbers have.
+/// The check sum of card numbers.
 fn luhn(text: &str) -> bool {
     let digits = text.chars().rev().filter_map(|c| c.to_digit(10));
     let sum: u32 = digits.enumerate().map(|(at, d)| if at % 2 == 0 { d } else { d * 2 / 10 + d * 2 % 10 }).sum();
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_long_text_without_an_address_takes_no_time_to_speak_of() {
-        // The pattern of the original took time by the square of the length: a megabyte would not come back.
+        // The original system's pattern takes quadratic time, so a megabyte of text would not finish.
         let text = "a.".repeat(500_000);
         assert!(find(&text, &ALL).is_empty());
         let text = "a@".repeat(500_000);

@@ -1,4 +1,4 @@
-//! Guards on messages: which bytes they look at, and what they say of them.
+//! Guards on messages: the parts that they check, and their findings.
 
 use expect_test::expect;
 use trefoil_ir::PiiEntity;
@@ -19,7 +19,7 @@ fn pii(action: PiiAction) -> Guard {
     Guard::Pii { entities: vec![PiiEntity::Email], action, replacement: "[X]".into() }
 }
 
-/// What guards make of a message that the author and two placeholders wrote.
+/// The verdicts of guards about a message written by the author and two placeholders.
 fn looked(guards: &[Guard], of: Side, texts: [&str; 3]) -> String {
     let [a, b, c] = texts;
     let parts = || vec![author(a), data(b, "working.b"), data(c, "working.c")];

@@ -1,4 +1,4 @@
-//! Validators (AEGIS): checks on the result of an iteration. Judges are steps, and their verdicts are weighed by the machine.
+//! Validators (AEGIS): checks of an iteration's result. Judges are steps, and the machine combines their verdicts.
 
 use regex::Regex;
 use trefoil_ir::{Validator, ValidatorKind};
@@ -9,7 +9,7 @@ use crate::answer::{misfit, not_json, structure};
 use crate::schemas::Schemas;
 use crate::text::strip_fence;
 
-/// What a validator that asks nobody comes to; none: it asks judges. `pattern` is its pattern, compiled.
+/// The verdict of a validator without judges; `None`: it has judges. `pattern` is its compiled pattern.
 pub fn check(validator: &Validator, result: &Value, pattern: Option<&Regex>, schemas: &Schemas) -> Option<Verdict> {
     let checked = match &validator.kind {
         ValidatorKind::Judges { .. } => return None,
@@ -41,7 +41,7 @@ pub fn check(validator: &Validator, result: &Value, pattern: Option<&Regex>, sch
     Some(weigh(validator, score, 1.0, checked.err().unwrap_or_default()))
 }
 
-/// Whether score and confidence are enough, with the reason where they are not.
+/// Whether score and confidence are high enough, with the reason if they are not.
 pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: String) -> Verdict {
     let text = |n: f64| Value::from((n * 1000.0).round() / 1000.0).to_text();
     let mut short = Vec::new();
@@ -54,7 +54,7 @@ pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: Stri
     let judged = matches!(validator.kind, ValidatorKind::Judges { .. });
     let confidence = judged.then_some(confidence);
     if short.is_empty() {
-        // What judges say of a result that passes is worth keeping; a check that asks nobody has nothing to say.
+        // The reasoning of judges is kept if the result passes; other checks have none.
         let why = if judged { reasoning } else { String::new() };
         return Verdict {
             score: Some(score),
@@ -72,7 +72,7 @@ pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: Stri
     Verdict { score: Some(score), confidence, ..verdict }
 }
 
-/// The text or value that validators look at: of a command's result its stdout.
+/// The text or value that validators check; for a command's result, its stdout.
 pub fn answer(result: &Value) -> Value {
     match result {
         Value::Object(object) if object.contains_key("stdout") => member(result, "stdout"),
@@ -84,7 +84,7 @@ fn member(result: &Value, name: &str) -> Value {
     result.get(name).cloned().unwrap_or_default()
 }
 
-/// 0 for a model call: it succeeded, or there would be no result.
+/// 0 for a model call, because without success there is no result.
 fn exit_code(result: &Value) -> i64 {
     match result.get("exit_code") {
         Some(Value::Number(n)) => n.as_i64().unwrap_or(0),

@@ -1,4 +1,4 @@
-//! What a check of a text came to: of a guardrail or of a validator, in one form for events, journals and traces.
+//! The result of a check of a text, by a guardrail or a validator, in one form for events, journals and traces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,47 +7,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Cause, RunError};
 
-/// What one check came to.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The check, as its manifest names it: `injection`, `pii`, `regex`, `semantic`.
+    /// The check, by its name in the manifest: `injection`, `pii`, `regex`, `semantic`.
     pub by: Arc<str>,
-    /// What was looked at.
+    /// What was checked.
     pub of: Side,
-    /// What follows.
+    /// The consequence.
     pub ruling: Ruling,
-    /// 0 to 1, of checks that weigh.
+    /// The score, 0 to 1, of checks that compute one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// 0 to 1, of checks by judges.
+    /// The confidence, 0 to 1, of checks by judges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// What was found. Never the personal data itself.
+    /// What was found, without the personal data itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// The placeholders, as written, that put into the message what was found.
+    /// The placeholders, as written, that inserted what was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<Arc<str>>,
 }
 
-/// What is looked at.
+/// What is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// The user message.
     Input,
-    /// What data puts into the system prompt. The author's own words there are not looked at.
+    /// Data inserted in the system prompt. The author's own text there is not checked.
     Prompt,
     /// The model's answer.
     Answer,
     /// The result of an iteration.
     Result,
-    /// What the run has spent.
+    /// The usage of the run.
     Spending,
 }
 
 impl Side {
-    /// In a message.
+    /// The name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -59,22 +59,22 @@ impl Side {
     }
 }
 
-/// What follows from a check.
+/// The consequence of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// Nothing was found.
     Passed,
-    /// Something was found, and it is only said.
+    /// Something was found and only reported.
     Flagged,
-    /// What was found was replaced or cut.
+    /// The matches were replaced, or the text was truncated.
     Changed,
-    /// The text goes no further.
+    /// The text is rejected.
     Refused,
 }
 
 impl Ruling {
-    /// In a line for people.
+    /// The name in a line for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -85,7 +85,7 @@ impl Ruling {
     }
 }
 
-/// In one line, for whoever follows the events.
+/// One line, for people who follow the events.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.by, self.ruling.name())?;
@@ -110,12 +110,12 @@ impl Verdict {
         }
     }
 
-    /// Something was.
+    /// Something was found.
     pub fn found(by: impl Into<Arc<str>>, of: Side, ruling: Ruling, why: String) -> Self {
         Self { ruling, why, ..Self::passed(by, of) }
     }
 
-    /// What to say of it in one line: what was found, and what put it there.
+    /// A one-line description: what was found, and what inserted it.
     pub fn finding(&self) -> String {
         let why = &self.why;
         match self.from.as_slice() {
@@ -124,8 +124,8 @@ impl Verdict {
         }
     }
 
-    /// The failure of the call that was checked, where it goes no further. A refused message has no cause: no retry policy
-    /// matches it, the next try would send the same message.
+    /// The failure of the checked call, if the text is rejected. A rejected message has no cause, so no retry policy
+    /// matches it: the next attempt would send the same message.
     pub fn refusal(&self) -> Option<RunError> {
         let error = || RunError::new("GUARDRAIL_VIOLATION", self.finding());
         match (self.ruling, self.of) {

@@ -1,6 +1,6 @@
-//! Keys: structural (where in the program) and content (what it depended on).
+//! Keys: structural (where in the program) and content (what an activity depends on).
 //!
-//! `write` puts structural keys together and `read` takes them apart; no other code knows their grammar.
+//! `write` composes structural keys and `read` parses them; no other code knows their grammar.
 
 mod read;
 mod write;
@@ -13,18 +13,18 @@ pub use read::{KeyPart, own_step, parent, parts, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{KeyBuilder, Path};
 
-/// The structural key of a step or activity: the path of labels from the entry flow, with `@PASS` (loop passes, state
-/// visits; from 1), `[ITEM]` (fan-outs; from 0), `#ATTEMPT` (iterations of `Attempts`; from 1) and `!TRY` (retries, from 2)
-/// where they apply, joined by `/`. Marks inside a label are escaped as `%XX`. Where two steps would have one key, the
-/// later one in the program gets `~2`, `~3`, ...; activities of the machine's own beside a step are `~timeout`, `~limit`,
-/// `~delay`, `~budget` and `~decide:DIGITS` (`~timeout.1` where an unlabelled step inside shares the key). The same in every replay, whatever the
-/// timing.
+/// The structural key of a step or activity: the path of labels from the entry flow, joined by `/`, with `@PASS` (loop
+/// passes and state visits, from 1), `[ITEM]` (fan-outs, from 0), `#ATTEMPT` (iterations of `Attempts`, from 1) and
+/// `!TRY` (retries, from 2) if applicable. Marks inside a label are escaped as `%XX`. If two steps would have the same
+/// key, the later one in the program gets `~2`, `~3`, ... Activities of the machine itself are `~timeout`, `~limit`,
+/// `~delay`, `~budget` and `~decide:DIGITS` (`~timeout.1` if an unlabelled step inside shares the key). Keys are the
+/// same in every replay, independent of timing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Key(pub Arc<str>);
 
 impl Key {
-    /// As it is written.
+    /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -32,15 +32,15 @@ impl Key {
     pub fn parts(&self) -> impl Iterator<Item = KeyPart<'_>> {
         parts(&self.0)
     }
-    /// The key around it.
+    /// The enclosing key.
     pub fn parent(&self) -> Option<&str> {
         parent(&self.0)
     }
-    /// The same for all tries of one activity.
+    /// The key without the try, which is the same for all tries of one activity.
     pub fn without_try(&self) -> &str {
         without_try(&self.0)
     }
-    /// Its labels alone.
+    /// Only its labels.
     pub fn unmarked(&self) -> Cow<'_, str> {
         unmarked(&self.0)
     }
@@ -64,13 +64,13 @@ impl fmt::Display for Key {
     }
 }
 
-/// The hash of what an activity depends on (see [`crate::wire`]): SHA-256 of the canonical request, holes by name. Equal
-/// content, equal key, on every machine. As text: 64 hexadecimal digits.
+/// The hash of everything that an activity depends on (see [`crate::wire`]): SHA-256 of the canonical request, with
+/// holes by name. Equal content has equal keys on every computer. As text: 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentKey(pub [u8; 32]);
 
 impl ContentKey {
-    /// As text. Every request that is stored has one, so it is neither written nor read digit by digit.
+    /// Passes the text form to `with`. Optimised, because every stored request has a content key.
     fn text<T>(&self, with: impl FnOnce(&str) -> T) -> T {
         let mut text = [0; 64];
         for (digits, byte) in text.chunks_exact_mut(2).zip(self.0) {

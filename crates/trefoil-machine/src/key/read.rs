@@ -1,14 +1,14 @@
-//! How structural keys are read. Their grammar is documented at [`Key`](super::Key).
+//! Parses structural keys. Their grammar is documented at [`Key`](super::Key).
 
 use std::borrow::Cow;
 
-/// What begins a mark.
+/// The characters that start a mark.
 const MARKS: [char; 5] = ['@', '[', '#', '!', '~'];
 
 /// A part of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPart<'k> {
-    /// The label that a segment begins with, escaped; empty for an unlabelled step.
+    /// The label at the start of a segment, escaped; empty for an unlabelled step.
     Label(&'k str),
     /// `@PASS`
     Pass(u32),
@@ -18,11 +18,11 @@ pub enum KeyPart<'k> {
     Iteration(u32),
     /// `!TRY`
     Try(u32),
-    /// `~NAME`: a copy, or an activity of the machine's own.
+    /// `~NAME`: a copy, or an activity of the machine itself.
     Own(&'k str),
 }
 
-/// The parts of a key in order. What is no key has parts, too: a mark without a number is passed over.
+/// The parts of a key in order. An invalid key has parts as well; a mark without a number is skipped.
 pub fn parts(key: &str) -> impl Iterator<Item = KeyPart<'_>> {
     key.split('/').flat_map(|segment| {
         let label = segment.find(MARKS).unwrap_or(segment.len());
@@ -51,20 +51,20 @@ pub fn parts(key: &str) -> impl Iterator<Item = KeyPart<'_>> {
     })
 }
 
-/// The labels of a key, joined: what a person writes for a step, whichever pass, item, iteration, try or copy is meant.
+/// The labels of a key, joined: the name of a step for people, independent of pass, item, iteration, try or copy.
 pub fn unmarked(key: &str) -> Cow<'_, str> {
     if !key.contains(MARKS) {
         return Cow::Borrowed(key);
     }
     let labels = parts(key).filter_map(|part| match part {
-        // An unlabelled step leaves a mark and no label.
+        // An unlabelled step has only a mark.
         KeyPart::Label(label) if !label.is_empty() => Some(label),
         _ => None,
     });
     Cow::Owned(labels.collect::<Vec<_>>().join("/"))
 }
 
-/// A key without the try at its end: the same for all tries of one activity.
+/// A key without the try at its end, which is the same for all tries of one activity.
 pub fn without_try(key: &str) -> &str {
     match key.rsplit_once('!') {
         Some((step, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => step,
@@ -72,7 +72,8 @@ pub fn without_try(key: &str) -> &str {
     }
 }
 
-/// The key of the step that an activity belongs to: without the try, and without what names an activity of the machine's own.
+/// The key of the step to which an activity belongs: without the try, and without the name of an activity of the
+/// machine itself.
 pub fn own_step(key: &str) -> &str {
     let last = key.rfind('/').map_or(0, |at| at + 1);
     let own = key.get(last..).and_then(|segment| segment.rsplit_once('~'));
@@ -84,7 +85,7 @@ pub fn own_step(key: &str) -> &str {
     }
 }
 
-/// The key around a key: without its last part.
+/// The enclosing key: without its last part.
 pub fn parent(key: &str) -> Option<&str> {
     let end = key.rfind(['/', '@', '[', '#', '!', '~'])?;
     key.get(..end)

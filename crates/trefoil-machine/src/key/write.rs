@@ -1,10 +1,10 @@
-//! How structural keys are put together. Their grammar is documented at [`Key`].
+//! Composes structural keys. Their grammar is documented at [`Key`].
 
 use std::fmt::Write as _;
 
 use super::Key;
 
-/// What separates and marks; escaped if it occurs in a name.
+/// Separators and marks, which are escaped in names.
 const MARKS: &[char] = &['/', '@', '[', '#', '!', '~', '%'];
 
 /// A label as a key segment: marks become `%XX`.
@@ -23,14 +23,14 @@ pub fn segment(label: &str) -> String {
     out
 }
 
-/// Builds keys in one buffer, so that a key costs one allocation.
+/// Composes keys in one buffer, so that a key costs one allocation.
 #[derive(Debug, Default)]
 pub struct KeyBuilder {
     buffer: String,
 }
 
 impl KeyBuilder {
-    /// `parent` with whatever `write` appends. A name is set off by `/`, a mark follows directly.
+    /// `parent` with the parts appended by `write`. A name is separated by `/`; a mark follows directly.
     pub fn make(&mut self, parent: &Key, write: impl FnOnce(&mut Path<'_>)) -> Key {
         self.buffer.clear();
         self.buffer.push_str(&parent.0);
@@ -39,11 +39,11 @@ impl KeyBuilder {
     }
 }
 
-/// A key being written.
+/// A key under construction.
 pub struct Path<'b>(&'b mut String);
 
 impl Path<'_> {
-    /// A segment (already escaped), which may be empty, or begin with the mark of a copy.
+    /// Appends a segment (already escaped), which may be empty or start with the mark of a copy.
     pub fn name(&mut self, segment: &str) -> &mut Self {
         if !self.0.is_empty() && !segment.is_empty() && !segment.starts_with('~') {
             self.0.push('/');
@@ -71,7 +71,7 @@ impl Path<'_> {
         let _ = write!(self.0, "!{attempt}");
         self
     }
-    /// `~NAME`: an activity of the machine's own beside a step, `~NAME.N` where `above` steps around it share its key.
+    /// `~NAME`: an activity of the machine itself for a step; `~NAME.N` if `above` enclosing steps share its key.
     pub fn own(&mut self, name: &str, above: u32) -> &mut Self {
         self.0.push('~');
         self.0.push_str(name);
@@ -80,7 +80,7 @@ impl Path<'_> {
         }
         self
     }
-    /// Sixteen digits that tell questions of one step apart.
+    /// Sixteen digits that distinguish the questions of one step.
     pub fn digits(&mut self, hash: u64) -> &mut Self {
         let _ = write!(self.0, ":{hash:016x}");
         self

@@ -1,7 +1,7 @@
-//! Activations: the slots of one call of a flow, and what it has spent.
+//! Activations: the slots of one call of a flow, and its usage.
 //!
-//! The branches of a parallel step see the slots as they were before it: each writes to an overlay of its own, and the
-//! parallel step lays the overlays over the slots when all branches have ended.
+//! The branches of a parallel step see the slots as they were before it. Each writes to its own overlay, and the
+//! parallel step merges the overlays into the slots when all branches have ended.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use trefoil_template::Value;
 use super::arena::{Arena, Id};
 use super::trail::Trail;
 
-/// Names an activation or overlay.
+/// The id of an activation or overlay.
 pub type ActivationId = Id<Activation>;
 
 /// The slots of a call, or an overlay over them.
 #[derive(Debug)]
 pub struct Activation {
-    /// Where the slots are.
+    /// The slots.
     pub slots: Slots,
-    /// Where the values of slots came from, in a run that is watched for it: by slot in a call, in the order of `written`
-    /// in an overlay. Else empty.
+    /// The origins of the values in slots, if the run records provenance: by slot in a call, in the order of `written`
+    /// in an overlay. Otherwise empty.
     pub trails: Vec<Trail>,
-    /// What a call, as opposed to an overlay, has beside them.
+    /// The data of a call, which an overlay does not have.
     pub call: Option<Box<FlowCall>>,
 }
 
-/// Where slots are.
+/// The storage of slots.
 #[derive(Debug)]
 pub enum Slots {
-    /// Here.
+    /// Own slots.
     Own(Vec<Option<Value>>),
     /// In `base`, except those in `written`.
     Overlay {
-        /// Beneath.
+        /// The underlying activation.
         base: ActivationId,
-        /// Written since; last wins. `None`: made unset.
+        /// The writes; the last one for a slot counts. `None`: unset.
         written: Vec<(SlotId, Option<Value>)>,
     },
 }
@@ -47,33 +47,33 @@ pub struct FlowCall {
     pub flow: FlowId,
     /// The activation (or overlay) that the call was made in.
     pub caller: Option<ActivationId>,
-    /// How many calls are around it.
+    /// The number of enclosing calls.
     pub depth: u32,
-    /// When it began, by the completions' time stamps.
+    /// When it started, by the completions' time stamps.
     pub began_ms: u64,
-    /// Tokens spent in it and the calls beneath it.
+    /// Tokens used in it and in nested calls.
     pub tokens: u64,
-    /// Micro-dollars spent in it and the calls beneath it; a call of unknown cost counts as what was expected.
+    /// Micro-dollars spent in it and in nested calls; a call of unknown cost counts as its expected cost.
     pub cost: u64,
-    /// Model calls that were answered or failed.
+    /// Model calls that have ended, with an answer or a failure.
     pub calls: u64,
     /// Model calls that were requested.
     pub asked: u64,
-    /// Graph nodes not yet started are skipped.
+    /// Whether graph nodes that have not started are skipped.
     pub skipping: bool,
-    /// Ceilings that have been announced as passed, one bit each.
+    /// Limits that were already reported as exceeded, one bit each.
     pub warned: u8,
-    /// Tokens by the slots that their steps filled; only where the program asks for it.
+    /// Tokens by the slots that their steps filled, if the program reads them.
     pub spent: Vec<(SlotId, u64)>,
-    /// Why the steps failed that should have filled these slots.
+    /// The reasons why the steps failed that should have filled these slots.
     pub failures: Vec<(SlotId, Arc<str>)>,
 }
 
-/// Nothing is ever unset in a way that differs from never having been set.
+/// Unsetting a slot is the same as never setting it.
 const UNSET: Option<Value> = None;
 
 impl Activation {
-    /// A call's slots, all unset.
+    /// The slots of a call, all unset.
     pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began_ms: u64) -> Self {
         let call = FlowCall {
             flow,
@@ -114,7 +114,7 @@ impl Arena<Activation> {
         }
     }
 
-    /// Sets a slot, or makes it unset.
+    /// Sets or unsets a slot.
     pub fn write(&mut self, id: ActivationId, slot: SlotId, value: Option<Value>) {
         let Some(Activation { slots, trails, .. }) = self.get_mut(id) else { return };
         let at = match slots {
@@ -137,13 +137,13 @@ impl Arena<Activation> {
                 }
             },
         };
-        // What was known about the value before is not true of this one.
+        // The origin of the previous value does not apply to the new one.
         if let Some(trail) = trails.get_mut(at) {
             *trail = None;
         }
     }
 
-    /// Says where the value came from that was just written to a slot.
+    /// Records the origin of the value just written to a slot.
     pub fn mark(&mut self, id: ActivationId, slot: SlotId, trail: Trail) {
         let Some(Activation { slots, trails, .. }) = self.get_mut(id) else { return };
         let at = match slots {
@@ -159,7 +159,7 @@ impl Arena<Activation> {
         }
     }
 
-    /// Where a slot's value came from, if that is known.
+    /// The origin of a slot's value, if known.
     pub fn trail(&self, mut id: ActivationId, slot: SlotId) -> Trail {
         loop {
             let Activation { slots, trails, .. } = self.get(id)?;
@@ -173,7 +173,7 @@ impl Arena<Activation> {
         }
     }
 
-    /// Lays an overlay over what it was made from, and drops it.
+    /// Merges an overlay into its base, and removes it.
     pub fn merge(&mut self, overlay: ActivationId) {
         if let Some(Activation { slots: Slots::Overlay { base, written }, trails, .. }) = self.remove(overlay) {
             let mut trails = trails.into_iter();
@@ -186,7 +186,7 @@ impl Arena<Activation> {
         }
     }
 
-    /// The activation of the call that an overlay belongs to; of a call's own slots, themselves.
+    /// The activation of the call to which an overlay belongs; a call's own slots return themselves.
     pub fn call_of(&self, mut id: ActivationId) -> Option<ActivationId> {
         loop {
             match &self.get(id)?.slots {
@@ -196,19 +196,19 @@ impl Arena<Activation> {
         }
     }
 
-    /// The call that an activation or overlay belongs to.
+    /// The call to which an activation or overlay belongs.
     pub fn call(&self, id: ActivationId) -> Option<&FlowCall> {
         self.get(self.call_of(id)?)?.call.as_deref()
     }
 
-    /// The same, to change it.
+    /// The same, mutable.
     pub fn call_mut(&mut self, id: ActivationId) -> Option<&mut FlowCall> {
         let id = self.call_of(id)?;
         self.get_mut(id)?.call.as_deref_mut()
     }
 }
 
-/// A member of a value, by path.
+/// A member of a value by path.
 pub fn member<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
 }

@@ -1,10 +1,10 @@
-//! A store of items by typed id. Ids carry a generation: one whose item is gone finds nothing, also when its place was
-//! given to another item since.
+//! A store of items by typed id. Ids have a generation: the id of a removed item finds nothing, even if its place was
+//! reused.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Names an item of an [`Arena`].
+/// The id of an item in an [`Arena`].
 pub struct Id<T> {
     place: u32,
     generation: u32,
@@ -12,7 +12,7 @@ pub struct Id<T> {
 }
 
 impl<T> Id<T> {
-    /// Finds nothing, ever.
+    /// An id that never finds anything.
     pub const NONE: Self = Self { place: u32::MAX, generation: u32::MAX, of: PhantomData };
 }
 
@@ -54,7 +54,7 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Takes an item in.
+    /// Adds an item.
     pub fn insert(&mut self, item: T) -> Id<T> {
         if let Some(place) = self.free.pop()
             && let Some(slot) = self.places.get_mut(place as usize)
@@ -62,7 +62,7 @@ impl<T> Arena<T> {
             slot.item = Some(item);
             return Id { place, generation: slot.generation, of: PhantomData };
         }
-        // Most runs are small, and thousands of them may wait: less room ahead than a vector makes.
+        // Most runs are small, and thousands of them may be waiting, so this allocates less in advance than a vector.
         if self.places.len() == self.places.capacity() {
             self.places.reserve_exact((self.places.len() / 2).max(2));
         }
@@ -70,7 +70,7 @@ impl<T> Arena<T> {
         Id { place: self.places.len() as u32 - 1, generation: 0, of: PhantomData }
     }
 
-    /// Gives an item back; its id is void from now on.
+    /// Removes an item; its id becomes invalid.
     pub fn remove(&mut self, id: Id<T>) -> Option<T> {
         let slot = self.places.get_mut(id.place as usize).filter(|p| p.generation == id.generation)?;
         let item = slot.item.take()?;
@@ -79,26 +79,26 @@ impl<T> Arena<T> {
         Some(item)
     }
 
-    /// The item of an id, if it is still there.
+    /// The item with this id, if it still exists.
     #[inline]
     pub fn get(&self, id: Id<T>) -> Option<&T> {
         let slot = self.places.get(id.place as usize)?;
         if slot.generation == id.generation { slot.item.as_ref() } else { None }
     }
 
-    /// The item of an id, to change it.
+    /// The item with this id, mutable.
     #[inline]
     pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         let slot = self.places.get_mut(id.place as usize)?;
         if slot.generation == id.generation { slot.item.as_mut() } else { None }
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Drops every item. Ids given out before are void.
+    /// Removes all items; their ids become invalid.
     pub fn clear(&mut self) {
         self.free.clear();
         for (place, slot) in self.places.iter_mut().enumerate() {

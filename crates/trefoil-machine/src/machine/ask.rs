@@ -1,4 +1,4 @@
-//! Questions that only the driver can answer (decision C8): asked once for each step, then the work continues.
+//! Questions that only the driver can answer (decision C8): each is asked once for a step, then the work continues.
 
 use super::eval::Ask;
 use super::frame::{Asking, FrameId, Outcome, Task};
@@ -8,11 +8,11 @@ use crate::key::Key;
 use crate::request::Request;
 use crate::wire::{self, AskDecide};
 
-/// Questions of one step. More would mean that an answer did not settle its question.
+/// The maximum number of questions of one step. More would mean that an answer did not settle its question.
 const MAX_QUESTIONS: usize = 1000;
 
 impl Turn<'_> {
-    /// Asks, and does `task` again when the answer is there.
+    /// Asks the driver, and repeats `task` when the answer has arrived.
     pub fn ask(&mut self, f: FrameId, Ask { question, places }: Ask, task: Task) {
         let asked = AskDecide::of(&question);
         let Some(frame) = self.core.frames.get_mut(f) else { return };
@@ -25,7 +25,7 @@ impl Turn<'_> {
             let error = RunError::new("LIMIT_EXCEEDED", "a condition on the environment could not be evaluated");
             return self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
         }
-        // Named by its content: which of a step's questions comes first may depend on timing.
+        // Identified by its content, because the order of a step's questions may depend on timing.
         let digits = wire::digest(&asked);
         let request = Request::Decide(question);
         let key = self.own_activity(f, Purpose::Decide, request, |path, above| {
@@ -37,7 +37,7 @@ impl Turn<'_> {
         }
     }
 
-    /// There is no answer: the step fails, at the place of what could not be found.
+    /// There is no answer: the step fails at the place of the hole that could not be filled.
     pub fn undecided(&mut self, f: FrameId, key: &Key, mut error: RunError) {
         let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
         let asking = aside.and_then(|a| {
@@ -51,7 +51,7 @@ impl Turn<'_> {
         self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
     }
 
-    /// An answer: what waited for it continues.
+    /// An answer has arrived: the tasks that wait for it continue.
     pub fn decided(&mut self, f: FrameId, key: &Key, answer: bool) {
         let Some(aside) = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut()) else { return };
         let Some(at) = aside.asking.iter().position(|a| a.key == *key) else { return };

@@ -1,4 +1,4 @@
-//! Spending, and the ceilings on it. Everything is derived from completions, so a resumed run has forgotten nothing.
+//! Usage and its limits. Everything is derived from completions, so a resumed run has the same state.
 
 use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
@@ -6,14 +6,14 @@ use trefoil_template::Value;
 
 use super::activation::FlowCall;
 use super::frame::{FrameId, What};
-use super::turn::{Purpose, Turn};
+use super::turn::{Pending, Purpose, Turn};
 use super::{Command, Noted, money, surely};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
-use crate::request::{Request, Usage};
+use crate::request::{Activity, Request, Usage};
 
-/// What may still be used of something; none: as much as there is.
+/// What may still be used; `None`: unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Room {
     /// Model calls.
@@ -24,23 +24,23 @@ pub struct Room {
     pub cost_micro: Option<u64>,
 }
 
-/// A ceiling on model calls that fails the run.
+/// A limit of model calls that fails the run.
 struct Ceiling {
     limit: u64,
     used: u64,
-    /// Whether it is a flow's; else it is the operator's.
+    /// Whether it belongs to a flow; otherwise it is the operator's.
     of_flow: bool,
-    /// Where the manifest has it, as far as that is known.
+    /// Its place in the manifest, if known.
     at: Option<Location>,
 }
 
-/// The ceiling of time among those that have been announced.
+/// The bit of the time limit among the reported limits.
 const TIME: u8 = 4;
 
 impl Turn<'_> {
-    /// Books what a completed effect spent. False: a ceiling ended the run.
-    pub fn spend(&mut self, f: FrameId, usage: Option<Usage>, reserved: u64) -> bool {
-        // Only models use anything, and tools that ask models.
+    /// Adds the usage of a completed effect. `reserved`: its reservation; `begun`: whether it was started at all. False: a limit ended the run.
+    pub fn spend(&mut self, f: FrameId, usage: Option<Usage>, (reserved, begun): (u64, bool)) -> bool {
+        // Only models, and tools that call models, have usage.
         let uses = usage.is_some();
         let usage = usage.unwrap_or_default();
         self.core.usage.add(usage);
@@ -55,12 +55,12 @@ impl Turn<'_> {
             return true;
         }
         let now = self.core.now_ms;
-        let again = self.is_same_call(f);
+        let made = is_model && begun && !self.is_same_call(f);
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.tokens = call.tokens.saturating_add(usage.total());
             call.cost = call.cost.saturating_add(cost);
-            call.calls = call.calls.saturating_add(u64::from(is_model && !again)).saturating_add(usage.calls_beneath);
+            call.calls = call.calls.saturating_add(u64::from(made)).saturating_add(usage.calls_beneath);
             call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
@@ -84,38 +84,79 @@ impl Turn<'_> {
         true
     }
 
-    /// Whether the try in progress is one more of a call that has been counted.
+    /// Whether the current try belongs to a call that was already counted.
     pub fn is_same_call(&self, f: FrameId) -> bool {
         self.core.frames.get(f).and_then(|frame| frame.aside.as_deref()).is_some_and(|aside| aside.same_call)
     }
 
-    /// Counts a model call about to be made. False: a ceiling on calls that fails the run would be passed, so the run ended
-    /// before anything was paid for it. Gentler ceilings are looked at when the call has ended.
-    pub fn may_call(&mut self, f: FrameId) -> bool {
-        if self.is_same_call(f) {
+    /// Counts a model call about to be made. False: it would exceed a limit that fails the run, so the run ended before the call.
+    /// Limits that do not fail the run are checked after the call.
+    pub fn may_ask(&mut self, f: FrameId, request: &Request) -> bool {
+        // The driver first looks for a result of an earlier run.
+        if self.core.flags.reuses {
             return true;
         }
-        let ceiling = self.ceilings(f).into_iter().find(|ceiling| ceiling.used >= ceiling.limit);
-        if let Some(ceiling) = ceiling {
-            let what = match ceiling.limit {
-                0 => "no model calls are allowed".to_owned(),
-                1 => "1 of 1 model call used".to_owned(),
-                limit => format!("{limit} of {limit} model calls used"),
-            };
-            self.over(f, &ceiling, &format!("{what}{}", self.came_of_them()));
+        if let Some(error) = self.over_limits(f, request) {
+            self.finish(Err(error));
             return false;
+        }
+        self.count_call(f);
+        true
+    }
+
+    /// Starts a requested activity, now or according to the journal: from here on it counts. `checks`: whether a limit that fails
+    /// the run is checked first.
+    pub fn begin_asked(&mut self, activity: &Activity, checks: bool) {
+        let Some(pending) = self.core.pending.get(&activity.key).filter(|pending| !pending.begun) else { return };
+        let f = pending.frame;
+        if matches!(activity.request, Request::Model(_)) {
+            if let Some(error) = self.over_limits(f, &activity.request).filter(|_| checks) {
+                return self.finish(Err(error));
+            }
+            self.count_call(f);
+        }
+        let reserved = self.reserve(&activity.request);
+        if let Some(pending) = self.core.pending.get_mut(&activity.key) {
+            (pending.begun, pending.reserved) = (true, reserved);
+        }
+    }
+
+    /// The error if a model call would exceed a limit that fails the run.
+    fn over_limits(&self, f: FrameId, request: &Request) -> Option<RunError> {
+        self.over_money(f, request).or_else(|| self.over_calls(f))
+    }
+
+    fn over_calls(&self, f: FrameId) -> Option<RunError> {
+        if self.is_same_call(f) {
+            return None;
+        }
+        let ceiling = self.ceilings(f).into_iter().find(|ceiling| ceiling.used >= ceiling.limit)?;
+        let what = match ceiling.limit {
+            0 => "no model calls are allowed".to_owned(),
+            1 => "1 of 1 model call used".to_owned(),
+            limit => format!("{limit} of {limit} model calls used"),
+        };
+        Some(self.over(f, &ceiling, &format!("{what}{}", self.came_of_them())))
+    }
+
+    fn count_call(&mut self, f: FrameId) {
+        if self.is_same_call(f) {
+            return;
         }
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.asked += 1;
             at = call.caller;
         }
-        true
     }
 
-    /// Ends the run where a list of items needs more calls than are left, before any of them is made. An item that fails
-    /// before its call would not need it: whoever allows fewer calls than there are items is told anyway.
+    /// Ends the run if a list of items needs more calls than are left, before any of them is made. An item that fails
+    /// before its call would not need it, but the limit is reported anyway.
     pub fn may_call_for(&mut self, f: FrameId, items: u32, body: FlowId) -> bool {
+        // It is not known yet which of them will be made.
+        if self.core.flags.reuses {
+            return true;
+        }
         let short = |ceiling: &Ceiling| u64::from(items) > ceiling.limit.saturating_sub(ceiling.used);
         let ceiling = self.ceilings(f).into_iter().find(short).filter(|_| surely::calls(self.program, body));
         let Some(ceiling) = ceiling else { return true };
@@ -123,11 +164,12 @@ impl Turn<'_> {
             (0, limit) => format!("the limit is {limit}"),
             (used, limit) => format!("only {} of {limit} are left", limit.saturating_sub(used)),
         };
-        self.over(f, &ceiling, &format!("{items} items need at least {items} model calls, but {left}"));
+        let error = self.over(f, &ceiling, &format!("{items} items need at least {items} model calls, but {left}"));
+        self.finish(Err(error));
         false
     }
 
-    /// The ceilings on calls that fail the run, for a step: the operator's, then those of the flows around it.
+    /// The limits of calls that fail the run, for a step: the operator's, then those of the enclosing flows.
     fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
         let operator = self.core.flags.max_calls;
         let own = operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), of_flow: false, at: None });
@@ -143,8 +185,8 @@ impl Turn<'_> {
         all
     }
 
-    /// What the flows around a frame may still use before a ceiling of theirs fails the run. The operator's ceilings are none of
-    /// them: they hold for all runs of a tree together, at any time.
+    /// What may still be used before a limit of an enclosing flow fails the run. Does not include the operator's
+    /// limits, which apply to all runs of a tree together.
     pub fn room(&self, f: FrameId) -> Room {
         let mut room = Room::default();
         let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
@@ -162,8 +204,8 @@ impl Turn<'_> {
         room
     }
 
-    /// The run ends at a ceiling on calls.
-    fn over(&mut self, f: FrameId, ceiling: &Ceiling, what: &str) {
+    /// The error of a run that a limit of calls ends.
+    fn over(&self, f: FrameId, ceiling: &Ceiling, what: &str) -> RunError {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
         let error =
@@ -172,18 +214,20 @@ impl Turn<'_> {
             true => "raise the limit, or lower a limit on iterations or items",
             false => "allow more with `--max-calls`, or lower a limit on iterations or items",
         };
-        self.finish(Err(error.help(help)));
+        error.help(help)
     }
 
-    /// What became of the calls that were begun: `; 2 answered, 1 stopped on its way`.
+    /// The outcomes of the calls that were started: `; 2 answered, 1 stopped on its way`.
     fn came_of_them(&self) -> String {
         let model = |frame| self.step_of(frame).is_some_and(|(_, step)| matches!(step.kind, StepKind::Model(_)));
         let effects = self.core.pending.values().filter(|p| p.purpose == Purpose::Effect && model(p.frame));
-        let open = effects.count() as u64;
+        let (begun, not_begun): (Vec<&Pending>, Vec<_>) = effects.partition(|pending| pending.begun);
+        let open = (begun.len() + not_begun.len()) as u64;
         let asked =
             |c: &&Command| matches!(c, Command::Start(activity) if matches!(activity.request, Request::Model(_)));
-        // What is begun and stopped in one turn is never sent.
-        let unsent = (self.core.output.commands.iter().filter(asked).count() as u64).min(open);
+        // A call that is started and cancelled in the same turn is never sent.
+        let unsent = self.core.output.commands.iter().filter(asked).count().max(not_begun.len()) as u64;
+        let unsent = unsent.min(open);
         let answered = self.core.answered;
         let failed = self.core.calls.saturating_sub(answered).saturating_sub(open);
         let parts = [
@@ -196,10 +240,11 @@ impl Turn<'_> {
         if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) }
     }
 
-    /// Sets the clock on a flow call that has begun, if its budget is one of time: a call in progress does not outlive it.
+    /// Starts the timer of a flow call that has started, if its budget has a time limit, because a call in progress
+    /// must not exceed it.
     pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
         let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
-        // The ceiling is passed beyond the limit, not at it.
+        // The limit is exceeded after it, not at it.
         let request = self.timer(limit.saturating_add(1));
         let key = self.own_activity(f, Purpose::Budget, request, |path, above| {
             path.own("budget", above);
@@ -209,7 +254,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The time of a flow call's budget is up.
+    /// The time limit of a flow call's budget has passed.
     pub fn out_of_time(&mut self, f: FrameId) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         if let Some(aside) = frame.aside.as_deref_mut() {
@@ -235,7 +280,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An effect in progress beneath a frame; of several the one whose key comes first, whatever the timing.
+    /// An effect in progress under a frame; the one with the first key, so that the result does not depend on timing.
     fn at_work(&self, f: FrameId) -> Option<(Key, Location)> {
         let beneath = |mut at: FrameId| loop {
             if at == f {
@@ -258,7 +303,7 @@ impl Turn<'_> {
     }
 }
 
-/// The first ceiling that is passed: its bit, and what to say.
+/// The first exceeded limit: its bit, and the message.
 fn exceeded(budget: &Budget, call: &FlowCall, elapsed_ms: u64) -> Option<(u8, String)> {
     let FlowCall { tokens, calls, cost, .. } = *call;
     if let Some(limit) = budget.max_tokens.filter(|limit| tokens > *limit) {

@@ -1,4 +1,4 @@
-//! Ends of frames, wanted and unwanted: nothing beneath a frame outlives it.
+//! Ends of frames, including cancellation: nothing under a frame outlives it.
 
 use super::Command;
 use super::frame::{Doing, Frame, FrameId, Outcome, Task, What};
@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::key::Key;
 
 impl Turn<'_> {
-    /// Takes a frame out and tells its parent. Its activities and children are gone before.
+    /// Removes a frame and notifies its parent. Its activities and children were removed before.
     pub fn end(&mut self, f: FrameId, outcome: Outcome) {
         self.clear(f);
         let Some(frame) = self.remove(f) else { return };
@@ -24,7 +24,7 @@ impl Turn<'_> {
         self.push(Task::Ended(parent, frame.place, outcome));
     }
 
-    /// Cancels whatever a frame has in progress: its activities, its questions, everything beneath it.
+    /// Cancels everything that a frame has in progress: its activities, its questions, and everything under it.
     pub fn clear(&mut self, f: FrameId) {
         self.cancel_children(f);
         self.cancel_activities(f);
@@ -58,10 +58,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Cancels everything beneath a frame, deepest first, without recursion.
+    /// Cancels everything under a frame, deepest first, without recursion.
     fn cancel_children(&mut self, f: FrameId) {
         loop {
-            // Down to a frame without children.
+            // Descend to a frame without children.
             let mut at = f;
             while let Some(child) = self.core.frames.get(at).and_then(|a| a.first_child) {
                 at = child;
@@ -87,7 +87,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a frame out of the tree, frees what it owns, and books what it spent.
+    /// Removes a frame from the tree, frees what it owns, and adds its usage to the parent.
     fn remove(&mut self, f: FrameId) -> Option<Frame> {
         let mut frame = self.core.frames.remove(f)?;
         match frame.previous {

@@ -1,4 +1,4 @@
-//! How several verdicts become one: the formulas of AEGIS.
+//! Combines several verdicts: the formulas of AEGIS.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use trefoil_template::Value;
 use super::verdict::{self, Verdict};
 use crate::error::RunError;
 
-/// The largest variance that scores from 0 to 1 can have.
+/// The maximum variance of scores from 0 to 1.
 const MAX_VARIANCE: f64 = 0.25;
 
-/// Verdicts combined.
+/// The result of combining verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Combined {
-    /// 0 to 1.
+    /// The score, 0 to 1.
     pub score: f64,
-    /// 0 to 1.
+    /// The confidence, 0 to 1.
     pub confidence: f64,
-    /// What the formula went by, for whoever reads the result.
+    /// The inputs of the formula, as information for readers.
     pub metadata: Vec<(&'static str, Value)>,
 }
 
-/// Why somebody gave no verdict.
+/// A missing verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Silent {
-    /// Who.
+    /// The judge or agent.
     pub by: Arc<str>,
-    /// Why.
+    /// The reason.
     pub why: Arc<str>,
 }
 
-/// Combines verdicts. Fewer than the minimum is `CONSENSUS_FAILED`, which says why the others are missing.
+/// Combines verdicts. Fewer than the minimum fail with `CONSENSUS_FAILED`, which says why the others are missing.
 pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Result<Combined, RunError> {
     let needed = rules.min_judges.max(1) as usize;
     if verdicts.len() < needed {
@@ -81,7 +81,7 @@ pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Re
         }
         Strategy::BestOfN => {
             let mut best: Vec<&Verdict> = verdicts.iter().collect();
-            // Stable: of equal ones the first declared counts.
+            // A stable sort, so of equal verdicts the first declared one counts.
             best.sort_by(|a, b| (b.score * b.confidence).total_cmp(&(a.score * a.confidence)));
             best.truncate(rules.n.map_or(usize::MAX, |n| (n as usize).max(1)));
             let score = weighted(best.iter().copied(), |v| v.score);
@@ -92,20 +92,20 @@ pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Re
     })
 }
 
-/// An output that is to be a verdict.
+/// An output to be read as a verdict.
 #[derive(Debug)]
 pub struct Cast<'a> {
-    /// Whose.
+    /// The name of the agent.
     pub by: &'a Arc<str>,
     /// The output.
     pub value: Value,
-    /// How much it counts.
+    /// The weight.
     pub weight: f64,
-    /// Why there is none.
+    /// Why there is no output, if it failed.
     pub failed: Option<Arc<str>>,
 }
 
-/// The value of an expression that combines outputs: those that are no verdicts are skipped.
+/// The value of an expression that combines outputs; outputs that are not verdicts are skipped.
 pub fn of_outputs(outputs: &[Cast<'_>], rules: &Consensus) -> Result<Value, RunError> {
     let (mut verdicts, mut silent) = (Vec::new(), Vec::new());
     for cast in outputs {
@@ -208,7 +208,7 @@ mod tests {
         let c =
             combine(&verdicts(&[(1.0, 1.0, 3.0), (0.0, 0.0, 1.0)]), &[], &rules(Strategy::WeightedAverage)).unwrap();
         assert!(close(c.score, 0.75));
-        // Variance about the weighted mean: ((0.25)^2 + (0.75)^2) / 2 = 0.3125, capped at the maximum.
+        // Variance around the weighted mean: ((0.25)^2 + (0.75)^2) / 2 = 0.3125, capped at the maximum.
         assert!(close(c.confidence, 0.75 * 0.3));
         let same =
             combine(&verdicts(&[(0.9, 0.5, 1.0), (0.9, 0.5, 1.0)]), &[], &rules(Strategy::WeightedAverage)).unwrap();

@@ -1,4 +1,4 @@
-//! Frames: one for every active step or flow call. They form a tree by ids; nothing in the machine recurses over it.
+//! Frames: one for every active step or flow call. They form a tree linked by ids; the machine never recurses over it.
 
 use trefoil_ir::{FlowId, StepId};
 use trefoil_syntax::Location;
@@ -13,7 +13,7 @@ use crate::key::Key;
 use crate::request::Usage;
 use crate::wire::AskDecide;
 
-/// Names a frame.
+/// The id of a frame.
 pub type FrameId = Id<Frame>;
 
 /// What a frame runs.
@@ -28,42 +28,42 @@ pub enum What {
 /// An active step or flow call.
 #[derive(Debug)]
 pub struct Frame {
-    /// Who is notified when it ends; none: the run's entry flow.
+    /// The frame that is notified when it ends; `None`: it is the run's entry flow.
     pub parent: Option<FrameId>,
-    /// Which child of the parent it is, in the parent's own counting.
+    /// Its index among the parent's children, as counted by the parent.
     pub place: u32,
     /// What it runs.
     pub what: What,
-    /// The slots it reads and writes.
+    /// The activation whose slots it reads and writes.
     pub activation: ActivationId,
     /// Its key without the try.
     pub base: Key,
-    /// Its key, the try included.
+    /// Its key with the try.
     pub key: Key,
-    /// Which try, from 1.
+    /// The number of the try, from 1.
     pub attempt: u32,
-    /// What it is at.
+    /// The state of its kind.
     pub doing: Doing,
-    /// Its effect is in progress under its own key.
+    /// Whether its effect is in progress under its own key.
     pub effect: bool,
-    /// The time limit or retry delay that is in progress.
+    /// The time limit or retry delay in progress.
     pub timer: Option<Key>,
-    /// It has been announced.
+    /// Whether its start was reported in an event.
     pub announced: bool,
-    /// Spent by it and everything beneath it that has ended.
+    /// The usage of it and of everything under it that has ended.
     pub usage: Usage,
-    /// First of its children, linked through `next`.
+    /// Its first child; children are linked through `next`.
     pub first_child: Option<FrameId>,
-    /// Next child of the same parent.
+    /// The next child of the same parent.
     pub next: Option<FrameId>,
-    /// The one before.
+    /// The previous child of the same parent.
     pub previous: Option<FrameId>,
-    /// What few frames need.
+    /// Data that few frames need.
     pub aside: Option<Box<Aside>>,
 }
 
 impl Frame {
-    /// A frame that has not begun.
+    /// A frame that has not started.
     pub fn new(parent: Option<FrameId>, place: u32, what: What, activation: ActivationId, key: Key) -> Self {
         Self {
             parent,
@@ -86,41 +86,42 @@ impl Frame {
     }
 }
 
-/// What few frames need: questions to the driver, the time that a budget leaves.
+/// Data that few frames need: questions to the driver, time limits and the like.
 #[derive(Debug, Default)]
 pub struct Aside {
-    /// Questions answered.
+    /// The answered questions.
     pub decided: Vec<(AskDecide, bool)>,
-    /// Questions in progress, and what continues when they are answered.
+    /// The questions in progress, and the tasks that wait for them.
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
-    /// The time limit of the effect in progress.
+    /// The timer for the effect in progress.
     pub limit: Option<Key>,
-    /// When the time limit in progress runs out, in milliseconds of the run.
+    /// When the current time limit ends, in milliseconds of the run.
     pub ends_ms: Option<u64>,
-    /// The try in progress is one of the same call: the manifest did not request it, so no ceiling on calls counts it.
+    /// Whether the current try belongs to the same call: the manifest did not request it, so limits of calls do not
+    /// count it.
     pub same_call: bool,
-    /// The tool whose call has just failed may be called again.
+    /// Whether the tool whose call just failed may be called again.
     pub repeatable: bool,
-    /// How the items of the fan-outs of this step ended.
+    /// How the items of this step's fan-outs ended.
     pub items: Option<Tally>,
-    /// What a model gives the tool that it called.
+    /// The model's arguments for the tool that it called.
     pub given: Option<conversation::Given>,
-    /// A person's last answer that no transition takes.
+    /// A person's last answer, if no transition matches it.
     pub refused: Option<Value>,
-    /// A model's answer that did not fit its schema: the calls after it show it, and ask for a better one.
+    /// A model's answer that did not match its schema. The following calls contain it and ask for a better one.
     pub misfit: Option<Misfit>,
-    /// That call is due.
+    /// Whether that call is next.
     pub asks_again: bool,
 }
 
-/// A model's answer that did not fit its schema.
+/// A model's answer that did not match its schema.
 #[derive(Debug)]
 pub struct Misfit {
     /// The answer.
     pub answer: Value,
-    /// What does not fit.
+    /// The mismatch.
     pub why: String,
 }
 
@@ -131,25 +132,25 @@ pub struct Asking {
     pub key: Key,
     /// What it asks.
     pub question: AskDecide,
-    /// What is done again then.
+    /// The tasks to repeat then.
     pub tasks: Vec<Task>,
-    /// The places of what it is about, by the path that is written there.
+    /// The places of its holes, by the written path.
     pub places: Vec<(String, Location)>,
 }
 
-/// What a frame is at: the state of its kind.
+/// The state of a frame, by kind.
 #[derive(Debug, Default)]
 pub enum Doing {
-    /// Not begun, between tries, or without any state of its own.
+    /// Not started, between tries, or without any state.
     #[default]
     Nothing,
     /// A flow call.
     Flow(Box<super::steps::flow::FlowCall>),
-    /// The position in the sequence.
+    /// The index in the sequence.
     Sequence(u32),
     /// Branches in progress.
     Parallel(Box<parallel::RunningBranches>),
-    /// The pass, from 1.
+    /// The number of the pass, from 1.
     Loop(u32),
     /// Instances in progress.
     ForEach(Box<for_each::RunningItems>),
@@ -166,35 +167,35 @@ pub enum Doing {
 /// How a step or flow ended.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// Well, with this result.
+    /// Success, with this result.
     Done(Value),
-    /// With this failure.
+    /// A failure.
     Failed(Box<RunError>),
 }
 
-/// A piece of work. Tasks lie on one stack: what a step sets off is finished before its neighbour begins, so that a
-/// fan-out holds no more frames than run at the same time. A task may be done again after a question was answered, so
-/// each evaluates first and changes things after.
+/// A piece of work. Tasks are on a single stack: everything that a step causes is finished before its neighbour starts,
+/// so a fan-out has no more frames than run concurrently. A task may be repeated after a question was answered, so each
+/// task evaluates first and changes state afterwards.
 #[derive(Debug, Clone)]
 pub enum Task {
-    /// Look at `when`, then try.
+    /// Evaluate `when`, then try.
     Begin(FrameId),
     /// Try, for the first time or again.
     Try(FrameId),
-    /// An effect came back.
+    /// An effect has completed.
     Completed(FrameId, Outcome),
-    /// A child ended: its place, its result.
+    /// A child has ended, with its index and outcome.
     Ended(FrameId, u32, Outcome),
-    /// Start what may start.
+    /// Start as many children as possible.
     Pump(FrameId),
-    /// Go on with the validators from this one.
+    /// Continue with this validator.
     Validate(FrameId, u32),
-    /// A try ended.
+    /// A try has ended.
     Settle(FrameId, Outcome),
 }
 
 impl Task {
-    /// Whose task it is.
+    /// The frame of the task.
     pub fn frame(&self) -> FrameId {
         match self {
             Self::Begin(f)

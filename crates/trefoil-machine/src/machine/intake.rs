@@ -1,4 +1,4 @@
-//! A call's input on its way into the slots: wrapped, completed with defaults, checked.
+//! Processes a call's input before it is stored in slots: wraps it, fills in defaults, checks it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::provenance::{From, Origin};
 /// The values of a flow's intake slot and of its raw slot; `None` leaves the slot unset.
 type Taken = (Option<Value>, Option<Value>);
 
-/// Takes an input in. Of several faults the first one stops the call.
+/// Processes an input. The first mistake stops the call.
 pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, EvalStop> {
     fit(prepared, id, flow, input).map_err(|faults| {
         let first = faults.into_iter().next();
@@ -27,14 +27,14 @@ pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>)
     })
 }
 
-/// Everything that is wrong with an input of the program's entry, each with the code `INPUT_INVALID`.
+/// All mistakes in an input of the program's entry, each with the code `INPUT_INVALID`.
 pub fn faults(prepared: &Prepared, input: Option<&Value>) -> Vec<RunError> {
     let entry = prepared.program.entry;
     let flow = prepared.program.flow(entry);
     flow.and_then(|flow| fit(prepared, entry, flow, input).err()).unwrap_or_default()
 }
 
-/// The input of the program's entry as it is taken in: wrapped, with defaults. None: it is not taken.
+/// The processed input of the program's entry: wrapped, with defaults. `None`: it is invalid.
 pub fn effective(prepared: &Prepared, input: Option<&Value>) -> Option<Value> {
     let entry = prepared.program.entry;
     let flow = prepared.program.flow(entry)?;
@@ -71,14 +71,14 @@ fn raw(input: Option<&Value>, key: Option<&str>) -> Value {
     inner.or(input).cloned().unwrap_or_default()
 }
 
-/// Where the value of the intake slot came from.
+/// The origin of the value in the intake slot.
 pub fn trail(flow: &Flow, input: Option<&Value>, from: &Trail) -> Trail {
     let intake = &flow.intake;
     let given = match (input, &intake.wrap) {
         (Some(Value::Object(_)) | None, _) | (_, None) => from.clone(),
         (Some(_), Some(key)) => trail::object([(key.clone(), from.clone())], None),
     };
-    // Not given: the default, at its declaration.
+    // Not passed, so it is the default at its declaration.
     let defaults = intake.fields.iter().filter(|field| input.and_then(|v| v.get(&field.name)).is_none());
     let defaults = defaults.filter(|field| intake.wrap.as_ref() != Some(&field.name) || input.is_none());
     let defaults: Vec<_> = defaults
@@ -91,7 +91,7 @@ pub fn trail(flow: &Flow, input: Option<&Value>, from: &Trail) -> Trail {
     if defaults.is_empty() { given } else { trail::object(defaults, given) }
 }
 
-/// Where the value of the raw slot came from.
+/// The origin of the value in the raw slot.
 pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &Trail) -> Trail {
     match key {
         Some(key) if input.filter(|v| v.as_object().is_some()).and_then(|v| v.get(key)).is_some() => {

@@ -1,4 +1,4 @@
-//! Jitter: a number that depends on the run's seed and a key alone.
+//! Jitter: a number that depends only on the run's seed and a key.
 
 use std::hash::Hasher as _;
 
@@ -13,7 +13,7 @@ pub fn fraction(seed: u64, key: &Key) -> f64 {
         to.write(&(part.len() as u64).to_le_bytes());
         to.write(part.as_bytes());
     }
-    // The upper 53 bits: as many as a float holds.
+    // The upper 53 bits, which a float can represent.
     (to.finish128().h1 >> 11) as f64 / (1u64 << 53) as f64
 }
 

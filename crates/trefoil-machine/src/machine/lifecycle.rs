@@ -1,4 +1,4 @@
-//! What happens around every step, whatever its kind: `when`, tries, the time limit, retries, the failure policy.
+//! The common part of all steps: `when`, tries, the time limit, retries, the failure policy.
 
 use trefoil_ir::{
     Backoff, Callee, Cond, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
@@ -19,7 +19,7 @@ use crate::key::segment;
 use crate::provenance::From;
 use crate::text::seconds;
 
-/// The tries of a model call whose manifest says nothing about them: two more, from one second on.
+/// The retries of a model call if its manifest does not define any: two, with delays from one second.
 static UNASKED: Retry = Retry {
     max_attempts: 3,
     backoff: Backoff::Exponential,
@@ -28,7 +28,7 @@ static UNASKED: Retry = Retry {
     jitter: true,
     on: Vec::new(),
 };
-/// The question for an answer that fits: at once.
+/// The retry for an answer that matches the schema: immediate.
 static ONCE_MORE: Retry = Retry {
     max_attempts: 2,
     backoff: Backoff::Constant,
@@ -37,10 +37,11 @@ static ONCE_MORE: Retry = Retry {
     jitter: false,
     on: Vec::new(),
 };
-/// The longest wait that a provider may ask for where nothing else limits it: as long as a call may take.
+/// The maximum wait that a provider may request if nothing else limits it: the maximum duration of a call.
 const LONGEST_WAIT_MS: u64 = 600_000;
 
-/// Where the manifest has what ended a model call: a limit, or a model that its provider does not know or does not let this key use.
+/// The place in the manifest of what ended a model call: a limit, or a model that its provider does not know or that
+/// the key may not use.
 fn limit(step: &Step, error: &RunError) -> Option<Location> {
     let StepKind::Model(call) = &step.kind else { return None };
     if matches!(error.cause, Some(Cause::Status(401 | 403 | 404))) {
@@ -48,29 +49,29 @@ fn limit(step: &Step, error: &RunError) -> Option<Location> {
     }
     let name = match &*error.code {
         "ANSWER_TRUNCATED" => "max_tokens",
-        // A limit of the operator's has words of its own.
+        // A limit of the operator has its own help text.
         "TIMEOUT" if error.help.is_none() && call.parameters.timeout_ms.is_some() => "timeout_ms",
         _ => return None,
     };
     call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
 }
 
-/// What starting a step came to.
+/// The result of starting a step.
 pub enum Started {
     /// Something is in progress.
     Running,
-    /// It is done already.
+    /// It is already done.
     Done(Value),
 }
 
 impl Turn<'_> {
-    /// A step's turn has come.
+    /// Starts a step when it is its turn.
     pub fn begin(&mut self, f: FrameId) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return steps::flow::begin(self, f) };
         if let Some(when) = &step.when
             && !self.context(f, None, None).cond(when)?
         {
-            // The values first: they say most, and what follows may be cut.
+            // The values come first, because they say most and the rest may be cut off.
             let reason = match self.saw(f, [when]).as_str() {
                 "" => format!("`when` is false: `{}`", when.text),
                 saw => format!("{saw} (`when: {}`)", when.text),
@@ -86,7 +87,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Tries a step.
+    /// Starts a try of a step.
     pub fn try_once(&mut self, f: FrameId) -> Result<(), EvalStop> {
         let Some((id, step)) = self.step_of(f) else { return Ok(()) };
         self.announce(f, id, step);
@@ -101,7 +102,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Puts a time limit on what a frame has just begun.
+    /// Starts a time limit for what a frame has just started.
     pub fn limit(&mut self, f: FrameId, ms: u64) {
         let request = self.timer(ms);
         let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
@@ -114,7 +115,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A time limit ran out.
+    /// A time limit has passed.
     pub fn timed_out(&mut self, f: FrameId) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.timer = None;
@@ -130,12 +131,12 @@ impl Turn<'_> {
             }
         };
         let mut error = RunError::new(code, format!("timed out after {}", seconds(ms.unwrap_or(0))));
-        // What ended it is the limit: that is the place to change something.
+        // The limit is the cause, so the failure points at it.
         error.location = limits.and_then(|step| step.policy.timeout_at);
         self.push(Task::Settle(f, Outcome::Failed(Box::new(error.cause(Cause::Timeout)))));
     }
 
-    /// An effect came back.
+    /// An effect has completed.
     pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return Ok(()) };
         if let StepKind::Model(call) = &step.kind {
@@ -158,7 +159,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// A try ended.
+    /// A try has ended.
     pub fn settle(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else {
             self.end(f, outcome.clone());
@@ -182,7 +183,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What a step makes of its result.
+    /// The result of a step after `shape`.
     pub fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, EvalStop> {
         let value = match &step.shape {
             Some(shape) => self.context(f, Some(raw), None).expr(shape)?,
@@ -199,7 +200,7 @@ impl Turn<'_> {
         if let Some(slot) = step.out {
             self.write(f, slot, Some(value.clone()));
             self.mark(f, slot, |turn| match &step.kind {
-                // A value without a name of its own in a trace: what it is made of is what there is to see.
+                // An unlabelled value does not occur in traces, so its components are recorded as its origin.
                 StepKind::Compute(expr) if step.label.is_none() && step.shape.is_none() => {
                     turn.context(f, None, None).trail(expr)
                 }
@@ -216,7 +217,7 @@ impl Turn<'_> {
         self.end(f, Outcome::Done(value));
     }
 
-    /// Keeps why a slot is not filled, for whoever asks what is missing; none: it is.
+    /// Stores why a slot is not filled, so that it can be reported as missing; `None`: it is filled.
     fn keep_cause(&mut self, f: FrameId, step: &Step, error: Option<&RunError>) {
         let (Some(slot), Some(frame)) = (step.out, self.core.frames.get(f)) else { return };
         let Some(call) = self.core.activations.call_mut(frame.activation) else { return };
@@ -224,7 +225,7 @@ impl Turn<'_> {
         call.failures.extend(error.map(|error| (slot, error.message.as_str().into())));
     }
 
-    /// A failure that remains after the retries.
+    /// Handles a failure after the last retry.
     fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), EvalStop> {
         self.keep_cause(f, step, Some(&error));
         match &step.policy.on_failure {
@@ -249,7 +250,7 @@ impl Turn<'_> {
                         self.succeed(f, step, value);
                     }
                     Err(EvalStop::Ask(question)) => return Err(EvalStop::Ask(question)),
-                    // No default to be had: the failure of the default is the last word.
+                    // If the default cannot be evaluated, the step fails with that failure.
                     Err(EvalStop::Fail(mut second)) => {
                         self.place(f, step, &mut second);
                         self.note_failed(f, step, &second, "fail");
@@ -261,7 +262,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Whether a step is tried again; if so, that is in progress.
+    /// Starts a retry of a step if there is one; returns whether it did.
     fn retry(&mut self, f: FrameId, step: &Step, error: &mut RunError) -> bool {
         let unasked = self.is_tried_again_unasked(f, step, error);
         let again = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
@@ -273,7 +274,7 @@ impl Turn<'_> {
             _ => return false,
         };
         let Some(frame) = self.core.frames.get(f) else { return false };
-        // The question for a better answer is not one of the tries that a policy allows.
+        // The request for a better answer is not counted as one of the tries of a policy.
         let asked_again = frame.aside.as_deref().is_some_and(|aside| aside.misfit.is_some());
         if !misfit && frame.attempt - u32::from(asked_again) >= retry.max_attempts {
             return false;
@@ -297,7 +298,7 @@ impl Turn<'_> {
         {
             frame.aside.get_or_insert_default().same_call = unasked;
         }
-        // Of a step without a name, too: its key is that of the step, pass or item around it.
+        // Also for a step without a label: its key is that of the enclosing step, pass or item.
         let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
         self.note(&key, step.origin, event);
         let timer = if delay_ms > 0 {
@@ -318,7 +319,7 @@ impl Turn<'_> {
         true
     }
 
-    /// A fan-out has ended: how its items did is said with the innermost step around it that has a name.
+    /// A fan-out has ended: its tally is reported with the innermost enclosing step that has a label.
     pub fn count_items(&mut self, f: FrameId, ended: Tally) {
         let mut at = Some(f);
         while let Some(f) = at {
@@ -334,8 +335,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a call of a model or of a harmless tool that got no answer is tried again although its manifest says nothing about it
-    /// (decision C15). What the manifest says about a step around it counts as well.
+    /// Whether a call of a model or a harmless tool without a response is retried although its manifest does not say so
+    /// (decision C15). Retries of an enclosing step in the manifest count as well.
     fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
         let passing = match &error.cause {
             Some(Cause::Status(status)) => *status == 429 || (500..600).contains(status),
@@ -355,10 +356,10 @@ impl Turn<'_> {
         passing && harmless && !around.any(asked)
     }
 
-    /// Milliseconds until a limit ends this step whatever it does: a wait beyond that is in vain.
+    /// The milliseconds until a time limit certainly ends this step; waiting longer is useless.
     fn time_left(&self, f: FrameId, step: &Step) -> Option<u64> {
         let now = self.core.now_ms;
-        // The limit of a try holds for the wait before it, too.
+        // The time limit of a try includes the wait before it.
         let mut left = step.policy.timeout_ms;
         let mut sooner = |ms: u64| left = Some(left.map_or(ms, |known| known.min(ms)));
         let mut at = self.core.frames.get(f).and_then(|frame| frame.parent);
@@ -380,7 +381,7 @@ impl Turn<'_> {
         left
     }
 
-    /// What a step's structure makes of its failure.
+    /// How the enclosing structure of a step handles its failure.
     fn handled_as(&self, f: FrameId, error: &RunError) -> &'static str {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
         let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
@@ -402,14 +403,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Says where a failure happened, unless something further in has.
+    /// Sets the place of a failure, unless an inner step has set it.
     fn place(&self, f: FrameId, step: &Step, error: &mut RunError) {
         if error.key.is_none()
             && let Some(frame) = self.core.frames.get(f)
         {
-            // Structure without a label at the top has the empty key, which says nothing.
+            // An unlabelled structure at the top has the empty key, which is not useful.
             let named = !frame.key.0.is_empty();
-            // Tries that the manifest did not request are tries of one call: the step is what failed.
+            // Tries that the manifest did not request belong to the same call, so the step is what failed.
             let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
             error.key = Some(if named { key.clone() } else { Key(segment(&self.program.name).into()) });
         }
@@ -428,7 +429,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A labelled step was passed over.
+    /// A labelled step was skipped.
     pub fn note_skipped(&mut self, f: FrameId, step: &Step, reason: String) {
         if let (Some(label), Some(frame)) = (&step.label, self.core.frames.get(f)) {
             let key = frame.base.clone();
@@ -436,13 +437,13 @@ impl Turn<'_> {
         }
     }
 
-    /// `x is 3, y is missing`: the values that conditions look at, now.
+    /// `x is 3, y is missing`: the current values that conditions read.
     pub fn saw<'c>(&self, f: FrameId, conditions: impl IntoIterator<Item = &'c Cond>) -> String {
         let context = self.context(f, None, None);
         joined(conditions.into_iter().flat_map(|when| context.seen(when)))
     }
 
-    /// A step beneath `parent` is never started.
+    /// A step under `parent` will never start.
     pub fn note_passed_over(&mut self, parent: FrameId, step: StepId, reason: &str) {
         let (Some(found), Some(frame)) = (self.program.step(step), self.core.frames.get(parent)) else { return };
         let Some(label) = &found.label else { return };
@@ -461,7 +462,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What events call a step's kind.
+    /// The name of a step's kind in events.
     fn kind(&self, id: StepId) -> &'static str {
         match self.program.step(id).map(|s| &s.kind) {
             Some(StepKind::Model(_)) => "agent",
@@ -491,7 +492,7 @@ impl Turn<'_> {
     }
 }
 
-/// What was seen, each once.
+/// The values without duplicates.
 pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
     for value in seen {
@@ -502,7 +503,7 @@ pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
     all.join(", ")
 }
 
-/// Whether a failure is a guardrail's refusal that no failure policy may make good.
+/// Whether a failure is a guardrail's rejection that no failure policy may handle.
 pub fn goes_up(step: &Step, error: &RunError) -> bool {
     let retried = || step.policy.retry.as_ref().is_some_and(|r| r.on.contains(&RetryOn::Guardrail));
     error.code == "GUARDRAIL_VIOLATION" && !(error.cause == Some(Cause::Guardrail) && retried())

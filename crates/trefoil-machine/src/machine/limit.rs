@@ -1,5 +1,5 @@
-//! Time limits of the effects themselves: how long a person may take to answer, how long a model. They are timers as all
-//! others, so they hold across processes. The limit of a step, with all its tries, is in `lifecycle`.
+//! Time limits of single effects: how long a person or a model may take. They are ordinary timers, so they continue in
+//! other processes. The time limit of a step, which includes all tries, is in `lifecycle`.
 
 use trefoil_ir::StepKind;
 
@@ -10,7 +10,7 @@ use crate::error::{Cause, RunError};
 use crate::text::seconds;
 
 impl Turn<'_> {
-    /// Puts a time limit on the effect that a frame has just asked for.
+    /// Starts a time limit for the effect that a frame has just requested.
     pub fn effect_within(&mut self, f: FrameId, ms: u64) {
         let timer = self.timer(ms);
         let key = self.own_activity(f, Purpose::Limit, timer, |path, above| {
@@ -21,7 +21,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the time limit of a frame's effect back.
+    /// Cancels the time limit of a frame's effect.
     pub fn effect_came(&mut self, f: FrameId) {
         let aside = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
         if let Some(key) = aside.and_then(|aside| aside.limit.take()) {
@@ -29,18 +29,18 @@ impl Turn<'_> {
         }
     }
 
-    /// The time limit of a frame's effect has run out.
+    /// The time limit of a frame's effect has passed.
     pub fn effect_late(&mut self, f: FrameId) {
         let Some((_, step)) = self.step_of(f) else { return };
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.aside.get_or_insert_default().limit = None;
         frame.effect = false;
         let key = frame.key.clone();
-        // It was called, whatever came of it: what was reserved for it counts as spent.
-        let reserved = self.core.pending.get(&key).map_or(0, |pending| pending.reserved);
+        // The call was made, so its reservation counts as spent, whatever its outcome.
+        let (reserved, begun) = self.core.pending.get(&key).map_or((0, true), |p| (p.reserved, p.begun));
         self.core.assumed = self.core.assumed.saturating_add(reserved);
         self.cancel_activity(key);
-        if matches!(step.kind, StepKind::Model(_)) && !self.spend(f, None, 0) {
+        if matches!(step.kind, StepKind::Model(_)) && !self.spend(f, None, (0, begun)) {
             return;
         }
         let outcome = match &step.kind {

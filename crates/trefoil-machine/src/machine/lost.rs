@@ -1,5 +1,5 @@
-//! Model calls of which nobody knows how they ended, because their process is gone. Each counts as a call that was made, and the
-//! next one is a call like any other: so limits hold however often a process ends.
+//! Model calls with an unknown outcome, because their process has ended. Each counts as a call, and so does the next
+//! one, so limits apply however often a process ends.
 
 use super::frame::{FrameId, Task};
 use super::turn::{Purpose, Turn};
@@ -7,7 +7,7 @@ use crate::journal::Lost;
 use crate::key::Key;
 
 impl Turn<'_> {
-    /// Books them, then asks for them again.
+    /// Counts the calls, then requests them again.
     pub fn lost(&mut self, lost: &[Lost], at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);
         let mut frames = Vec::with_capacity(lost.len());
@@ -18,17 +18,17 @@ impl Turn<'_> {
             if let Some(frame) = self.core.frames.get_mut(f) {
                 frame.effect = false;
             }
-            // The first one that passes a limit ends the run; what the others used counts nevertheless.
+            // The first call that exceeds a limit ends the run, but the usage of the others still counts.
             if self.core.finished {
                 self.core.usage.add(*usage);
-            } else if self.spend(f, Some(*usage), pending.reserved) {
+            } else if self.spend(f, Some(*usage), (pending.reserved, pending.begun)) {
                 frames.push(f);
             }
         }
         self.try_anew(frames);
     }
 
-    /// An effect is done again, because its process ended: the time limit of its step begins now.
+    /// An effect is repeated because its process ended; the time limit of its step starts again.
     pub fn restarted(&mut self, key: &Key, at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);
         let Some(f) = self.core.pending.get(key).map(|pending| pending.frame) else { return };
@@ -41,7 +41,7 @@ impl Turn<'_> {
         self.activity(f, timer, Purpose::Timeout, request);
     }
 
-    /// Asks again for activities that are in progress; of time limits, the milliseconds: they begin now.
+    /// Requests activities in progress again; time limits, given in milliseconds, start again.
     pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);
         let (mut frames, mut limits) = (Vec::new(), Vec::new());
@@ -59,7 +59,7 @@ impl Turn<'_> {
                 }
             }
         }
-        // An effect that is requested again brings its limits with it.
+        // An effect that is requested again starts its own time limits.
         limits.retain(|(f, ..)| !frames.contains(f));
         for (f, purpose, key, ms) in limits {
             let ends = self.core.now_ms.saturating_add(ms);
@@ -74,10 +74,10 @@ impl Turn<'_> {
         self.try_anew(frames);
     }
 
-    /// The first one's turn comes first.
+    /// The first one is requested first.
     fn try_anew(&mut self, frames: Vec<FrameId>) {
         for f in frames.into_iter().rev() {
-            // The time limits of an effect are those of the one that is requested now.
+            // The time limits of an effect belong to the new request.
             self.effect_came(f);
             let timer = self.core.frames.get_mut(f).and_then(|frame| {
                 if let Some(aside) = frame.aside.as_deref_mut() {

@@ -1,12 +1,12 @@
 //! The machine: synchronous, deterministic, without IO. It turns completions into commands.
 //!
-//! [`Machine::start`] begins a run, [`Machine::on`] feeds it what came back, [`Machine::resume`] replays a journal. The
-//! answer is an [`Output`]: commands for the driver, events for whoever watches. The same program, input, flags and
-//! completions in the same order give the same outputs, on every machine and in every process.
+//! [`Machine::start`] starts a run, [`Machine::on`] passes completions to it, [`Machine::resume`] replays a journal.
+//! Each returns an [`Output`]: commands for the driver, and events. The same program, input, flags and completions in
+//! the same order give the same outputs, on every computer and in every process.
 //!
-//! Inside: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`); a
-//! stack of tasks instead of recursion (`turn`); one file for every step kind (`steps`). What a step does around its
-//! kind (`when`, retry, time limit, failure policy) is in `lifecycle`.
+//! Internally: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`);
+//! a stack of tasks instead of recursion (`turn`); one file for every step kind (`steps`). The common part of all kinds
+//! (`when`, retries, time limit, failure policy) is in `lifecycle`.
 
 pub mod consensus;
 pub mod prepared;
@@ -51,7 +51,7 @@ pub use prepared::Prepared;
 pub use replay::{Difference, Kept, Past, Rebuild, Reopening, Replay, Resumed, Scan, Unwatched, Watcher, What};
 use turn::{Core, Turn};
 
-/// Tasks done at a stretch, before others have their turn. Nothing that a run does depends on it.
+/// The maximum number of tasks in one piece, before other work gets a turn. Has no effect on what a run does.
 const PIECE: usize = 4096;
 
 /// A run in progress.
@@ -62,54 +62,54 @@ pub struct Machine {
     pieces: bool,
 }
 
-/// What the machine wants done, and what happened.
+/// The result of a turn: commands and events.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// In order. After [`Command::Finish`] there are none.
+    /// The commands in order. There are none after [`Command::Finish`].
     pub commands: Vec<Command>,
-    /// In order.
+    /// The events in order.
     pub events: Vec<Noted>,
-    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not; the commands come
-    /// then. A fan-out over a million items that need nobody comes in such pieces, and can be cancelled between them. Only
-    /// of a machine that was asked for it by [`Machine::in_pieces`].
+    /// Whether there is more work before any waiting: call [`Machine::proceed`] until this is false; the commands are
+    /// returned then. A fan-out over a million items without effects is processed in such pieces and can be cancelled
+    /// between them. Only set after [`Machine::in_pieces`].
     pub more: bool,
 }
 
-/// Something the driver does.
+/// A command for the driver.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Do this, and say what came of it.
+    /// Start this activity and report its completion.
     Start(Activity),
-    /// Stop doing that; what comes of it is not wanted any more.
+    /// Cancel this activity; its result is not needed any more.
     Cancel(Key),
-    /// The run has ended. Nothing is in progress any more.
+    /// The run has ended. Nothing is in progress.
     Finish(Result<Value, RunError>),
 }
 
-/// An event before the driver gives it its number and time.
+/// An event before the driver adds its number and time.
 #[derive(Debug, Clone)]
 pub struct Noted {
-    /// The step it is about.
+    /// The step.
     pub key: Option<Key>,
     /// The step's place in the manifest.
     pub location: Option<Location>,
-    /// What happened.
+    /// The event.
     pub kind: EventKind,
 }
 
-/// What came of an activity.
+/// The result of an activity.
 #[derive(Debug, Clone)]
 pub struct Completion {
-    /// Which.
+    /// The key of the activity.
     pub key: Key,
-    /// When, in milliseconds since the run began.
+    /// The time in milliseconds since the start of the run.
     pub at_ms: u64,
-    /// What: a model's text, a tool's value, a command's `{status, exit_code, stdout, stderr}`, a person's text, a
-    /// decision's boolean, null of a timer.
+    /// The result: a model's text, a tool's value, a command's `{status, exit_code, stdout, stderr}`, a person's text,
+    /// a decision's boolean, null for a timer.
     pub result: Result<Value, RunError>,
-    /// What it used.
+    /// The usage.
     pub usage: Option<Usage>,
-    /// Of a tool that failed: calling it again does no harm (decision C15).
+    /// For a failed tool call: whether repeating it does no harm (decision C15).
     pub repeatable: bool,
 }
 
@@ -119,33 +119,33 @@ impl Machine {
         Self::with(Prepared::new(program), flags)
     }
 
-    /// The same, when the program has been prepared for an earlier run.
+    /// The same with a program that was already prepared.
     pub fn with(prepared: Arc<Prepared>, flags: Flags) -> Self {
         Self { prepared, core: Core::new(flags), pieces: false }
     }
 
-    /// The same machine, whose outputs may come in pieces: see [`Output::more`].
+    /// Allows outputs in pieces: see [`Output::more`].
     #[must_use]
     pub fn in_pieces(self) -> Self {
         Self { pieces: true, ..self }
     }
 
-    /// The same machine, whose messages say where each part of them came from ([`crate::request::Message::parts`]). What it
-    /// does stays the same.
+    /// Records where each part of a message came from ([`crate::request::Message::parts`]). Does not affect what the
+    /// machine does.
     #[must_use]
     pub fn with_provenance(mut self, wanted: bool) -> Self {
         self.core.traces = wanted;
         self
     }
 
-    /// Begins. `run` is the run's id. A program that can reach what this version does not run fails here, before any
-    /// command, with `REFUSED`.
+    /// Starts a run; `run` is its id. A program that can reach an unsupported feature fails here with `REFUSED`, before
+    /// any command.
     pub fn start(&mut self, run: impl Into<Arc<str>>, input: Option<Value>) -> Output {
         self.core.run = run.into();
         self.turn(|turn| turn.start(input))
     }
 
-    /// Takes in what came of an activity. Of one that is not in progress (cancelled meanwhile) only what it used counts.
+    /// Processes a completion. If the activity is not in progress (it was cancelled), only its usage counts.
     pub fn on(&mut self, completion: Completion) -> Output {
         if !self.core.pending.contains_key(&completion.key) {
             self.core.usage.add(completion.usage.unwrap_or_default());
@@ -153,12 +153,12 @@ impl Machine {
         self.turn(|turn| turn.complete(completion))
     }
 
-    /// Goes on where the last output said that there is more.
+    /// Continues after an output with [`Output::more`].
     pub fn proceed(&mut self) -> Output {
         self.turn(|_| {})
     }
 
-    /// Adds to what the run has used: what an activity did of which nobody knows the end, or whose end is void.
+    /// Adds usage of an activity whose outcome is unknown or void.
     pub fn spent(&mut self, key: &Key, usage: Usage) {
         self.core.usage.add(usage);
         let mut at = self.core.pending.get(key).and_then(|p| self.core.frames.get(p.frame)).map(|f| f.activation);
@@ -175,49 +175,62 @@ impl Machine {
         }
     }
 
-    /// Model calls were in progress when the process that made them ended. Each counts as made, with what it is taken to have
-    /// used, and is requested again; a limit on calls or money that has no room for that ends the run.
+    /// Handles model calls that were in progress when their process ended. Each counts as made, with its assumed usage,
+    /// and is requested again; if a limit of calls or cost has no room for that, the run ends.
     pub fn lost(&mut self, lost: &[Lost], at_ms: u64) -> Output {
         self.turn(|turn| turn.lost(lost, at_ms))
     }
 
-    /// An effect that was in progress when its process ended is done again: the time limit of its step begins now.
+    /// An effect that was in progress when its process ended is repeated; the time limit of its step starts again.
     pub fn restarted(&mut self, key: &Key, at_ms: u64) -> Output {
         self.turn(|turn| turn.restarted(key, at_ms))
     }
 
-    /// The time limit that the step of an effect has in progress.
+    /// The current time limit of the step of an effect.
     pub fn limit_of(&self, key: &Key) -> Option<Key> {
         self.core.frames.get(self.core.pending.get(key)?.frame)?.timer.clone()
     }
 
-    /// Asks again for activities that are in progress, as if they had not been requested: whoever was to do them does not. With the
-    /// milliseconds of those that are time limits: they begin now.
+    /// Requests activities in progress again, because nothing processes them any more. Time limits are given with their
+    /// milliseconds and start again.
     pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) -> Output {
         self.turn(|turn| turn.ask_again(again, at_ms))
     }
 
-    /// An activity is not begun after all: nobody wants it any more, or its result was there before. So it is no further call.
+    /// An activity was not started after all, because it is not needed or its result was already known. It does not
+    /// count as a call.
     pub fn not_made(&mut self, activity: &Activity) {
         self.core.calls = self.core.calls.saturating_sub(u64::from(is_call(activity)));
     }
 
-    /// Something is different from now on.
+    /// Starts requested activities for which no earlier run has a result. If a call would exceed a limit of the manifest, the run ends.
+    /// Only for runs that [reuse results](Flags::reuses): other runs check limits before they request a call.
+    pub fn begin<'a>(&mut self, asked: impl IntoIterator<Item = &'a Activity>) -> Output {
+        self.turn(|turn| asked.into_iter().for_each(|activity| turn.begin_asked(activity, true)))
+    }
+
+    /// Records that an activity was started, according to the journal. Limits are not checked again.
+    pub fn begun(&mut self, activity: &Activity) {
+        Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core }
+            .begin_asked(activity, false);
+    }
+
+    /// Applies changed settings.
     pub fn change(&mut self, changes: &Changes) {
         self.core.flags.change(changes);
     }
 
-    /// What else the run depends on, as it is now.
+    /// The current settings of the run.
     pub fn flags(&self) -> &Flags {
         &self.core.flags
     }
 
-    /// Stops everything; the run ends with `CANCELLED`.
+    /// Cancels everything; the run ends with `CANCELLED`.
     pub fn cancel(&mut self) -> Output {
         self.turn(|turn| turn.finish(Err(RunError::new("CANCELLED", "the run was cancelled"))))
     }
 
-    /// Stops everything; the run ends with this.
+    /// Cancels everything; the run ends with this failure.
     pub fn end(&mut self, error: RunError) -> Output {
         self.turn(|turn| turn.finish(Err(error)))
     }
@@ -227,7 +240,7 @@ impl Machine {
         self.core.finished
     }
 
-    /// What an activity used, with what that costs at the prices of the run.
+    /// The usage of an activity, with its cost at the prices of the run.
     pub fn priced(&self, activity: &Activity, usage: Usage, by: Option<&str>) -> Usage {
         match &activity.request {
             Request::Model(request) => {
@@ -237,7 +250,7 @@ impl Machine {
         }
     }
 
-    /// What a call may cost, in micro-dollars: what limits on money set aside for it.
+    /// The reservation for a call, in micro-dollars: its maximum cost for the purpose of cost limits.
     pub fn may_cost(&self, activity: &Activity) -> u64 {
         match &activity.request {
             Request::Model(request) => money::may_cost(&self.core.flags, request),
@@ -245,34 +258,34 @@ impl Machine {
         }
     }
 
-    /// Tokens and money spent so far.
+    /// The usage so far.
     pub fn usage(&self) -> Usage {
         self.core.usage
     }
 
-    /// Model calls begun so far, failed and cancelled ones and those of runs that tools started included.
+    /// Model calls started so far, including failed and cancelled ones, and those of runs that tools started.
     pub fn calls(&self) -> u64 {
         self.core.all_calls()
     }
 
-    /// Micro-dollars: what calls have cost or are taken to have cost, and what is set aside for those under way.
+    /// Micro-dollars: the known or assumed cost of calls so far, and the reservations of calls in progress.
     pub fn spent_and_set_aside(&self) -> u64 {
         let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
         self.core.pending.values().map(|pending| pending.reserved).fold(spent, u64::saturating_add)
     }
 
-    /// What an activity under way may use of the ceilings of the flows around it.
+    /// What an activity in progress may use under the limits of its enclosing flows.
     pub fn room(&mut self, key: &Key) -> Room {
         let Some(frame) = self.core.pending.get(key).map(|pending| pending.frame) else { return Room::default() };
         Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core }.room(frame)
     }
 
-    /// How many steps and flow calls are active: 0 once the run has ended.
+    /// The number of active steps and flow calls; 0 after the end of the run.
     pub fn active(&self) -> usize {
         self.core.frames.len()
     }
 
-    /// How many activities are in progress.
+    /// The number of activities in progress.
     pub fn pending(&self) -> usize {
         self.core.pending.len()
     }
@@ -293,7 +306,7 @@ impl Machine {
             turn.run(PIECE);
             let more = !self.core.tasks.is_empty();
             if more && self.pieces {
-                // What is asked for waits until it is known that nothing in this turn takes it back.
+                // Commands are held back until the end of the turn, because it may cancel them.
                 let events = std::mem::take(&mut self.core.output.events);
                 return Output { events, more, ..Output::default() };
             }
@@ -306,12 +319,12 @@ impl Machine {
     }
 }
 
-/// Whether it counts as a model call: another try of one does not.
+/// Whether it counts as a model call; another try of a counted call does not.
 fn is_call(activity: &Activity) -> bool {
     matches!(activity.request, Request::Model(_)) && !activity.again
 }
 
-/// What was requested and then cancelled in one turn was never requested. How many model calls that takes back.
+/// Removes commands that were started and cancelled in the same turn. Returns how many model calls that removes.
 fn settle(commands: &mut Vec<Command>) -> u64 {
     let (mut open, mut void, mut calls) = (BTreeMap::new(), BTreeSet::new(), 0);
     for (at, command) in commands.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Limits on money: the operator's, and those of flows. What a call may cost is reserved before it starts, so calls that are
-//! in progress at the same time cannot all spend the same rest. All of it comes from the journal: prices from its first entry,
-//! costs from completions.
+//! Cost limits: the operator's, and those of flows. The possible cost of a call is reserved before it starts, so that
+//! concurrent calls cannot all spend the same remainder. Everything comes from the journal: prices from its first
+//! entry, costs from completions.
 
 use trefoil_ir::OnExceeded;
 use trefoil_prices::{Dollars, Price, estimate};
@@ -18,16 +18,16 @@ use crate::request::{ModelRequest, Request, Usage};
 /// A limit that fails the run, in micro-dollars.
 struct Ceiling {
     limit: u64,
-    /// What was spent, and what calls in progress may cost.
+    /// The amount spent, including the possible cost of calls in progress.
     spent: u64,
     under_way: u64,
-    /// Whether it is a flow's; else it is the operator's.
+    /// Whether it belongs to a flow; otherwise it is the operator's.
     of_flow: bool,
 }
 
-/// What is set aside for a call under a limit on money, in micro-dollars.
+/// The reservation for a call under a cost limit, in micro-dollars.
 pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
-    // Nobody knows yet which of them will answer.
+    // It is not known yet which of the models will answer.
     let costs = flags.candidates(request.provider.as_deref(), &request.model).filter_map(|(_, price, window)| {
         let price = price?;
         match flags.reserve {
@@ -39,14 +39,14 @@ pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
 }
 
 impl Turn<'_> {
-    /// What is reserved for a call, in micro-dollars. 0 where no limit makes it worth knowing.
+    /// The reservation for a call, in micro-dollars. 0 if there is no cost limit.
     pub fn reserve(&self, request: &Request) -> u64 {
         let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
         may_cost(&self.core.flags, request)
     }
 
-    /// Why no cost limit can hold for a call, and what to do about it.
+    /// Why no cost limit can apply to a call, and what to do about it.
     fn beyond_limits(&self, request: &ModelRequest) -> Option<(String, &'static str)> {
         let flags = &self.core.flags;
         let provider = request.provider.as_deref();
@@ -67,23 +67,21 @@ impl Turn<'_> {
         })
     }
 
-    /// Whether a call may start. False: it might pass a limit that fails the run, so the run ended before anything was paid
-    /// for it. Gentler limits are looked at when the call has ended.
-    pub fn may_pay(&mut self, f: FrameId, request: &Request) -> bool {
+    /// Why a call may not start, if it might pass a limit that fails the run. Gentler limits are looked at when the call has ended.
+    pub fn over_money(&self, f: FrameId, request: &Request) -> Option<RunError> {
         let ceilings = self.cost_ceilings(f);
         if let (false, Request::Model(request)) = (ceilings.is_empty(), request)
             && let Some((said, help)) = self.beyond_limits(request)
         {
-            // Whoever starts a run looks at its models before. This is for those that nobody could know then.
+            // The models of a run are checked before its start. This handles those that were not known then.
             let key = self.core.frames.get(f).map(|f| f.key.clone());
             let location = self.step_of(f).map(|(_, step)| step.origin);
             let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
-            self.finish(Err(error.help(help)));
-            return false;
+            return Some(error.help(help));
         }
         let next = self.reserve(request);
         let passes = |c: &Ceiling| c.spent.saturating_add(c.under_way).saturating_add(next) > c.limit;
-        let Some(ceiling) = ceilings.into_iter().find(passes) else { return true };
+        let ceiling = ceilings.into_iter().find(passes)?;
         let mut said = format!("cost limit reached: {} of {} spent", Dollars(ceiling.spent), Dollars(ceiling.limit));
         if ceiling.under_way > 0 {
             said.push_str(&format!(", calls in progress may cost {}", Dollars(ceiling.under_way)));
@@ -96,11 +94,10 @@ impl Turn<'_> {
             true => "raise the limit, or lower `max_tokens` or a limit on iterations or items",
             false => "allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items",
         };
-        self.finish(Err(error.help(help)));
-        false
+        Some(error.help(help))
     }
 
-    /// The operator's, then those of the flows around a step.
+    /// The operator's limit, then those of the flows around a step.
     fn cost_ceilings(&self, f: FrameId) -> Vec<Ceiling> {
         let reserved = || self.core.pending.values().filter(|p| p.reserved > 0);
         let mut all = Vec::new();
@@ -122,13 +119,13 @@ impl Turn<'_> {
         all
     }
 
-    /// What the limits of the flows around a step leave, in micro-dollars.
+    /// The remainder under the limits of the flows around a step, in micro-dollars.
     pub fn room_of_money(&self, f: FrameId) -> Option<u64> {
         let ceilings = self.cost_ceilings(f).into_iter().filter(|ceiling| ceiling.of_flow);
         ceilings.map(|c| c.limit.saturating_sub(c.spent.saturating_add(c.under_way))).min()
     }
 
-    /// Whether a frame belongs to a flow call, or to one beneath it.
+    /// Whether a frame belongs to a flow call, or to one nested in it.
     fn is_inside(&self, f: FrameId, around: ActivationId) -> bool {
         let same = |a: ActivationId| match (self.core.activations.call(a), self.core.activations.call(around)) {
             (Some(one), Some(other)) => std::ptr::eq(one, other),
@@ -144,7 +141,7 @@ impl Turn<'_> {
         false
     }
 
-    /// What a call counts as, for which so much was reserved: one whose cost is not known as what was expected.
+    /// The amount counted for a call with this reservation: its cost, or the expected cost if the cost is unknown.
     pub fn counted(&mut self, usage: Usage, reserved: u64) -> u64 {
         if usage.unpriced_calls == 0 {
             return usage.cost_micro;
@@ -153,7 +150,7 @@ impl Turn<'_> {
         usage.cost_micro.max(reserved)
     }
 
-    /// Says once that the operator's limit was passed: calls that were in progress may have cost more than was expected.
+    /// Reports once that the operator's limit was exceeded, because calls in progress may cost more than expected.
     pub fn tell_cost(&mut self, f: FrameId, usage: Usage) {
         let Some(limit) = self.core.flags.max_cost_micro else { return };
         let now = self.core.usage.cost_micro;
@@ -167,25 +164,25 @@ impl Turn<'_> {
     }
 }
 
-/// What to say of a limit that was passed.
+/// The message about an exceeded limit.
 pub fn exceeded(spent: u64, limit: u64) -> String {
     format!("cost limit exceeded: {} spent, limit is {}", Dollars(spent), Dollars(limit))
 }
 
-/// What a call is expected to cost: nearly a third is added to its prompt, because nobody counts exactly.
+/// The expected cost of a call. Nearly a third is added to its prompt, because token counts are estimates.
 fn expected(price: &Price, request: &ModelRequest) -> u64 {
     let input = estimate::cautious_tokens(request.bytes()).saturating_add(beside(request));
     price.at_most(input, estimate::answer(request.parameters.max_tokens))
 }
 
-/// The most that a call can cost: a token is a byte at least, no answer is longer than `max_tokens`, and neither a prompt nor an
-/// answer is longer than the model's context window. None: nobody knows.
+/// The maximum cost of a call: a token has at least one byte, no answer is longer than `max_tokens`, and neither prompt
+/// nor answer is longer than the model's context window. `None`: unknown.
 fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option<u64> {
     if price.is_free() {
         return Some(0);
     }
-    // What a provider is told in its own words may add to the prompt and lift the limit of the answer, what stands for a
-    // secret may be as long as it likes, and each provider counts images its own way. Then only the window is left.
+    // Provider options may add to the prompt and raise the limit of the answer, the value of a secret may have any
+    // length, and each provider counts images differently. Then only the context window limits the cost.
     let options = request.parameters.provider_options.is_some();
     let unknown = |content: &Value| content.is_masked() || blocks::of(content).is_some();
     let known = !options && !request.messages.iter().any(|m| unknown(&m.content));
@@ -196,7 +193,7 @@ fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option
     Some(price.at_most(least(input)?, least(output)?))
 }
 
-/// Tokens that messages have beside their texts.
+/// The tokens of messages in addition to their texts.
 fn beside(request: &ModelRequest) -> u64 {
     (request.messages.len() as u64).saturating_mul(estimate::MESSAGE)
 }

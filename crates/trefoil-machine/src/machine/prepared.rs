@@ -1,7 +1,6 @@
-//! What is worked out once per program and shared by all its runs: key segments, compiled schemas and patterns, graphs.
+//! Data computed once for a program and shared by all its runs: key segments, compiled schemas and patterns, graphs.
 //!
-//! Patterns are compiled when they are first needed, as [`Schemas`] are: a program with many of them starts as fast as one
-//! without.
+//! Patterns are compiled on first use, like [`Schemas`], so a program with many of them starts as fast as one without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +13,7 @@ use super::steps::graph::Plan;
 use crate::key;
 use crate::schemas::Schemas;
 
-/// A program and what was worked out about it.
+/// A program and the data computed for it.
 pub struct Prepared {
     /// The program.
     pub program: Arc<Program>,
@@ -22,13 +21,13 @@ pub struct Prepared {
     pub schemas: Schemas,
     fingerprint: OnceLock<String>,
     steps: Vec<StepFacts>,
-    /// Whether anything reads what slots' steps have spent.
+    /// Whether anything reads the usage of steps by slot.
     pub tracks_spending: bool,
     /// Whether a flow has a cost limit.
     pub limits_cost: bool,
-    /// Whether values may have holes: something reads the environment or the secret store.
+    /// Whether values may have holes, because something reads the environment or the secret store.
     pub has_holes: bool,
-    /// The variables and entries that the program names.
+    /// The environment variables and secrets that the program names.
     pub holes: Vec<(HoleKind, Arc<str>)>,
 }
 
@@ -76,12 +75,12 @@ impl Prepared {
         })
     }
 
-    /// What the program is known by in journals.
+    /// The fingerprint of the program in journals.
     pub fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| self.program.fingerprint().to_string())
     }
 
-    /// The key segment of a step: its label, escaped, where it has one; a mark where keys would meet otherwise.
+    /// The key segment of a step: its escaped label, if it has one; a mark if keys would be equal otherwise.
     pub fn segment(&self, step: StepId) -> &str {
         self.steps.get(step.index()).map_or("", |s| &s.segment)
     }
@@ -99,11 +98,12 @@ impl Prepared {
         Some(facts.graph.get_or_init(|| Arc::new(Plan::of(graph))).clone())
     }
 
-    /// Whether a run can come to an effect with these labels around it: see [`Activity::labels`](crate::Activity::labels).
+    /// Whether a run can reach an effect with these labels around it: see
+    /// [`Activity::labels`](crate::Activity::labels).
     pub fn has_effect(&self, labels: &[Arc<str>]) -> bool {
         let program = &*self.program;
         let body = |flow| program.flow(flow).map(|flow: &Flow| flow.body);
-        // A step, and how many labels are around it.
+        // A step, and the number of labels around it.
         let mut open: Vec<(StepId, usize)> = body(program.entry).map(|step| (step, 0)).into_iter().collect();
         let mut met = BTreeSet::new();
         while let Some((id, before)) = open.pop() {
@@ -123,7 +123,7 @@ impl Prepared {
         false
     }
 
-    /// The pattern of a step's validator; none: it is no pattern.
+    /// The pattern of a step's validator; `None`: it is invalid.
     pub fn pattern(&self, step: StepId, validator: usize) -> Option<&Regex> {
         let lock = self.steps.get(step.index())?.patterns.get(validator)?;
         let StepKind::Attempts(attempts) = &self.program.step(step)?.kind else { return None };
@@ -137,7 +137,7 @@ fn facts(step: &Step) -> StepFacts {
     StepFacts { patterns: attempts.validators.iter().map(|_| OnceLock::new()).collect(), ..StepFacts::default() }
 }
 
-/// Whether a source of this sort is read anywhere in a program.
+/// Whether a source of this kind is read anywhere in a program.
 fn reads(program: &Program, wanted: impl Fn(&Source) -> bool) -> bool {
     let of_steps = program.steps.iter().flat_map(walk::evaluated);
     let mut found = false;
@@ -147,7 +147,7 @@ fn reads(program: &Program, wanted: impl Fn(&Source) -> bool) -> bool {
     found
 }
 
-/// Gives the steps of one flow their key segments. Keys must tell activities apart whatever the timing, so where two
+/// Assigns key segments to the steps of one flow. Keys must identify activities independently of timing, so if two
 /// steps would have the same key, the later one in the program gets a mark `~2`, `~3`, ...
 #[derive(Default)]
 struct Segments {
@@ -157,7 +157,7 @@ struct Segments {
 
 impl Segments {
     fn assign(mut self, program: &Program, body: StepId, entry: Option<&str>, steps: &mut [StepFacts]) {
-        // The path before each step, and whether its own label is in it already (states).
+        // The path before each step, and whether it already contains the step's own label (states).
         let mut stack = vec![(body, String::new(), false)];
         let mut fuel = program.steps.len();
         while let Some((id, before, named)) = stack.pop() {
@@ -249,7 +249,7 @@ fn is_effect(kind: &StepKind) -> bool {
     }
 }
 
-/// Whether structure may need timers or questions of its own, or gives its key to others with a mark after it.
+/// Whether a structure may need its own timers or questions, or adds marks to its key for its children.
 fn has_own_activities(step: &Step) -> bool {
     let plain = matches!(step.kind, StepKind::Sequence(_) | StepKind::Parallel(_));
     !plain || step.policy.timeout_ms.is_some() || step.policy.retry.is_some() || !walk::evaluated(step).is_empty()

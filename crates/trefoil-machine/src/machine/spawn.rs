@@ -1,4 +1,4 @@
-//! New frames, new activities.
+//! Creates frames and activities.
 
 use std::sync::Arc;
 
@@ -16,12 +16,11 @@ use crate::key::Path;
 use crate::request::{Activity, Request};
 use crate::wire::WireRequest;
 
-/// Calls within calls. A cycle of calls is a load error; this also stops one made by a rendered name.
+/// The maximum nesting of calls. A cycle of calls is a load error; this also stops one caused by a rendered name.
 const MAX_DEPTH: u32 = 128;
 
 impl Turn<'_> {
-    /// Starts a step beneath a structure. `write` puts the structure's own mark (pass, visit) before the step's
-    /// segment.
+    /// Starts a step under a structure. `write` puts the structure's own mark (pass, visit) before the step's segment.
     pub fn spawn_step(
         &mut self,
         parent: FrameId,
@@ -42,7 +41,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Starts a call of a flow, in an activation of its own.
+    /// Starts a call of a flow in a separate activation.
     pub fn spawn_flow(
         &mut self,
         parent: Option<FrameId>,
@@ -82,7 +81,7 @@ impl Turn<'_> {
         self.push(Task::Begin(id));
     }
 
-    /// Asks the driver for a step's effect, under the step's own key.
+    /// Requests a step's effect from the driver, under the step's own key.
     pub fn effect(&mut self, f: FrameId, request: Request) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.effect = true;
@@ -90,7 +89,7 @@ impl Turn<'_> {
         self.activity(f, key, Purpose::Effect, request);
     }
 
-    /// Asks the driver for an activity beside the step: `KEY~NAME`.
+    /// Requests an additional activity of a step from the driver: `KEY~NAME`.
     pub fn own_activity(
         &mut self,
         f: FrameId,
@@ -111,15 +110,16 @@ impl Turn<'_> {
         let again = model && self.is_same_call(f);
         self.core.calls += u64::from(model && !again);
         let bytes = request.weight();
-        let reserved = self.reserve(&request);
+        let begun = !self.core.flags.reuses;
+        let reserved = if begun { self.reserve(&request) } else { 0 };
         self.core.carried = self.core.carried.saturating_add(bytes);
         let content = WireRequest::of(&request, self.program).key();
         let labels = self.labels(f);
-        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes, reserved });
+        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes, reserved, begun });
         self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));
     }
 
-    /// How many frames around one have the same key: structure without a label.
+    /// How many enclosing frames have the same key: structures without a label.
     fn sharing(&self, f: FrameId) -> u32 {
         let Some(frame) = self.core.frames.get(f) else { return 0 };
         let mut above = frame.parent.and_then(|p| self.core.frames.get(p));
@@ -131,7 +131,7 @@ impl Turn<'_> {
         count
     }
 
-    /// The step of a frame; of a flow call, the step that it runs.
+    /// The step of a frame; for a flow call, the step that makes the call.
     fn nearest_step(&self, f: FrameId) -> Option<StepId> {
         match self.core.frames.get(f)?.what {
             What::Step(step) => Some(step),
@@ -139,7 +139,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The labels of the steps around a frame and its own, outermost first.
+    /// The labels of the steps around a frame and its own label, outermost first.
     pub fn labels(&self, f: FrameId) -> Arc<[Arc<str>]> {
         let mut labels = Vec::new();
         let mut at = Some(f);

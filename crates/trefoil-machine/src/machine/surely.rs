@@ -1,15 +1,15 @@
-//! Whether a flow surely asks a model: what a list of items needs at least is known before the first call.
+//! Whether a flow certainly calls a model, so that the minimum number of calls for a list of items is known in advance.
 
 use trefoil_ir::{Callee, FlowId, Program, Step, StepId, StepKind};
 
-/// Whether a call of the flow begins with a model call, or comes to one whatever it decides, unless it fails before.
+/// Whether a call of the flow reaches a model call on every path, unless it fails before.
 pub fn calls(program: &Program, flow: FlowId) -> bool {
     SurelyLook { program, known: vec![None; program.flows.len()] }.flow(flow)
 }
 
 struct SurelyLook<'p> {
     program: &'p Program,
-    /// By flow. One that is being looked at counts as one that does not.
+    /// By flow. A flow that is being analysed counts as one that does not.
     known: Vec<Option<bool>>,
 }
 
@@ -32,7 +32,7 @@ impl SurelyLook<'_> {
         match kind {
             StepKind::Model(_) => true,
             StepKind::Sequence(steps) => {
-                // What computes a value or waits comes to the next one; of anything else that is not known.
+                // Computations and waits lead to the next step; for anything else this is unknown.
                 let quiet = |id: &StepId| {
                     let kind = self.program.step(*id).map(|s| &s.kind);
                     matches!(kind, Some(StepKind::Compute(_) | StepKind::Wait { .. }))

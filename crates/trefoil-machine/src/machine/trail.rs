@@ -1,5 +1,5 @@
-//! Where values came from, as far as messages need to know: kept beside the slots, and only in a run that somebody watches
-//! for it. Nothing here is read by what the machine does.
+//! The origins of values, as far as messages need them: stored next to the slots, and only if the run records
+//! provenance. The machine's decisions never read them.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use trefoil_syntax::Location;
 use crate::key::Key;
 use crate::provenance::{From, Origin, TextPart, Via, covered};
 
-/// Where a value came from; none: not known.
+/// The origin of a value; `None`: unknown.
 pub type Trail = Option<Arc<TrailNode>>;
 
-/// Parts of one text; beyond, the rest counts as one.
+/// The maximum number of parts of a text; the rest counts as one part.
 const MOST_PARTS: usize = 4096;
-/// Placeholders that a text was handed on through.
+/// The maximum number of placeholders recorded through which a text was passed.
 const MOST_VIA: usize = 8;
-/// Members of one value.
+/// The maximum number of members of a value.
 const MOST_MEMBERS: usize = 1024;
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug)]
 pub enum TrailNode {
-    /// All of it from one place.
+    /// The whole value has one origin.
     Whole(Origin),
-    /// An object: members that came from elsewhere than the rest of it.
+    /// An object: members with other origins, and the origin of the rest.
     Object(Vec<(Arc<str>, Trail)>, Trail),
     /// A list.
     List(Vec<Trail>),
@@ -31,23 +31,23 @@ pub enum TrailNode {
     Text(Vec<TextPart>),
 }
 
-/// A value that came from one place.
+/// A value with a single origin.
 pub fn whole(from: From) -> Trail {
     origin(Origin::of(from))
 }
 
-/// The same, with what else is known.
+/// The same with further data.
 pub fn origin(origin: Origin) -> Trail {
     Some(Arc::new(TrailNode::Whole(origin)))
 }
 
-/// An object put together from these members.
+/// An object composed of these members.
 pub fn object(members: impl IntoIterator<Item = (Arc<str>, Trail)>, rest: Trail) -> Trail {
     let members: Vec<_> = members.into_iter().take(MOST_MEMBERS).collect();
     if members.is_empty() && rest.is_some() { rest } else { Some(Arc::new(TrailNode::Object(members, rest))) }
 }
 
-/// The item of a fan-out: it came from there, and was dealt out.
+/// The item of a fan-out: the origin of the list's item, marked as an item.
 pub fn as_item(trail: Trail) -> Trail {
     match trail.as_deref() {
         Some(TrailNode::Whole(known)) => {
@@ -62,7 +62,7 @@ pub fn as_item(trail: Trail) -> Trail {
     }
 }
 
-/// Where a member of a value came from.
+/// The origin of a member of a value.
 pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
     let mut at = trail.clone();
     for (depth, name) in path.iter().enumerate() {
@@ -84,7 +84,7 @@ pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
     at
 }
 
-/// The one origin of a value that is shown as a whole.
+/// The single origin of a value that is printed as a whole.
 pub fn collapse(trail: &Trail) -> Origin {
     let mut seen = SeenNodes::default();
     seen.take(trail, 0);
@@ -109,7 +109,7 @@ impl SeenNodes {
             self.mixed = true;
             return;
         };
-        // Values are bounded in depth, and trails follow values.
+        // Values have a limited depth, and origins follow values.
         match &**node {
             _ if depth > trefoil_template::limits::VALUE_DEPTH => self.mixed = true,
             TrailNode::Whole(origin) => self.one(origin),
@@ -135,7 +135,7 @@ impl SeenNodes {
             None => self.only = Some(origin.clone()),
             Some(known) if known == origin => {}
             Some(known) if known.from == origin.from && known.place == origin.place => {
-                // Different members of one source: the source as a whole.
+                // Different members of one source are combined to their common path.
                 let shared = known.member.iter().zip(&origin.member).take_while(|(a, b)| a == b).count();
                 if let Some(known) = &mut self.only {
                     known.member.truncate(shared);
@@ -151,12 +151,12 @@ impl SeenNodes {
 pub struct Placeholder {
     /// As written.
     pub path: Arc<str>,
-    /// Where.
+    /// Its place.
     pub place: Location,
 }
 
 impl Placeholder {
-    /// The origin, with this placeholder as the next that it is handed on through.
+    /// The origin with this placeholder added to those through which it was passed.
     fn on(&self, mut origin: Origin) -> Origin {
         if origin.place.is_none() {
             (origin.place, origin.path) = (Some(self.place), Some(self.path.clone()));
@@ -167,7 +167,7 @@ impl Placeholder {
         origin
     }
 
-    /// A value handed on through this placeholder.
+    /// The origin of a value that is passed through this placeholder.
     pub fn hand_on(&self, trail: &Trail) -> Trail {
         self.hand(trail, 0)
     }
@@ -192,12 +192,12 @@ impl Placeholder {
     }
 }
 
-/// A text put together from parts.
+/// A text under construction, by parts.
 #[derive(Debug, Default)]
 pub struct Parts(pub Vec<TextPart>);
 
 impl Parts {
-    /// Text from one place.
+    /// Appends text with a single origin.
     pub fn push(&mut self, len: usize, origin: Origin) {
         if len == 0 {
             return;
@@ -209,7 +209,7 @@ impl Parts {
         }
     }
 
-    /// A value shown as text of this length: in its own parts where it is a text that has them.
+    /// Appends a value printed as text of this length, with separate parts if the origin is a text that has them.
     pub fn push_value(&mut self, len: usize, trail: &Trail) {
         match trail.as_deref() {
             Some(TrailNode::Text(parts)) if covered(parts) == len => {
@@ -221,7 +221,7 @@ impl Parts {
         }
     }
 
-    /// As a value's trail.
+    /// The origin of the text as a value.
     pub fn into_trail(self) -> Trail {
         Some(Arc::new(TrailNode::Text(self.0)))
     }

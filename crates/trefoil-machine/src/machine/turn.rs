@@ -1,4 +1,4 @@
-//! One turn of the machine: a stack of tasks worked off until nothing is left but waiting.
+//! One turn of the machine: runs the tasks on a stack until it can only wait.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::key::Key;
 use crate::provenance::From;
 use crate::request::{Request, Usage};
 
-/// Steps begun in one run. A program that begins more is taken for one that never ends.
+/// The maximum number of steps in one run. A program with more is considered endless.
 const MAX_STEPS: u64 = 20_000_000;
 
 /// The state of a run.
@@ -30,7 +30,7 @@ const MAX_STEPS: u64 = 20_000_000;
 pub struct Core {
     /// The run's id.
     pub run: Arc<str>,
-    /// What else it depends on.
+    /// The other settings of the run.
     pub flags: Flags,
     /// Active steps and flow calls.
     pub frames: Arena<Frame>,
@@ -38,79 +38,82 @@ pub struct Core {
     pub activations: Arena<Activation>,
     /// Activities in progress.
     pub pending: IndexMap<Key, Pending>,
-    /// Work to do, the next on top.
+    /// The stack of tasks; the next one is on top.
     pub tasks: Vec<Task>,
-    /// What this turn gives.
+    /// The output of this turn.
     pub output: Output,
     /// Builds keys.
     pub keys: crate::key::KeyBuilder,
-    /// Spent by the whole run.
+    /// The usage of the whole run.
     pub usage: Usage,
-    /// Micro-dollars that calls of unknown cost are taken to have cost, where a limit asks for it.
+    /// The assumed cost, in micro-dollars, of calls of unknown cost, if there is a cost limit.
     pub assumed: u64,
-    /// Model calls begun.
+    /// Model calls started.
     pub calls: u64,
     /// Those of them that were answered.
     pub answered: u64,
     /// The last completion's time stamp.
     pub now_ms: u64,
-    /// Steps begun.
+    /// Steps started.
     pub begun: u64,
-    /// Bytes of the values made so far, each counted once. Never less: results stay with the run.
+    /// The total bytes of the values created so far, each counted once. Never decreases, because results stay with the
+    /// run.
     pub made: Cell<u64>,
-    /// Bytes that the activities in progress take with them.
+    /// The bytes in the requests of activities in progress.
     pub carried: u64,
     /// The run has ended.
     pub finished: bool,
-    /// Where values come from is noted.
+    /// Whether the origins of values are recorded.
     pub traces: bool,
-    /// The child that ended last: its parent, its place and its key. Only where the run is traced.
+    /// The child that ended last: its parent, its index and its key. Only set if provenance is recorded.
     pub ended: Option<(FrameId, u32, Key)>,
 }
 
 /// An activity in progress.
 #[derive(Debug)]
 pub struct Pending {
-    /// Whose it is.
+    /// Its frame.
     pub frame: FrameId,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// Bytes of its request.
     pub bytes: u64,
     /// Micro-dollars that are reserved for it.
     pub reserved: u64,
+    /// Whether it is known to be begun: else an earlier run may have its result, and it counts for nothing so far.
+    pub begun: bool,
 }
 
-/// What an activity is for.
+/// The purpose of an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     /// A step's effect.
     Effect,
     /// A time limit.
     Timeout,
-    /// The time that a flow's budget allows.
+    /// The time limit of a flow's budget.
     Budget,
     /// The wait before a retry.
     Delay,
-    /// The time that an effect may take: a person's answer, a model's.
+    /// The time limit of an effect: a person's answer, a model's.
     Limit,
-    /// An answer that only the driver knows.
+    /// A question that only the driver can answer.
     Decide,
 }
 
 impl Core {
-    /// What the run has used is what it had used in the time before.
+    /// Sets the usage of the run to what it was before.
     pub fn spent_before(&mut self, before: &Self) {
         (self.usage, self.assumed) = (before.usage, before.assumed);
         (self.calls, self.answered) = (before.calls, before.answered);
     }
 
-    /// Model calls begun, those of runs that tools started included.
+    /// Model calls started, including those of runs that tools started.
     pub fn all_calls(&self) -> u64 {
         self.calls.saturating_add(self.usage.calls_beneath)
     }
 
-    /// Before the start.
+    /// The state before the start.
     pub fn new(flags: Flags) -> Self {
         Self {
             run: "".into(),
@@ -136,9 +139,9 @@ impl Core {
     }
 }
 
-/// A turn: the program, what was worked out about it, and the run's state.
+/// A turn: the program, its prepared data, and the run's state.
 pub struct Turn<'p> {
-    /// What was worked out about the program.
+    /// The prepared data of the program.
     pub prepared: &'p Prepared,
     /// The program.
     pub program: &'p Program,
@@ -147,7 +150,7 @@ pub struct Turn<'p> {
 }
 
 impl<'p> Turn<'p> {
-    /// Begins the run.
+    /// Starts the run.
     pub fn start(&mut self, input: Option<Value>) {
         if let Some((step, refused)) = walk::refusals(self.program).first() {
             let mut error = RunError::new("REFUSED", format!("{} is not supported yet", refused.feature));
@@ -166,7 +169,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Works off tasks, at most so many.
+    /// Runs at most this many tasks.
     pub fn run(&mut self, most: usize) {
         for _ in 0..most {
             let Some(task) = self.core.tasks.pop() else { return };
@@ -204,7 +207,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Why the run holds more than a run may, if it does.
+    /// Why the run exceeds a limit of size, if it does.
     fn too_heavy(&self) -> Option<String> {
         if self.core.made.get() > limits::RUN_BYTES {
             return Some(format!("the values of this run need more than {} MB", limits::RUN_BYTES >> 20));
@@ -213,7 +216,7 @@ impl<'p> Turn<'p> {
         (self.core.carried > limits::PENDING_BYTES).then(text)
     }
 
-    /// A child of a structure ended.
+    /// A child of a structure has ended.
     fn ended(&mut self, f: FrameId, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some(frame) = self.core.frames.get(f) else { return Ok(()) };
         let step = match frame.what {
@@ -229,7 +232,7 @@ impl<'p> Turn<'p> {
             Some(StepKind::StateMachine(states)) => steps::state_machine::ended(self, f, states, place, outcome),
             Some(StepKind::Attempts(attempts)) => steps::attempts::ended(self, f, attempts, place, outcome),
             Some(StepKind::Conversation(it)) => steps::conversation::ended(self, f, it, place, outcome),
-            // A branch's arm, a called flow: its end is the step's.
+            // For an arm of a branch, or a called flow, its end is the step's.
             _ => {
                 self.push(Task::Settle(f, outcome.clone()));
                 Ok(())
@@ -237,14 +240,14 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Takes in what came of an activity.
+    /// Processes a completion.
     pub fn complete(&mut self, completion: Completion) {
         self.core.now_ms = self.core.now_ms.max(completion.at_ms);
         let Some(pending) = self.core.pending.swap_remove(&completion.key) else { return };
         let f = pending.frame;
         self.core.carried = self.core.carried.saturating_sub(pending.bytes);
         if let Ok(value) = &completion.result {
-            // All of it: how much of it others hold, too, depends on who watches.
+            // Counts the whole value, because how much of it is shared depends on observers.
             self.core.made.set(self.core.made.get().saturating_add(value.weight()));
         }
         match pending.purpose {
@@ -257,17 +260,18 @@ impl<'p> Turn<'p> {
                 }
                 self.effect_came(f);
                 let model = matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)));
-                self.core.answered += u64::from(model && completion.result.is_ok());
+                self.core.answered += u64::from(model && pending.begun && completion.result.is_ok());
                 let outcome = match completion.result {
                     Ok(value) => Outcome::Done(value),
                     Err(error) => Outcome::Failed(Box::new(error)),
                 };
-                // Spending first: an answer that broke the budget is not acted on.
-                if !self.spend(f, completion.usage, pending.reserved) {
+                // Usage first: an answer that exceeded the budget has no further effect.
+                if !self.spend(f, completion.usage, (pending.reserved, pending.begun)) {
                     return;
                 }
                 match outcome {
-                    // A limit of this run's that what a tool started has come to. No policy of the step's is above it.
+                    // A limit of this run that was reached by a run which a tool started. No policy of the step may
+                    // handle it.
                     Outcome::Failed(error) if !model && error.code == "BUDGET_EXCEEDED" => self.at_limit(f, *error),
                     outcome => self.push(Task::Completed(f, outcome)),
                 }
@@ -288,7 +292,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Ends the run at a limit that a step has come to.
+    /// Ends the run at a limit that a step has reached.
     fn at_limit(&mut self, f: FrameId, error: RunError) {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
@@ -310,17 +314,17 @@ impl<'p> Turn<'p> {
         self.core.output.commands.push(Command::Finish(result));
     }
 
-    /// Time that passes from now on.
+    /// A timer that starts now.
     pub fn timer(&self, ms: u64) -> Request {
         Request::Timer { ms, due_ms: self.core.now_ms.saturating_add(ms) }
     }
 
-    /// Puts a task on top of the stack.
+    /// Pushes a task on the stack.
     pub fn push(&mut self, task: Task) {
         self.core.tasks.push(task);
     }
 
-    /// A frame's try ended well.
+    /// A try of a frame has succeeded.
     pub fn done(&mut self, f: FrameId, value: Value) {
         self.push(Task::Settle(f, Outcome::Done(value)));
     }
@@ -333,7 +337,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// What a frame's expressions are evaluated against.
+    /// The evaluation context of a frame.
     pub fn context<'t>(&'t self, f: FrameId, result: Option<&'t Value>, failure: Option<&'t str>) -> Context<'t> {
         let frame = self.core.frames.get(f);
         Context {
@@ -365,8 +369,8 @@ impl<'p> Turn<'p> {
         self.core.ended.as_ref().filter(|(parent, at, _)| (*parent, *at) == (f, place)).map(|(_, _, key)| key)
     }
 
-    /// Says where the value came from that was just written to a slot of the activation that a frame runs in. Costs nothing
-    /// in a run that is not watched for it.
+    /// Records the origin of the value just written to a slot of a frame's activation. Costs nothing if the run does
+    /// not record provenance.
     pub fn mark(&mut self, f: FrameId, slot: trefoil_ir::SlotId, trail: impl FnOnce(&Self) -> Trail) {
         if !self.core.traces {
             return;
@@ -377,32 +381,32 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Sets a slot of the activation that a frame runs in.
+    /// Sets a slot of a frame's activation.
     pub fn write(&mut self, f: FrameId, slot: trefoil_ir::SlotId, value: Option<Value>) {
         if let Some(frame) = self.core.frames.get(f) {
             self.core.activations.write(frame.activation, slot, value);
         }
     }
 
-    /// A slot of the activation that a frame runs in.
+    /// Reads a slot of a frame's activation.
     pub fn read(&self, f: FrameId, slot: trefoil_ir::SlotId) -> Option<Value> {
         let frame = self.core.frames.get(f)?;
         self.core.activations.read(frame.activation, slot).cloned()
     }
 
-    /// Says what happened.
+    /// Emits an event.
     pub fn note(&mut self, key: &Key, location: Location, kind: EventKind) {
         self.core.output.events.push(Noted { key: Some(key.clone()), location: Some(location), kind });
     }
 
-    /// Tells what a check of a frame's text came to.
+    /// Emits the verdict about a frame's text.
     pub fn tell(&mut self, f: FrameId, verdict: crate::guard::Verdict) {
         if let (Some((_, step)), Some(key)) = (self.step_of(f), self.core.frames.get(f).map(|f| f.base.clone())) {
             self.note(&key, step.origin, EventKind::Verdict(verdict));
         }
     }
 
-    /// Counts a step that begins.
+    /// Counts a step that starts.
     pub fn count(&mut self) -> Result<(), EvalStop> {
         self.core.begun += 1;
         if self.core.begun > MAX_STEPS {

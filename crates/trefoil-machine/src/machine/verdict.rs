@@ -1,28 +1,29 @@
-//! Verdicts: what a judge answers, `{score, confidence, reasoning}`.
+//! Verdicts: the answer of a judge, `{score, confidence, reasoning}`.
 
 use trefoil_template::Value;
 
 use crate::answer::structure;
 
-/// A judge's confidence when it does not say.
+/// A judge's default confidence.
 const CONFIDENCE: f64 = 0.8;
 
 /// A verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// 0 to 1.
+    /// The score, 0 to 1.
     pub score: f64,
-    /// 0 to 1.
+    /// The confidence, 0 to 1.
     pub confidence: f64,
-    /// Why; may be empty.
+    /// The reasoning; may be empty.
     pub reasoning: String,
-    /// How much it counts.
+    /// The weight.
     pub weight: f64,
     /// The whole answer.
     pub answer: Value,
 }
 
-/// Reads an answer as a verdict: an object, or text that is one, also inside a code fence. The error says what is wrong.
+/// Reads an answer as a verdict: an object, or text that contains one, also inside a code fence. The error is a
+/// message.
 pub fn read(answer: &Value, weight: f64) -> Result<Verdict, String> {
     let parsed = answer.as_str().and_then(structure);
     let answer = parsed.unwrap_or_else(|| answer.clone());

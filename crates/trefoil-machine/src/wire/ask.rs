@@ -1,4 +1,4 @@
-//! What decides an answer: the half of a request that its content key is made of.
+//! The part of a request that affects the answer, of which its content key is made.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::request::{Role, ToolSpec, ToolUse, ToolsRequest};
 /// A model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskModel {
-    /// None: an alias that the run's model plan resolves.
+    /// The provider; `None`: an alias that the run's model plan resolves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Arc<str>>,
-    /// The provider's name for it, or the alias.
+    /// The provider's model name, or the alias.
     pub model: Arc<str>,
-    /// In order.
+    /// The messages in order.
     pub messages: Vec<WireMessage>,
-    /// What is set.
+    /// The parameters that are set.
     #[serde(default, skip_serializing_if = "WireParameters::is_default")]
     pub parameters: WireParameters,
-    /// What the answer is read as.
+    /// How the answer is interpreted.
     #[serde(default, skip_serializing_if = "WireFormat::is_default")]
     pub format: WireFormat,
     /// The JSON Schema for the provider.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
     pub schema: Option<Value>,
-    /// What the answer goes through before it is journaled.
+    /// The guardrails applied to the answer before it is journaled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<WireGuard>,
     /// The tools that the model may call.
@@ -38,20 +38,20 @@ pub struct AskModel {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WireMessage {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
     /// Text, with holes or without.
     #[serde(with = "wire")]
     pub content: Value,
-    /// The tools that the model called.
+    /// The tool calls that the model requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolUse>,
-    /// The call that this came of.
+    /// The tool call that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<Arc<str>>,
 }
 
-/// Sampling and limits; what is not set is not there.
+/// Sampling and limits; unset ones are omitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "each is the parameter of its name")]
 pub struct WireParameters {
@@ -67,7 +67,7 @@ pub struct WireParameters {
     pub presence_penalty: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
-    /// As text: not every reader of JSON keeps 64 bits.
+    /// As text, because not every JSON reader preserves 64 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +82,7 @@ impl WireParameters {
     }
 }
 
-/// What an answer is read as; a schema is in [`AskModel::schema`].
+/// How an answer is interpreted; a schema is in [`AskModel::schema`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the format of its name")]
@@ -99,7 +99,7 @@ impl WireFormat {
     }
 }
 
-/// A guardrail, its schema with it.
+/// A guardrail with its schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "as `trefoil_ir::Guard` has them")]
@@ -131,16 +131,16 @@ pub enum WireGuard {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskTool {
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
-    /// Which sort.
+    /// The kind of tool.
     pub tool: WireTool,
-    /// An object.
+    /// The arguments, an object.
     #[serde(with = "wire")]
     pub arguments: Value,
 }
 
-/// The sorts of tool.
+/// The kinds of tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "as `trefoil_ir::ToolKind` has them")]
@@ -155,25 +155,25 @@ pub enum WireTool {
     Python {},
 }
 
-/// What tools say about themselves.
+/// A request for the descriptions of tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskDescribe {
-    /// Which.
+    /// The tools.
     pub tools: Vec<AskTools>,
 }
 
-/// Tools of one place.
+/// Tools of one source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskTools {
-    /// Where they are.
+    /// The source.
     pub tool: WireTool,
-    /// Their names there; none: all.
+    /// Their names there; `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<Arc<str>>>,
 }
 
 impl AskTools {
-    /// On the wire.
+    /// The wire form.
     pub fn of(wanted: &ToolsRequest) -> Self {
         Self { tool: WireTool::of(&wanted.kind), names: wanted.names.clone() }
     }
@@ -187,7 +187,7 @@ pub struct AskCommand {
     /// Positional parameters from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "list")]
     pub arguments: Vec<Value>,
-    /// Environment entries, in order.
+    /// Environment variables, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<WireEntry>,
     /// Working directory.
@@ -195,7 +195,7 @@ pub struct AskCommand {
     pub workdir: Option<Value>,
 }
 
-/// One entry of an environment.
+/// An environment variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WireEntry {
     /// Its name.
@@ -213,29 +213,29 @@ pub struct AskHuman {
     /// The question.
     #[serde(with = "wire")]
     pub prompt: Value,
-    /// The answer when nobody gives one in time.
+    /// The answer used on timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Arc<str>>,
-    /// The answer before this question, which led nowhere.
+    /// The rejected answer to the previous question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Arc<str>>,
 }
 
-/// Time that passes.
+/// A delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskTimer {
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub ms: u64,
 }
 
-/// A condition on what only the driver knows.
+/// A condition on something that only the driver knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskDecide {
-    /// By whose rules it is evaluated.
+    /// The grammar, which determines how it is evaluated.
     pub grammar: ConditionGrammar,
     /// Without references; see [`trefoil_template::Question`].
     pub expression: Arc<Expression>,
-    /// Only whether all holes can be filled.
+    /// Whether it only asks if all holes can be filled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub presence: bool,
 }

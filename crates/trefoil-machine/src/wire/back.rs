@@ -1,4 +1,4 @@
-//! Back to the machine's requests.
+//! Converts back to the machine's requests.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Reques
 /// Why a stored request cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireError {
-    /// It is of a later version than this build reads.
+    /// It was written by a later version than this build can read.
     Newer(u16),
-    /// It names a schema that the program does not have.
+    /// It contains a schema that the program does not have.
     Schema,
-    /// A number is not one.
+    /// An invalid number.
     Seed(String),
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for WireError {
 impl std::error::Error for WireError {}
 
 impl WireRequest {
-    /// The request, for whoever has the same program. Where the parts of a message came from is not known any more.
+    /// The request, given the same program. The origins of the parts of messages are lost.
     pub fn request(&self, program: &Program) -> Result<Request, WireError> {
         if self.v > VERSION {
             return Err(WireError::Newer(self.v));
@@ -129,7 +129,7 @@ fn guard(guard: WireGuard, program: &Program) -> Result<Guard, WireError> {
     })
 }
 
-/// The program's own schema of this content.
+/// The program's own schema that is equal to this one.
 fn known(schema: Option<&Value>, program: &Program) -> Result<SchemaId, WireError> {
     let at = program.schemas.iter().position(|own| Some(&own.json) == schema).ok_or(WireError::Schema)?;
     u32::try_from(at).map(SchemaId).map_err(|_| WireError::Schema)

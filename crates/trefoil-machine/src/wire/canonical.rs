@@ -1,4 +1,4 @@
-//! Canonical bytes and their hashes.
+//! Canonical bytes of requests and their hashes.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::{AskDecide, WireKind, WireRequest};
 use crate::key::ContentKey;
 
-/// The two-field form that is hashed: the sort of request and what it asks, nothing else.
+/// The form that is hashed: the kind of request and what affects its answer, nothing else.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum CanonicalRequest<'r> {
@@ -20,7 +20,7 @@ enum CanonicalRequest<'r> {
 }
 
 impl WireRequest {
-    /// What the content key is made of: canonical JSON of `{"SORT": ASK}`. The version is no part of it.
+    /// The bytes of which the content key is made: canonical JSON of `{"SORT": ASK}`, without the version.
     pub fn content(&self) -> Vec<u8> {
         canonical(&match &self.request {
             WireKind::Model { ask, .. } => CanonicalRequest::Model(ask),
@@ -40,11 +40,11 @@ impl WireRequest {
 
 /// Canonical JSON (RFC 8785).
 pub fn canonical(of: &impl Serialize) -> Vec<u8> {
-    // What is written here has texts for keys and no error of its own, and a vector takes every byte.
+    // Cannot fail: keys are text, no serializer of ours returns an error, and a vector accepts every byte.
     super::jcs::to_vec(of).unwrap_or_default()
 }
 
-/// The first sixty-four bits of a question's hash: what its activity is called by.
+/// The first 64 bits of a question's hash, which identify its activity.
 pub(crate) fn digest(question: &AskDecide) -> u64 {
     let hash = Sha256::digest(canonical(question));
     hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))

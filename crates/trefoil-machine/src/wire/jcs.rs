@@ -1,5 +1,5 @@
-//! Canonical JSON (RFC 8785), written once from front to back: a content key is made for every request, also when a journal is
-//! replayed. Only the members of an object that are not in order are moved. `serde_json_canonicalizer`, which makes several
+//! Canonical JSON (RFC 8785), written in one pass, because a content key is computed for every request, also during
+//! replays. Only members of objects that are out of order are moved. `serde_json_canonicalizer`, which makes several
 //! allocations for each member, is the oracle of the tests.
 
 use std::cell::RefCell;
@@ -10,10 +10,10 @@ use std::ops::Range;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// Integers up to here are written as they are; those beyond as the float that they are in JavaScript.
+/// Integers up to this are written as integers, larger ones as the float that they are in JavaScript.
 const SAFE: u64 = 1 << 53;
 
-/// The canonical JSON of something. What JSON has no number for is null.
+/// The canonical JSON of a value. A number that JSON does not have becomes null.
 pub fn to_vec(of: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let out = RefCell::new(Vec::with_capacity(256));
     let formatter = Canonical { out: &out, objects: Vec::new(), members: Vec::new(), moved: Vec::new() };
@@ -21,7 +21,7 @@ pub fn to_vec(of: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(out.into_inner())
 }
 
-/// What has been written. The formatter looks at it, too.
+/// The output so far, which the formatter also reads.
 struct Out<'o>(&'o RefCell<Vec<u8>>);
 
 impl io::Write for Out<'_> {
@@ -37,26 +37,26 @@ impl io::Write for Out<'_> {
     }
 }
 
-/// Puts the members of objects in order.
+/// Sorts the members of objects.
 struct Canonical<'o> {
     out: &'o RefCell<Vec<u8>>,
-    /// The objects that have begun: the first of its members in `members`.
+    /// The open objects: for each, the index of its first member in `members`.
     objects: Vec<usize>,
     members: Vec<Member>,
-    /// Members in order, before they are put back.
+    /// A buffer for sorted members, before they are copied back.
     moved: Vec<u8>,
 }
 
-/// A member of an object, by its places in what was written.
+/// A member of an object, by its position in the output.
 struct Member {
-    /// The key, in its quotes.
+    /// The key, including quotes.
     key: Range<usize>,
     /// The end of its value.
     end: usize,
 }
 
 impl Canonical<'_> {
-    /// The object that ends now, without its braces: its members are put in order.
+    /// Sorts the members of the object that ends now; its braces are not included.
     fn order(&mut self) -> io::Result<()> {
         let first = self.objects.pop().unwrap_or_default();
         let members = self.members.get_mut(first..).unwrap_or_default();
@@ -84,15 +84,15 @@ fn text<'o>(out: &'o [u8], place: &Range<usize>) -> &'o [u8] {
     out.get(place.clone()).unwrap_or_default()
 }
 
-/// The order of keys: by their UTF-16 units.
+/// The order of keys: by UTF-16 code units.
 fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let plain = |key: &[u8]| key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
     if plain(a) && plain(b) {
-        // Without its closing quote: a key comes before those that it is the beginning of.
+        // Without the closing quote, so that a key precedes those of which it is a prefix.
         let bare = |key: &'_ [u8]| key.len().saturating_sub(1);
         return a.get(..bare(a)).cmp(&b.get(..bare(b)));
     }
-    // Both were written here, so they can be read.
+    // Both were written here, so they can be parsed.
     let units = |key| serde_json::from_slice::<String>(key).unwrap_or_default().encode_utf16().collect::<Vec<_>>();
     units(a).cmp(&units(b))
 }

@@ -1,17 +1,17 @@
-//! Requests as they are stored and sent to other processes, and what their content keys are made of.
+//! Requests as they are stored and sent to other processes, and the input of their content keys.
 //!
 //! ```text
 //! Request --of--> WireRequest --JSON--> a store, a worker --request--> Request
 //!                      `--content--> RFC 8785 bytes --SHA-256--> ContentKey
 //! ```
 //!
-//! These types are a contract: what one version writes, all later ones read. A new field is optional and is not written
-//! where it has its default, so that the keys of older requests stay what they are; anything else needs a new [`VERSION`].
-//! Nothing here comes from `Debug` or from words for people. Values go in by [their wire form](trefoil_template::wire), with
-//! the names of holes and never their content.
+//! These types are a contract: all later versions can read what one version writes. A new field is optional and is
+//! omitted if it has its default, so that the keys of older requests do not change; any other change needs a new
+//! [`VERSION`]. Nothing here depends on `Debug` or on texts for people. Values are in [their wire
+//! form](trefoil_template::wire), with the names of holes and never their content.
 //!
-//! A request has two halves: `ask` decides what comes back, and is what the content key is made of; `how` is about who asks,
-//! how it is shown and how long it may take. Golden vectors are in `tests/machine/wire`.
+//! A request has two parts: `ask` affects the answer and is the input of the content key; `how` says who asks, how it
+//! is shown and how long it may take. Golden vectors are in `tests/machine/wire`.
 
 mod ask;
 mod back;
@@ -32,19 +32,19 @@ pub use canonical::canonical;
 pub(crate) use canonical::digest;
 pub use of::question;
 
-/// The version that this build writes; it reads it and those before.
+/// The version that this build writes. It can read this and all earlier versions.
 pub const VERSION: u16 = 1;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WireRequest {
-    /// [`VERSION`] of the writer.
+    /// The [`VERSION`] of the writer.
     pub v: u16,
-    /// What is requested.
+    /// The request.
     pub request: WireKind,
 }
 
-/// The sorts of request, as [`crate::Request`] has them, each in its two halves.
+/// The kinds of [`crate::Request`], each in its two parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the request of its name")]
@@ -86,16 +86,16 @@ pub struct HowModel {
     /// The agent that speaks.
     #[serde(default)]
     pub speaker: Arc<str>,
-    /// What its schema is called for the provider.
+    /// The name of its schema for the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_name: Option<Arc<str>>,
-    /// Milliseconds for the call.
+    /// The timeout of the call in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Text is shown while it arrives.
+    /// Whether text is shown while it arrives.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-    /// What is shown before the answer is whole is provisional.
+    /// Whether text shown before the answer is complete is provisional.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
 }
@@ -103,10 +103,10 @@ pub struct HowModel {
 /// How a question to a person is handled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HowHuman {
-    /// Milliseconds until the default, or the failure.
+    /// The timeout in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The answers that lead on, where only some do.
+    /// The accepted answers, if only some are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<Arc<str>>,
 }
@@ -128,12 +128,12 @@ impl HowTimer {
 /// How a decision is shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HowDecide {
-    /// The condition as somebody wrote it.
+    /// The condition as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Arc<str>>,
 }
 
-/// Values that may not be there, for `serde(with)`.
+/// Optional values, for `serde(with)`.
 pub(crate) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use trefoil_template::{Value, wire};

@@ -1,4 +1,4 @@
-//! From the machine's requests.
+//! Converts from the machine's requests.
 
 use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, ToolKind};
 use trefoil_template::Question;
@@ -9,7 +9,7 @@ use crate::key::ContentKey;
 use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
 
 impl WireRequest {
-    /// A request of this program's, whose schemas go with it.
+    /// The wire form of a request of this program, with its schemas.
     pub fn of(request: &Request, program: &Program) -> Self {
         let request = match request {
             Request::Model(request) => model(request, program),
@@ -32,7 +32,7 @@ impl WireRequest {
 }
 
 impl AskDecide {
-    /// What a question asks.
+    /// The wire form of a question.
     pub fn of(question: &Question) -> Self {
         let Question { expression, policy, presence, text: _ } = question;
         Self { grammar: policy.conditions, expression: expression.clone(), presence: *presence }
@@ -126,7 +126,7 @@ fn tool(request: &ToolRequest) -> AskTool {
 }
 
 impl WireTool {
-    /// On the wire.
+    /// The wire form.
     pub fn of(kind: &ToolKind) -> Self {
         match kind {
             ToolKind::Local => Self::Local {},
@@ -149,7 +149,8 @@ fn command(request: &CommandRequest) -> AskCommand {
     AskCommand { script: script.clone(), arguments: arguments.clone(), env: env.collect(), workdir: workdir.clone() }
 }
 
-/// What a person is asked, whatever the step is called: whoever renames a step asks the same.
+/// The content key of a question to a person, independent of the step's name, so that renaming a step does not change
+/// it.
 pub fn question(request: &HumanRequest) -> ContentKey {
     let unnamed = HumanRequest { step: "".into(), ..request.clone() };
     WireRequest { v: VERSION, request: human(&unnamed) }.key()

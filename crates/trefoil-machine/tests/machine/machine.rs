@@ -1,4 +1,4 @@
-//! A world for the machine: every activity is answered by a pure function of its key and request, in any order wanted.
+//! Drives the machine: every activity is answered by a pure function of its key and request, in any order.
 
 use std::sync::Arc;
 
@@ -19,37 +19,38 @@ pub const FLAGS: Flags = Flags {
     reserve: Reserve::Estimate,
     windows: Vec::new(),
     fallbacks: Vec::new(),
+    reuses: false,
 };
 
 pub fn start(program: &Arc<Program>) -> Run {
     Run::start(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)
 }
 
-/// With provenance.
+/// Starts a run with provenance.
 pub fn start_watched(program: &Arc<Program>) -> Run {
     Run::start_watched(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)
 }
 
-/// From a journal cut somewhere.
+/// Resumes from a journal cut at some entry.
 pub fn resume(program: &Arc<Program>, entries: &[Entry]) -> Result<Run, RunError> {
     let resumed = Machine::resume(Prepared::new(program.clone()), entries)?;
     assert_eq!(resumed.next_seq as usize, entries.len());
     Ok(Run::resume(resumed, entries))
 }
 
-/// A millisecond later.
+/// Completes an activity one millisecond later.
 pub fn complete(run: &mut Run, key: &Key, result: Result<Value, RunError>, usage: Option<Usage>) {
     run.now_ms += 1;
     run.complete(key, result, usage);
 }
 
-/// What may be completed: time limits only when there is nothing else.
+/// The activities that can be completed; time limits only if there is nothing else.
 fn choices(run: &Run) -> Vec<&Activity> {
     let work: Vec<&Activity> = run.pending.iter().filter(|a| !limit(a.key.as_str())).collect();
     if work.is_empty() { run.pending.iter().collect() } else { work }
 }
 
-/// Completes everything, in the order that `choose` says, by [`answer`].
+/// Completes everything, in the order given by `choose`, with [`answer`].
 pub fn finish(mut run: Run, mut choose: impl FnMut(usize) -> usize) -> Run {
     while run.result.is_none() {
         let choices = choices(&run);
@@ -60,7 +61,7 @@ pub fn finish(mut run: Run, mut choose: impl FnMut(usize) -> usize) -> Run {
     run
 }
 
-/// Whether it is a limit of time.
+/// Whether it is a time limit.
 fn limit(key: &str) -> bool {
     ["~timeout", "~limit", "~budget"].iter().any(|mark| key.contains(mark))
 }
@@ -73,7 +74,7 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What a model says in a conversation: some of its tools are called in the first turns, some of them as they must not be.
+/// A model's turn in a conversation: in the first turns it calls some of its tools, some of them incorrectly.
 fn turn(key: &str, request: &ModelRequest) -> Value {
     let before = request.messages.iter().filter(|m| m.role == Role::Assistant).count() as u64;
     let seed = hash(key.rsplit_once('@').map_or(key, |(talk, _)| talk));
@@ -91,7 +92,7 @@ fn turn(key: &str, request: &ModelRequest) -> Value {
     trefoil_machine::said::value(format!("turn {before}"), calls.collect())
 }
 
-/// What the world answers: a pure function of the activity.
+/// The answer to an activity, a pure function of it.
 pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
     let key = activity.key.as_str();
     let result = match &activity.request {
@@ -119,7 +120,7 @@ pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
                 [("exit_code", 0.into()), ("stdout", "out".into()), ("stderr", "".into())];
             Ok(members.into_iter().collect())
         }
-        // Where not every answer leads on, the first does not.
+        // If only some answers are accepted, the first one is not.
         Request::Human(human) if human.refused.is_some() => Ok("sure".into()),
         Request::Human(_) => Ok("yes".into()),
         Request::Timer { .. } => Ok(Value::Null),

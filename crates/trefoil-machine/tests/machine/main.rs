@@ -1,5 +1,5 @@
-//! The machine, through its public interface and driven by hand. What steps do is tested with the driver, in
-//! `trefoil-runtime`.
+//! Tests of the machine through its public interface, driven by hand. The behaviour of steps is tested with the driver,
+//! in `trefoil-runtime`.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! The operator's cost limit. A call of these programs is expected to cost 1,000 micro-dollars: 1,000 tokens of an answer.
+//! The operator's cost limit. A call of these programs has an expected cost of 1,000 micro-dollars: 1,000 tokens of an
+//! answer.
 
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ fn a_replay_decides_as_the_run_did_with_the_prices_of_its_journal() {
     assert_eq!(resumed.finished.unwrap().unwrap_err().message, said);
 }
 
-/// Two calls under a limit of 1,500 micro-dollars of their flow.
+/// Two calls in a flow with a limit of 1,500 micro-dollars.
 fn budgeted(on_exceeded: OnExceeded) -> Arc<Program> {
     let mut b = Build::new();
     let steps = [b.model("a", "x"), b.model("b", "x")];
@@ -159,10 +160,10 @@ fn a_limit_of_a_flow_is_told_where_the_step_is_that_it_ends() {
         let error = run.result.unwrap().unwrap_err();
         assert_eq!((error.key, error.location), (Some(Key::from("b")), Some(at(20))));
     };
-    // Before the call, and after one that cost more than was expected.
+    // Before the call, and after one that cost more than expected.
     ends(None, Some(1_500), &[501]);
     ends(None, Some(1_500), &[500, 2_000]);
-    // As many calls as there may be.
+    // As many calls as are allowed.
     ends(Some(1), None, &[1]);
 }
 
@@ -194,7 +195,7 @@ fn under_a_limit_no_call_is_made_whose_price_nobody_knows() {
     expect!["a cost limit cannot be enforced: the price of `test` is unknown"].assert_eq(&error(&run));
 }
 
-/// What a call uses that is as long as it can be: a token for every byte, and an answer of 100 tokens.
+/// The usage of the longest possible call: a token for every byte, and an answer of 100 tokens.
 fn at_the_bound(request: &Request, flags: &Flags) -> Usage {
     let Request::Model(request) = request else { panic!("{request:?}") };
     let input = request.messages.iter().map(|m| m.content.to_text().len() as u64 + 8).sum();
@@ -202,7 +203,7 @@ fn at_the_bound(request: &Request, flags: &Flags) -> Usage {
     usage.priced(flags.price(None, &request.model))
 }
 
-/// Twenty branches of two calls each, whose calls cost what they can: what was spent in the end, and how the run ended.
+/// Twenty branches of two calls each with maximum cost: the total cost, and how the run ended.
 fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
     let mut b = Build::new();
     let branches: Vec<_> = (0..20)

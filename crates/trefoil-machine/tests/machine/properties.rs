@@ -1,4 +1,4 @@
-//! Properties of the machine, for random programs of every step kind.
+//! Properties of the machine, tested with random programs of every step kind.
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -10,12 +10,12 @@ use crate::random::{node, program};
 
 #[allow(clippy::disallowed_methods, reason = "how many cases is for whoever runs the tests to say")]
 fn config() -> Config {
-    // More with `PROPTEST_CASES`, as everywhere.
+    // More cases with `PROPTEST_CASES`, as in other tests.
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 150 };
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
-/// Choices that look random and are the same for the same seed.
+/// Pseudo-random choices from a seed.
 fn choices(mut seed: u64) -> impl FnMut(usize) -> usize {
     move |_| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -23,7 +23,7 @@ fn choices(mut seed: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// What must be the same: the output, or that it failed and how.
+/// What must be equal: the output, or the failure.
 fn shape(result: &Option<Result<Value, RunError>>) -> Result<String, String> {
     match result {
         Some(Ok(value)) => Ok(value.canonical()),
@@ -52,7 +52,7 @@ proptest! {
     fn watching_where_prompts_come_from_changes_nothing(root in node(), seed in any::<u64>()) {
         let program = program(&root);
         let plain = finish(start(&program), choices(seed));
-        // Each message is checked on the way: its parts cover it.
+        // Each message is checked during the run: its parts cover it.
         let watched = finish(start_watched(&program), choices(seed));
         prop_assert_eq!(plain.entries, watched.entries);
     }
@@ -61,7 +61,7 @@ proptest! {
     fn a_journal_cut_anywhere_replays_to_the_same_commands_and_the_same_result(root in node(), seed in any::<u64>()) {
         let program = program(&root);
         let whole = finish(start(&program), choices(seed));
-        // Every cut of short journals, and forty of long ones.
+        // Every cut of short journals, and forty cuts of long ones.
         let step = (whole.entries.len() / 40).max(1);
         for cut in (1..=whole.entries.len()).step_by(step) {
             let (kept, lost) = whole.entries.split_at(cut);

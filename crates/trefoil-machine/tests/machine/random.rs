@@ -1,5 +1,5 @@
-//! Random programs of every step kind. Failures stay where something deals with them: what a failure that goes up
-//! cancels depends on timing, and there is nothing to compare then.
+//! Random programs of every step kind. Failures are always handled somewhere: what an unhandled failure cancels depends
+//! on timing, so there would be nothing to compare.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use trefoil_template::Value;
 
 use testbed::build::{Build, nowhere};
 
-/// A step to be.
+/// A step to be generated.
 #[derive(Debug, Clone)]
 pub enum Node {
     Model {
@@ -53,9 +53,9 @@ pub enum Node {
         validators: u8,
     },
     Call(Box<Node>),
-    /// A model that may call tools, and flows with these bodies.
+    /// A model with tools, and with flows that have these bodies.
     Talk(Vec<Node>),
-    /// With a time limit, and no label.
+    /// With a time limit and without a label.
     Bare(Box<Node>),
 }
 
@@ -95,7 +95,7 @@ pub fn program(root: &Node) -> Arc<Program> {
     let body = lower.node(root);
     let all: Vec<String> = lower.visible.iter().map(|name| format!("{{{{{name}}}}}")).collect();
     let main = lower.build.flow("main", body, Some(&all.join("|")));
-    // Every call has its clock, so that the keys of the clocks must differ too.
+    // Every call has its own timer, so that the keys of the timers must differ too.
     for flow in lower.build.flows.iter_mut().flatten() {
         let ceiling = Some(1_000_000);
         let budget = Budget {
@@ -116,7 +116,7 @@ pub fn program(root: &Node) -> Arc<Program> {
 struct Lower {
     build: Build,
     count: u32,
-    /// Slots that may be read here without a race.
+    /// Slots that can be read here without a race.
     visible: Vec<String>,
     judge: Option<FlowId>,
 }
@@ -274,7 +274,7 @@ impl Lower {
         id
     }
 
-    /// A flow of its own around a node; the slots of the flow under construction are kept aside meanwhile.
+    /// A separate flow around a node; the slots of the current flow are saved meanwhile.
     fn flow(&mut self, body: &Node, item: bool) -> FlowId {
         let slots = std::mem::replace(&mut self.build.slots, vec!["input".into()]);
         let visible = std::mem::replace(&mut self.visible, vec!["input".into()]);
@@ -291,7 +291,7 @@ impl Lower {
         id
     }
 
-    /// Offers: a tool that the manifest describes, one that says itself what it is, and the flows.
+    /// Offers: a tool described in the manifest, one that describes itself, and the flows.
     fn talk(&mut self, bodies: &[Node]) -> StepId {
         let input = json!({"type": "object", "required": ["input"], "properties": {"input": {"type": "string"}}});
         let schema = self.build.schema(input);
@@ -357,7 +357,7 @@ impl Lower {
         let mut after = before.clone();
         let mut graph = Graph { nodes: Vec::new() };
         for (at, (node, edges, sort)) in nodes.iter().enumerate() {
-            // Only what was there before the graph: nothing in it is ordered for sure.
+            // Only what existed before the graph, because the order within it is uncertain.
             self.visible = before.clone();
             let step = self.node(node);
             after.extend(self.visible[before.len()..].iter().cloned());
@@ -377,7 +377,7 @@ impl Lower {
             graph.nodes.push(node);
         }
         if nodes.len() > 2 {
-            // One that fails, and its fallback.
+            // A node that fails, and its fallback.
             let count = graph.nodes.len() as u32;
             let (bad, good) = (self.label("failing"), self.label("fallback"));
             let step = self.model("bad", &bad, "x");
@@ -405,7 +405,7 @@ impl Lower {
     fn states(&mut self, nodes: &[Node]) -> StepId {
         let mut states = Vec::new();
         let count = nodes.len() as u32 + 1; // and the gate before the end
-        // Two that run at the same time must not write to each other's.
+        // Concurrent machines must not write to each other's slots.
         let (before, said) = (self.label("previous"), self.label("feedback"));
         let (previous, feedback) = (self.build.slot(&before), self.build.slot(&said));
         for (at, node) in nodes.iter().enumerate() {
@@ -416,7 +416,7 @@ impl Lower {
                 &label,
                 &format!("{{{{{said}}}}}{{{{{before}}}}}"),
             );
-            // The state's step is the structure around both; its slot is that of the last.
+            // The state's step is the structure around both; its slot is that of the last one.
             let step = self.build.sequence("", &[inner, last]);
             let slot = self.build.slot(&label);
             self.build.at(step).out = Some(slot);
@@ -473,7 +473,7 @@ impl Lower {
         let label = self.label("END");
         let step = self.model("plain", &label, &format!("done {{{{{before}}}}}"));
         self.visible.push(label.clone());
-        // One that ends without a match: its only transition is for failures.
+        // One that ends without a match, because its only transition is for failures.
         let unmatched = nodes.len() % 2 == 1;
         let on_failure = Transition {
             takes: Takes::Failure,
@@ -510,7 +510,7 @@ impl Lower {
     fn attempts(&mut self, body: &Node, validators: u8) -> StepId {
         let inner = self.node(body);
         let label = self.label("try");
-        // Two that run at the same time must not write to each other's.
+        // Concurrent steps must not write to each other's slots.
         let (iteration, why) = (self.label("iteration"), self.label("why"));
         let last = self.model("plain", &label, &format!("why: {{{{{why}}}}}"));
         let body = self.build.sequence("", &[inner, last]);

@@ -1,4 +1,4 @@
-//! What failed and cancelled calls have used counts.
+//! The usage of failed and cancelled calls counts.
 
 use expect_test::expect;
 use testbed::Run;
@@ -40,7 +40,7 @@ fn calls_that_a_failing_neighbour_cancels_count_and_so_does_what_they_are_known_
     let error = RunError::new("MODEL_ERROR", "no");
     run.complete(&Key::from("a"), Err(error), None);
     assert!(run.result.is_some());
-    // Its answer was in progress to the machine already.
+    // Its answer was already on its way to the machine.
     let used = Usage { input_tokens: 5, ..Usage::default() };
     run.on(Key::from("b"), Ok("late".into()), Some(used));
     assert_eq!((run.machine.calls(), run.machine.usage().total()), (3, 5));

@@ -1,10 +1,10 @@
-//! What to do about an error that a provider answers with, where its text says more than its status does.
+//! Help for a provider's errors whose text says more than their status.
 
 use trefoil_runtime::ModelErrorKind;
 
 use crate::vendors::vendor;
 
-/// Parts of texts and codes, in lower case, and what they are about.
+/// Parts of texts and codes in lower case, and the problem that they indicate.
 const SAYS: &[(&str, About)] = &[
     ("context_length_exceeded", About::Length),
     ("maximum context length", About::Length),
@@ -31,7 +31,7 @@ enum About {
     Address,
 }
 
-/// For a provider's answer of this status and body.
+/// Help for an error response with this status and body.
 pub(super) fn of(provider: &str, kind: ModelErrorKind, body: &str) -> Option<String> {
     let ModelErrorKind::Status(status) = kind else { return None };
     let body = body.to_lowercase();
@@ -39,7 +39,7 @@ pub(super) fn of(provider: &str, kind: ModelErrorKind, body: &str) -> Option<Str
     let about = match (status, said) {
         (400..=429, Some(about)) => about,
         (401, None) => About::Key,
-        // Where nothing of the protocol comes back, it is not spoken there.
+        // If the response is not the protocol's JSON, the address is probably wrong.
         (404 | 405, None) if !body.trim_start().starts_with('{') => About::Address,
         (404, None) => About::Model,
         (413, None) => About::Length,

@@ -1,8 +1,8 @@
-//! A circuit breaker for each host: after several failures in a row nobody calls it for a while, then one call tries whether it is
-//! back, and the others wait for what comes of that.
+//! A circuit breaker for each host: after several failures in a row, it is not called for a while. Then one call tries
+//! it, and the other calls wait for the result.
 //!
-//! Shared by all runs of a process. What counts is that the host cannot be reached or says that it is broken, not what it thinks of
-//! a request, nor that it wants to be called less often.
+//! Shared by all runs of a process. Only unreachable hosts and server errors count as failures, not rejected requests
+//! or rate limits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,38 +12,38 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
-/// Failures in a row until a host is left alone.
+/// Failures in a row before a host is no longer called.
 pub(super) const FAILURES: u32 = 5;
-/// For so long.
+/// How long a host is not called.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
-/// The hosts by their origins.
+/// The breakers of all hosts, by origin.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Breakers(Arc<Mutex<HashMap<String, Arc<Breaker>>>>);
 
 impl Breakers {
-    /// That of a host.
+    /// The breaker of a host.
     pub fn of(&self, origin: &str) -> Arc<Breaker> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(origin.to_owned()).or_default().clone()
     }
 }
 
-/// One host.
+/// The breaker of one host.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     state: Mutex<BreakerState>,
-    /// The state may be another one now.
+    /// Notified when the state may have changed.
     changed: Notify,
 }
 
 #[derive(Debug)]
 enum BreakerState {
-    /// It is called. So many failures came one after the other.
+    /// The host is called. The number counts its last failures in a row.
     Closed(u32),
-    /// It is not called until then.
+    /// The host is not called until this time.
     Open { until: Instant, why: Arc<str> },
-    /// One call tries it.
+    /// One call is trying the host.
     Trying { why: Arc<str> },
 }
 
@@ -53,7 +53,7 @@ impl Default for BreakerState {
     }
 }
 
-/// A host that is not called.
+/// A host that is currently not called.
 #[derive(Debug)]
 pub(super) struct LeftAlone {
     /// How its last call failed.
@@ -67,7 +67,7 @@ impl Breaker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call through, or not.
+    /// Waits for permission to call the host, or returns why it is not called.
     pub async fn enter(self: Arc<Self>) -> Result<Passage, LeftAlone> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -85,7 +85,7 @@ impl Breaker {
                 Some(Err(Some(alone))) => return Err(alone),
                 Some(Err(None)) => {
                     let mut state = self.state();
-                    // Another call may have been first.
+                    // Another call may have changed the state in the meantime.
                     if let BreakerState::Open { why, .. } = &*state {
                         let why = why.clone();
                         *state = BreakerState::Trying { why };
@@ -99,7 +99,7 @@ impl Breaker {
     }
 }
 
-/// A call that may be made.
+/// Permission to make a call.
 #[derive(Debug)]
 pub(super) struct Passage {
     breaker: Arc<Breaker>,
@@ -107,7 +107,7 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// What came of it.
+    /// Records the outcome of the call.
     pub fn end(mut self, failure: Option<&ModelError>) {
         self.ended = true;
         let mut state = self.breaker.state();
@@ -115,7 +115,7 @@ impl Passage {
         *state = match (&*state, failure) {
             (_, None) => BreakerState::Closed(0),
             (BreakerState::Closed(before), Some(_)) if before + 1 < FAILURES => BreakerState::Closed(before + 1),
-            // Calls that were under way when it opened say nothing new.
+            // A call that was in progress when the breaker opened does not extend the pause.
             (BreakerState::Open { until, why }, Some(_)) => BreakerState::Open { until: *until, why: why.clone() },
             (_, Some(error)) => BreakerState::Open { until: now() + PAUSE, why: error.message.as_str().into() },
         };
@@ -124,7 +124,7 @@ impl Passage {
     }
 }
 
-/// One that was dropped on its way says nothing: the next one tries.
+/// A dropped call has no outcome, so the next call tries the host.
 impl Drop for Passage {
     fn drop(&mut self) {
         if self.ended {
@@ -140,7 +140,7 @@ impl Drop for Passage {
     }
 }
 
-/// Whether a failure is one of the host.
+/// Whether a failure is the host's fault.
 fn counts(error: &ModelError) -> bool {
     match error.kind {
         ModelErrorKind::Network => true,

@@ -1,4 +1,4 @@
-//! The HTTP client: sending, and what can go wrong on the way, without credentials and addresses' passwords in any text.
+//! The HTTP client: sends requests and reports failures, without credentials or passwords in any text.
 
 use std::error::Error as _;
 use std::time::{Duration, SystemTime};
@@ -12,20 +12,20 @@ use trefoil_template::{json_nodes, limits};
 use super::breaker::Breakers;
 use super::{Endpoint, advice, sse};
 
-/// Until there is a connection.
+/// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a silent connection is kept open.
+/// Interval of TCP keepalive probes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// Bytes of a failed answer that are looked at.
+/// Maximum number of bytes that are read of an error response.
 const LARGEST_REFUSAL: usize = 64 << 10;
-/// Characters of a server's message that are repeated.
+/// Maximum length of a server's message in an error.
 const LONGEST_MESSAGE: usize = 300;
-/// Bytes of a request's name that are kept.
+/// Maximum length of a request id.
 const LONGEST_ID: usize = 200;
-/// Nobody wants to wait longer.
+/// Longer waits are ignored.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
-/// Connections, shared by all providers of a registry.
+/// The connection pool, shared by all providers of a registry.
 #[derive(Debug, Clone)]
 pub struct Client {
     connections: reqwest::Client,
@@ -33,14 +33,15 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client without connections. Makes ring the process's TLS provider unless there is one already.
+    /// Creates a client without open connections. Installs ring as the process's TLS provider unless there is one
+    /// already.
     pub fn new() -> Result<Self, ModelError> {
         Self::through(Vec::new())
     }
 
-    /// The same through these proxies.
+    /// Creates a client that uses these proxies.
     pub fn through(proxies: Vec<reqwest::Proxy>) -> Result<Self, ModelError> {
-        // Fails when somebody was first; any provider will do.
+        // Fails if a TLS provider is installed already; any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let plain = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
         proxies
@@ -48,7 +49,7 @@ impl Client {
             .fold(plain, reqwest::ClientBuilder::proxy)
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
-            // A model may think for minutes, and what is between forgets connections that are silent.
+            // A model may think for minutes, and routers drop silent connections.
             .tcp_keepalive(KEEPALIVE)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -58,20 +59,20 @@ impl Client {
             })
     }
 
-    /// Sends a body; what comes back has a good status.
+    /// Sends a request with a body. The response has a success status.
     pub(super) async fn post(&self, endpoint: &Endpoint, url: Url, body: &Json) -> Result<Response, ModelError> {
         let request = self.connections.post(url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         self.send(endpoint, request).await
     }
 
-    /// Asks for something that costs nothing; what comes back has a good status.
+    /// Sends a free GET request. The response has a success status.
     pub(super) async fn get(&self, endpoint: &Endpoint, url: Url) -> Result<Response, ModelError> {
         self.send(endpoint, self.connections.get(url)).await
     }
 
     async fn send(&self, endpoint: &Endpoint, request: reqwest::RequestBuilder) -> Result<Response, ModelError> {
         let request = request.headers(endpoint.headers.clone());
-        // Nothing is unpacked, so nothing can grow.
+        // Responses are never decompressed, so a small response cannot become a large one.
         let request = request.header(ACCEPT_ENCODING, "identity");
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
         let mut response = Response { inner, endpoint: endpoint.clone(), read: 0, idle: None };
@@ -87,7 +88,7 @@ impl Client {
             return Ok(response);
         }
         let retry_after_ms = retry_after(response.inner.headers());
-        // The status counts, whatever becomes of the body.
+        // The status is reported even if the body cannot be read.
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
         let said =
             said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
@@ -105,17 +106,18 @@ impl Client {
     }
 }
 
-/// An answer that has begun.
+/// A response whose body is still to be read.
 pub(super) struct Response {
     inner: reqwest::Response,
     endpoint: Endpoint,
     read: usize,
-    /// How long it may be silent.
+    /// Maximum time without data.
     idle: Option<Duration>,
 }
 
 impl Response {
-    /// How it comes in events; none: as a whole. Some servers do not stream although asked to.
+    /// The decoder for streamed events; `None` if the response is not streamed. Some servers ignore the request to
+    /// stream.
     pub(super) fn events(&self) -> Option<sse::Decoder> {
         match self.content_type() {
             kind if kind.starts_with("text/event-stream") => Some(sse::Decoder::default()),
@@ -129,19 +131,19 @@ impl Response {
         kind.trim_start().to_ascii_lowercase()
     }
 
-    /// The provider's name for the request, where its headers say one.
+    /// The provider's id of the request, if its headers have one.
     pub(super) fn request_id(&self) -> Option<String> {
         let headers = self.inner.headers();
         let id = ["x-request-id", "request-id"].iter().find_map(|name| headers.get(*name)?.to_str().ok())?.trim();
         (!id.is_empty() && id.len() <= LONGEST_ID).then(|| id.to_owned())
     }
 
-    /// The same, which may not be silent for longer than this.
+    /// Sets the maximum time without data.
     pub(super) fn within(self, idle: Duration) -> Self {
         Self { idle: Some(idle), ..self }
     }
 
-    /// The next bytes, none at the end.
+    /// The next bytes, or `None` at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
         let next = self.inner.chunk();
         let next = match self.idle {
@@ -174,7 +176,7 @@ impl Response {
         Ok(String::from_utf8_lossy(&all).into_owned())
     }
 
-    /// The whole body as JSON.
+    /// Reads the whole body as JSON.
     pub(super) async fn json(mut self) -> Result<Json, ModelError> {
         let mut all = Vec::new();
         while let Some(bytes) = self.chunk().await? {
@@ -205,14 +207,14 @@ fn failure(endpoint: &Endpoint, error: &reqwest::Error) -> ModelError {
         let cause = innermost(error);
         endpoint.error(ModelErrorKind::Network, &format!("cannot be reached at {}: {cause}", endpoint.address()))
     } else {
-        // It was sent, and what became of it is not known.
+        // The request was sent, so the outcome is unknown.
         let what = format!("closed the connection before the answer was complete ({})", innermost(error));
         let came = Some(Box::new(ModelAnswer::new("", Usage::unknown())));
         ModelError { came, ..endpoint.error(ModelErrorKind::Network, &what) }
     }
 }
 
-/// The innermost cause says what happened; the outer ones repeat the address.
+/// The innermost cause says what happened; the outer errors repeat the address.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: Option<&dyn std::error::Error> = error.source();
     while let Some(inner) = cause.and_then(std::error::Error::source) {
@@ -221,7 +223,7 @@ fn innermost(error: &reqwest::Error) -> String {
     cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
 }
 
-/// The status that an error stands for which came with a good one: a number, or a word of OpenAI's.
+/// The status that an error in a successful response stands for: a number, or one of OpenAI's codes.
 pub(super) fn status(error: &Json) -> Option<u16> {
     let number = ["code", "status"].iter().find_map(|name| error.get(name)?.as_u64());
     let word = |name: &str| {
@@ -239,7 +241,7 @@ pub(super) fn status(error: &Json) -> Option<u16> {
     number.or_else(|| ["code", "type"].into_iter().find_map(word))
 }
 
-/// An error that came with a good status, as a body or in the middle of a stream.
+/// An error in a response with a success status, as its body or within a stream.
 pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &Json) -> ModelError {
     let body = json.to_string();
     let said = said(&endpoint.scrub(&body)).unwrap_or_default();
@@ -248,8 +250,8 @@ pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &Json) ->
     ModelError { help, ..error }
 }
 
-/// What an error means where its status says something else: OpenAI reports an account without credit as a rate limit, which would
-/// pass, and Google an invalid key as an invalid request.
+/// The meaning of an error whose status is misleading. OpenAI reports an account without credit as a rate limit, and
+/// Google an invalid key as an invalid request.
 fn meant(kind: ModelErrorKind, json: &Json) -> ModelErrorKind {
     let error = json.get("error").unwrap_or(json);
     let says = |of: &Json, name: &str, word: &str| of.get(name).and_then(Json::as_str) == Some(word);
@@ -263,11 +265,11 @@ fn meant(kind: ModelErrorKind, json: &Json) -> ModelErrorKind {
     kind
 }
 
-/// What a failed answer says, in one line.
+/// The message of an error response, in one line.
 pub(super) fn said(body: &str) -> Option<String> {
     let json: Option<Json> = serde_json::from_str(body).ok();
     let message = json.as_ref().and_then(said_in);
-    // A page made for people says nothing here.
+    // HTML pages have no useful message.
     let text = match &message {
         Some(text) => text.as_str(),
         None if json.is_some() || !body.trim_start().starts_with('<') => body,
@@ -283,7 +285,7 @@ pub(super) fn said(body: &str) -> Option<String> {
     })
 }
 
-/// `error.message`, `error`, `message` or `detail`: the shapes that servers of both protocols use.
+/// Looks in `error.message`, `error`, `message` and `detail`, which servers of both protocols use.
 fn said_in(json: &Json) -> Option<String> {
     let error = json.get("error");
     [error.and_then(|e| e.get("message")), error, json.get("message"), json.get("detail")]
@@ -292,21 +294,22 @@ fn said_in(json: &Json) -> Option<String> {
         .find_map(|v| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
 }
 
-/// `retry-after-ms`, else `retry-after`: seconds, or a date (<https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>).
+/// Reads `retry-after-ms`, otherwise `retry-after`: seconds, or a date
+/// (<https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>).
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str| text(name)?.parse::<f64>().ok();
     let date = || {
         let until = httpdate::parse_http_date(text("retry-after")?).ok()?;
-        // What has passed is no wait.
+        // A date in the past means no wait.
         Some(until.duration_since(SystemTime::now()).unwrap_or_default().as_millis() as f64)
     };
     let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0)).or_else(date)?;
-    // The range check also refuses what is not a number.
+    // The range check also excludes NaN.
     (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
 }
 
-/// The same in the body, where Google says it: `{"error": {"details": [{"retryDelay": "34s"}]}}`.
+/// The wait in the body, where Google puts it: `{"error": {"details": [{"retryDelay": "34s"}]}}`.
 fn retry_delay(body: &str) -> Option<u64> {
     let json: Json = serde_json::from_str(body).ok()?;
     let details = json.pointer("/error/details")?.as_array()?;

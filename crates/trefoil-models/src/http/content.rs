@@ -1,4 +1,5 @@
-//! Messages with more than text, in each provider's words. What a provider cannot read is an error before anything is sent.
+//! Messages with media, in each provider's format. Media that a provider does not accept are an error before anything
+//! is sent.
 
 use serde_json::Value as Json;
 use trefoil_runtime::blocks::{self, Block, Media, MediaSource};
@@ -6,11 +7,11 @@ use trefoil_runtime::{Message, ModelError, ModelErrorKind};
 
 use super::Endpoint;
 
-/// What works with every provider.
+/// The form that works with every provider.
 const INLINE: &str = "pass the bytes as `base64`, with `mediaType`";
 
-/// The parts of a message with content blocks: `text` and `media` say how one is written. None: it is text. `media` answers with
-/// none for what the provider does not accept.
+/// Converts a message with content blocks; `text` and `media` convert one block. `None` if the message is plain text.
+/// `media` returns `None` for media that the provider does not accept.
 pub(super) fn parts(
     endpoint: &Endpoint,
     message: &Message,
@@ -31,7 +32,7 @@ pub(super) fn parts(
     blocks.iter().map(part).collect::<Result<Vec<_>, _>>().map(Some)
 }
 
-/// `data:image/png;base64,...`, or the address.
+/// A data URL such as `data:image/png;base64,...`, or the address.
 pub(super) fn url(media: &Media<'_>) -> String {
     match media.source {
         MediaSource::Base64(bytes) => format!("data:{};base64,{bytes}", media.media_type.unwrap_or_default()),
@@ -40,7 +41,7 @@ pub(super) fn url(media: &Media<'_>) -> String {
     }
 }
 
-/// A sound's format in a word: `audio/mpeg` is `mp3`.
+/// The short name of an audio format: `mp3` for `audio/mpeg`.
 pub(super) fn format(media: &Media<'_>) -> String {
     let subtype = media.media_type.unwrap_or_default().rsplit('/').next().unwrap_or_default();
     match subtype {
@@ -67,7 +68,7 @@ fn readable(endpoint: &Endpoint, media: &Media<'_>) -> Result<(), ModelError> {
     Err(refused(endpoint, &what, help))
 }
 
-/// `inline`: it would accept the bytes.
+/// `inline`: whether the provider would accept the media as bytes.
 fn not_accepted(endpoint: &Endpoint, media: &Media<'_>, inline: bool) -> ModelError {
     let what = media.kind.plural();
     if inline {

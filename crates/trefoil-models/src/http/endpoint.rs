@@ -1,4 +1,4 @@
-//! One provider's address, with everything its requests have in common.
+//! A provider's address, and what all of its requests have in common.
 
 use std::fmt;
 
@@ -12,23 +12,23 @@ use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::{Own, Protocol};
 
-/// The version of Anthropic's protocol that is spoken here.
+/// The supported version of Anthropic's protocol.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Where and how a provider is called.
+/// The address and the protocol of a provider.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// As manifests name it.
+    /// Its name in manifests.
     pub(super) provider: &'static str,
     pub(super) protocol: Protocol,
     pub(super) url: Url,
-    /// Marked sensitive where they hold the credential.
+    /// A header with the credential is marked as sensitive.
     pub(super) headers: HeaderMap,
     credential: Option<Credential>,
 }
 
 impl Endpoint {
-    /// The endpoint of a provider at a base URL (`https://host/v1`).
+    /// Creates the endpoint of a provider from a base URL (`https://host/v1`).
     pub fn new(
         provider: &'static str,
         protocol: Protocol,
@@ -46,7 +46,7 @@ impl Endpoint {
             Protocol::Responses { .. } => format!("{base}/responses"),
             Protocol::Messages if base.ends_with("/v1") => format!("{base}/messages"),
             Protocol::Messages => format!("{base}/v1/messages"),
-            // The model and the way to call it come with the request.
+            // The model and the method are added for each request.
             Protocol::Own(Own::Gemini, _) if base.is_empty() => "/v1beta/models".to_owned(),
             Protocol::Own(Own::Gemini, _) => format!("{base}/models"),
             Protocol::Own(Own::Cohere, _) if base.ends_with("/v2") => format!("{base}/chat"),
@@ -81,12 +81,12 @@ impl Endpoint {
         Ok(Self { provider, protocol, url, headers, credential })
     }
 
-    /// Where its requests go.
+    /// The URL for its requests.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Where a call of this model goes.
+    /// The URL for a call of this request's model.
     pub(super) fn call_url(&self, request: &ModelRequest) -> Url {
         match self.protocol {
             Protocol::Own(Own::Gemini, _) => gemini::call_url(&self.url, request),
@@ -94,7 +94,7 @@ impl Endpoint {
         }
     }
 
-    /// Where it lists its models. All protocols have that beside the calls.
+    /// The URL of its model list. All protocols have one next to the URL for calls.
     pub(super) fn models_url(&self) -> Url {
         let mut url = self.url.clone();
         let path = url.path();
@@ -117,7 +117,7 @@ impl Endpoint {
         url
     }
 
-    /// Whether it serves OpenAI's own models, whose newer parameter names others do not know.
+    /// Whether it serves OpenAI's own models, which use newer parameter names.
     pub(super) fn is_openai(&self) -> bool {
         self.provider == "azure" || self.url.host_str() == Some("api.openai.com")
     }
@@ -127,7 +127,7 @@ impl Endpoint {
         self.url.origin().ascii_serialization()
     }
 
-    /// What a request is, in a line.
+    /// A one-line description of a request.
     pub(super) fn sent(&self, request: &ModelRequest) -> String {
         let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
         let url = self.call_url(request);
@@ -145,19 +145,20 @@ impl Endpoint {
         self.scrub(&sent)
     }
 
-    /// An error in this provider's name, the credential masked.
+    /// An error with this provider's name and without the credential.
     pub(super) fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
         let message = format!("`{}` {what}", self.provider);
         let message = self.scrub(&message);
         ModelError::new(kind, message)
     }
 
-    /// A text of the server's without the credential. Before it is cut: half a key is a secret, too.
+    /// Masks the credential in a server's text. Must be called before the text is cut, because a part of a key is
+    /// secret, too.
     pub(super) fn scrub(&self, text: &str) -> String {
         self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.scrub(text))
     }
 
-    /// The body of a request.
+    /// Builds the body of a request.
     pub(super) fn body(&self, request: &ModelRequest, names: &Names) -> Result<serde_json::Value, ModelError> {
         match self.protocol {
             Protocol::ChatCompletions(quirks) => chat_completions::body(self, request, names, &quirks),
@@ -197,7 +198,7 @@ impl Endpoint {
     }
 }
 
-/// Without headers and the address's user and password.
+/// Omits headers, and the user and password of the address.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Endpoint({} at {}{})", self.provider, self.address(), self.url.path())

@@ -1,24 +1,24 @@
-//! Calls over HTTP: OpenAI-compatible chat completions and responses, and the interfaces of Anthropic, Google, Cohere and Ollama,
-//! streamed or not.
+//! Calls over HTTP: OpenAI-compatible chat completions and responses, and the APIs of Anthropic, Google, Cohere and
+//! Ollama, streamed or not.
 //!
-//! One request a call: no retries (the machine does those, and counts them), no redirects (they would carry the key
-//! elsewhere), a proxy only where the operator's environment names one, a time limit around everything and one for streams that
-//! fall silent. Nothing that is sent is rewritten: the
-//! model name, the texts, the schema and the answer go through as they are.
+//! Each call is one request: no retries (the machine makes and counts them), no redirects (they would send the key
+//! elsewhere), a proxy only if the operator's environment names one, a time limit for the call and one for silent
+//! streams. The model name, texts, schema and answer are passed on unchanged.
 //!
 //! # Why not a model client library
 //!
-//! The best of them (genai 0.7.2) was read and tried first. It cuts `-low`, `-high`, `-max`, `-none`, ... off model names
-//! and sends a reasoning effort instead (`qwen-max` becomes `qwen`); trims answers when they are not streamed and joins
-//! text blocks with blank lines, so that the same answer differs between streaming and not; marks every schema `strict`
-//! and makes its optional properties required; and repeats the body of a failed answer in its error texts and log lines.
-//! Each of these is a promise of ours. What remained of it after working around them was smaller than what is here.
+//! The best one (genai 0.7.2) was tried first. It removes `-low`, `-high`, `-max`, `-none`, ... from model names and
+//! sends a reasoning effort instead (`qwen-max` becomes `qwen`). It trims answers that are not streamed and joins text
+//! blocks with blank lines, so that the same answer differs between streaming and not. It marks every schema `strict`
+//! and makes its optional properties required. It repeats the body of an error response in its error texts and log
+//! lines. Each of these would break a guarantee of Trefoil. The part that remained after working around them was
+//! smaller than this module.
 //!
 //! # Structured output
 //!
-//! In each provider's own form, where the schema is within what that form holds answers to (see `schema.rs`). Otherwise, and of
-//! models that cannot be held to any, the schema goes into a system message in words. So it does where a provider accepts no
-//! format beside tools. The machine validates the answer in every case.
+//! A schema is sent in the provider's own form if it is within the subset that the provider supports (see `schema.rs`).
+//! Otherwise it becomes text in a system message. The same applies to models that support no schemas, and to providers
+//! that reject a response format together with tools. The machine validates the answer in every case.
 
 mod advice;
 mod breaker;
@@ -49,7 +49,7 @@ pub use endpoint::Endpoint;
 
 use crate::limits::Limits;
 
-/// How long a list of models may take.
+/// Time limit for a list of models.
 const OFFERED: Duration = Duration::from_secs(20);
 
 /// Calls one endpoint.
@@ -61,27 +61,27 @@ pub struct HttpModel {
 }
 
 impl HttpModel {
-    /// A provider that calls this endpoint with the model that each request names.
+    /// Creates a provider that calls this endpoint with the model that each request names.
     pub fn new(client: Client, endpoint: Endpoint) -> Self {
         Self { client, endpoint, limits: Limits::default() }
     }
 
-    /// The same with the operator's time limits.
+    /// Sets the operator's time limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The names of the models that the server offers, which costs nothing. None: it does not say.
+    /// The names of the models that the server offers. The request is free. `None` if the server has no list.
     ///
     /// # Errors
     ///
-    /// It cannot be reached, refuses the key, or answers with something else.
+    /// Fails if the server cannot be reached, rejects the key, or sends another response.
     pub async fn offered(&self) -> Result<Option<Vec<String>>, ModelError> {
         let asked = async { self.client.get(&self.endpoint, self.endpoint.models_url()).await?.json().await };
         let json = match tokio::time::timeout(OFFERED, asked).await {
             Ok(Ok(json)) => json,
-            // Not every server that speaks the protocol has a list.
+            // Some compatible servers have no list.
             Ok(Err(ModelError { kind: ModelErrorKind::Status(404 | 405 | 501), .. })) => return Ok(None),
             Ok(Err(error)) => return Err(error),
             Err(_) => {
@@ -97,7 +97,7 @@ impl HttpModel {
         Ok(all.map(|all| all.iter().filter_map(name).collect()))
     }
 
-    /// The exchange, unless its host is left alone for now.
+    /// Makes the call, unless the circuit breaker of its host is open.
     async fn guarded(
         &self,
         request: &ModelRequest,
@@ -138,7 +138,7 @@ impl HttpModel {
             false => post.await,
             true => {
                 tokio::time::timeout(Duration::from_millis(self.limits.first_ms), post).await.unwrap_or_else(|_| {
-                    // It was sent, and what becomes of it is not known.
+                    // The request was sent, so the outcome is unknown.
                     partial.begun = true;
                     let what = format!("did not start to answer within {}s", self.limits.first_ms as f64 / 1000.0);
                     Err(self.endpoint.error(ModelErrorKind::Network, &what))
@@ -157,7 +157,7 @@ impl HttpModel {
                 for event in events.push(&bytes) {
                     let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
                     self.endpoint.read_event(&event, partial, delta)?;
-                    // What comes after the end is no part of the answer.
+                    // Data after the end is not part of the answer.
                     if partial.done {
                         break;
                     }
@@ -220,35 +220,35 @@ impl ModelProvider for HttpModel {
     }
 }
 
-/// What has arrived of an answer.
+/// The state of a call.
 #[derive(Debug, Default)]
 struct Partial {
     answer: PartialAnswer,
-    /// The provider has begun to answer: from here on the call costs something, whatever becomes of it.
+    /// The provider has started to answer, so the call has a cost even if it fails.
     begun: bool,
-    /// The provider's name for the request, from the headers.
+    /// The provider's id of the request, from the headers.
     request_id: Option<String>,
-    /// The model has said all; figures may still come.
+    /// The answer is complete; usage may still arrive.
     ended: bool,
-    /// Nothing more comes.
+    /// No more data arrives.
     done: bool,
 }
 
-/// An answer in the making.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 struct PartialAnswer {
     text: String,
     calls: tools::Pieces,
-    /// None: the provider has said nothing about it.
+    /// `None` if the provider has not reported any usage.
     usage: Option<Usage>,
     model: Option<String>,
     finish: Option<Finish>,
-    /// Its name in the body, where the headers name none.
+    /// The id in the body, used if the headers have none.
     id: Option<String>,
 }
 
 impl PartialAnswer {
-    /// What it has cost at least, while it is not whole.
+    /// A lower bound of the usage of an incomplete answer.
     fn used_so_far(&self) -> Usage {
         Usage { unknown_calls: 1, ..self.usage.unwrap_or_default() }
     }
@@ -265,9 +265,9 @@ impl Partial {
     fn whole(mut self, names: &tools::Names, provider: &str) -> ModelAnswer {
         let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
         let calls = std::mem::take(&mut self.answer.calls);
-        // Nobody who offers no tools waits for calls.
+        // Calls are ignored if the request offered no tools.
         let calls = if names.is_empty() { Vec::new() } else { calls.calls(names, provider) };
-        // Not every server that calls tools says so at the end.
+        // Some servers do not report `tool_calls` as the finish reason.
         let finish = match self.answer.finish {
             None | Some(Finish::Stop) if !calls.is_empty() => Some(Finish::Tools),
             Some(Finish::Tools) if calls.is_empty() => Some(Finish::Stop),
@@ -276,7 +276,7 @@ impl Partial {
         ModelAnswer { calls, finish, ..self.with(usage) }
     }
 
-    /// Half a tool call is none.
+    /// An incomplete answer has no tool calls.
     fn so_far(self) -> ModelAnswer {
         let usage = self.answer.used_so_far();
         self.with(usage)

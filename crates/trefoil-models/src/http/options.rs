@@ -1,13 +1,14 @@
-//! Provider options of a manifest, laid over a request body.
+//! Merges provider options of a manifest into a request body.
 //!
-//! Names in camel case become the snake case that most protocols use (`reasoningEffort`, `reasoning_effort`), or the other way round,
-//! at any depth except below `metadata` and `labels`, whose names are the user's own. Objects merge, anything else replaces.
+//! Camel-case names become snake case, which most protocols use (`reasoningEffort`, `reasoning_effort`), or the
+//! reverse. This applies at any depth except below `metadata` and `labels`, whose names are the user's. Objects are
+//! merged; other values replace.
 
 use serde_json::{Map, Value as Json};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::Value;
 
-/// What an option may not change: the answer could no longer be read, or the journal would say something else.
+/// Options that cannot be changed, because the answer could not be read any more, or the journal would be wrong.
 const FIXED: &[&str] = &[
     "model",
     "models",
@@ -23,7 +24,7 @@ const FIXED: &[&str] = &[
     "candidate_count",
 ];
 
-/// Lays options over a body.
+/// Merges options into a body.
 pub(super) fn merge(body: &mut Json, options: Option<&Value>) -> Result<(), ModelError> {
     if let (Some(options), Json::Object(body)) = (read(options, snake_name)?, body) {
         lay(body, options);
@@ -31,7 +32,8 @@ pub(super) fn merge(body: &mut Json, options: Option<&Value>) -> Result<(), Mode
     Ok(())
 }
 
-/// The same for a body that keeps most of them in an object of this name: all but those that are beside it.
+/// Merges options into a body that keeps most of them in the object with this name. Options listed as `beside` stay at
+/// the top level.
 pub(super) fn merge_below(
     body: &mut Json,
     options: Option<&Value>,
@@ -52,7 +54,7 @@ pub(super) fn merge_below(
     Ok(())
 }
 
-/// The options, by the names that a provider uses.
+/// Reads the options and converts their names.
 fn read(
     options: Option<&Value>,
     name: impl Fn(&str) -> String + Copy,
@@ -108,7 +110,7 @@ pub(super) fn snake_name(name: &str) -> String {
     out
 }
 
-/// The other way round: `thinking_budget` is `thinkingBudget`.
+/// The reverse of snake case: `thinking_budget` becomes `thinkingBudget`.
 pub(super) fn camel_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut up = false;

@@ -1,14 +1,15 @@
-//! The proxy that the operator's environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in either case.
+//! The proxies named by the operator's environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in upper or
+//! lower case.
 
 use std::collections::HashMap;
 
 use reqwest::{NoProxy, Proxy, Url};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
-/// Never through a proxy: it would look for the server on its own machine.
+/// Never use a proxy for these: it would look for the server on its own machine.
 const HERE: &str = "localhost,127.0.0.0/8,::1";
 
-/// What makes a proxy of an address.
+/// Creates a proxy from an address.
 type Make = fn(Url) -> reqwest::Result<Proxy>;
 
 /// The proxies for both schemes.
@@ -22,7 +23,7 @@ pub fn proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelError> 
     let mut all = Vec::new();
     for (names, make) in makes {
         let Some((name, text)) = read(names) else { continue };
-        // Its text may hold a password.
+        // Does not repeat the address, which may contain a password.
         let wrong = || {
             let message = format!("`{name}` is not the http or https URL of a proxy");
             ModelError::new(ModelErrorKind::Setup, message)

@@ -1,11 +1,11 @@
-//! Schemas on their way to a provider.
+//! Schemas in the form that providers accept.
 
 use serde_json::{Map, Value as Json};
 
-/// Providers take names of letters, digits, `_` and `-`, at most this many.
+/// Maximum length of a name. Providers accept letters, digits, `_` and `-`.
 const LONGEST_NAME: usize = 64;
 
-/// A schema's name as providers take it.
+/// Converts a name to a form that providers accept.
 pub(super) fn name(name: &str) -> String {
     let name: String = name
         .chars()
@@ -15,21 +15,21 @@ pub(super) fn name(name: &str) -> String {
     if name.is_empty() { "answer".to_owned() } else { name }
 }
 
-/// The schema in words, for the system message.
+/// The schema as an instruction for the system message.
 pub(super) fn instruction(schema: &Json) -> String {
     format!(
         "Reply with one JSON value that matches this JSON Schema, and nothing else: no prose before or after it, no code fence.\n\n{schema}"
     )
 }
 
-/// The part of JSON Schema that a provider holds answers to. A schema outside of it is sent in another way: changing it so that it
-/// fits would change what the manifest says.
+/// The subset of JSON Schema that a provider supports. Schemas outside of it are sent as text, because adapting them
+/// would change the meaning of the manifest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subset {
     keywords: &'static [&'static str],
-    /// Objects must say that they have no other properties.
+    /// Whether objects must exclude additional properties.
     closed: bool,
-    /// Objects must require all of their properties.
+    /// Whether objects must require all of their properties.
     required: bool,
 }
 
@@ -63,8 +63,8 @@ const STRICT: Subset = Subset {
     required: true,
 };
 
-/// What Anthropic holds answers to: <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>. It takes references
-/// as well, but none that are recursive.
+/// Anthropic's subset: <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>. Anthropic also
+/// accepts references that are not recursive.
 pub(super) const ANTHROPIC: Subset = Subset {
     keywords: &[
         "$schema",
@@ -85,7 +85,7 @@ pub(super) const ANTHROPIC: Subset = Subset {
     required: false,
 };
 
-/// What Gemini holds answers to: <https://ai.google.dev/api/generate-content#generationconfig>.
+/// Gemini's subset: <https://ai.google.dev/api/generate-content#generationconfig>.
 pub(super) const GEMINI: Subset = Subset {
     keywords: &[
         "$defs",
@@ -112,7 +112,7 @@ pub(super) const GEMINI: Subset = Subset {
     required: false,
 };
 
-/// What Cohere holds answers to: <https://docs.cohere.com/docs/structured-outputs#schema-constraints>.
+/// Cohere's subset: <https://docs.cohere.com/docs/structured-outputs#schema-constraints>.
 pub(super) const COHERE: Subset = Subset {
     keywords: &[
         "$defs",
@@ -134,19 +134,20 @@ pub(super) const COHERE: Subset = Subset {
     required: false,
 };
 
-/// Puts a schema in words after the system message that is there, so that it has the last word before the conversation.
+/// Inserts a schema as text after the existing system message, so that it is the last instruction before the
+/// conversation.
 pub(super) fn instruct(messages: &mut Vec<Json>, schema: &Json) {
     let at = usize::from(messages.first().is_some_and(|m| m.get("role").and_then(Json::as_str) == Some("system")));
     messages.insert(at, serde_json::json!({"role": "system", "content": instruction(schema)}));
 }
 
-/// Whether a schema already is what OpenAI's strict mode asks for.
+/// Whether OpenAI's strict mode supports a schema.
 pub(super) fn is_strict(schema: &Json) -> bool {
     STRICT.has(schema)
 }
 
 impl Subset {
-    /// Whether a schema is within it, with an object at its root.
+    /// Whether a schema is within the subset, with an object at its root.
     pub(super) fn has(&self, schema: &Json) -> bool {
         schema.get("type").and_then(Json::as_str) == Some("object") && self.within(schema)
     }

@@ -1,6 +1,6 @@
 //! Server-sent events, decoded as they arrive: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 //!
-//! Only what model providers send: `event` and `data`; ids, retries and comments are passed over.
+//! Supports only the fields that model providers send, `event` and `data`; ids, retries and comments are skipped.
 
 use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::limits;
@@ -10,43 +10,43 @@ use super::Endpoint;
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its name, `message` when it has none.
+    /// Its name; `message` if it has none.
     pub name: String,
     /// Its data lines, joined by line breaks.
     pub data: String,
 }
 
 impl Event {
-    /// Its data, for protocols whose events are JSON.
+    /// Parses its data, for protocols whose events are JSON.
     pub fn json(&self, endpoint: &Endpoint) -> Result<serde_json::Value, ModelError> {
         serde_json::from_str(&self.data)
             .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))
     }
 }
 
-/// A byte order mark in UTF-8.
+/// The byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// Bytes in, events out.
+/// Decodes bytes into events.
 #[derive(Debug, Default)]
 pub struct Decoder {
     line: Vec<u8>,
     after_cr: bool,
-    /// The first line has been read: only that may begin with a byte order mark.
+    /// Whether the first line was read. Only that line may start with a byte order mark.
     begun: bool,
     name: String,
     data: Option<String>,
-    /// Each line is an event.
+    /// Whether each line is an event.
     lines: bool,
 }
 
 impl Decoder {
-    /// Of JSON lines, Ollama's way to stream: each is the data of an event.
+    /// Decodes JSON lines, as Ollama streams them: each line is the data of an event.
     pub fn of_lines() -> Self {
         Self { lines: true, ..Self::default() }
     }
 
-    /// The events that these bytes complete. An error is final.
+    /// Adds bytes and returns the events that they complete. The caller must stop after an error.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Event, String>> {
         let mut out = Vec::new();
         for &byte in bytes {

@@ -1,6 +1,6 @@
-//! Tools on the wire: their names as providers take them, and calls as they arrive, whole or in pieces.
+//! Tools in requests and responses: names that providers accept, and calls, complete or in pieces.
 //!
-//! What a call means is not judged here: arguments that are not an object are handed on as text, so that the model can be told.
+//! Calls are not validated here. Arguments that are not an object are passed on as text, so that the model can be told.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use trefoil_template::{Value, json_nodes, limits};
 
 use super::schema;
 
-/// The names of a request's tools, as its manifest and as the provider have them: letters, digits, `_` and `-`, at most 64.
+/// The names of a request's tools, in the manifest and for the provider: letters, digits, `_` and `-`, at most 64.
 #[derive(Debug, Default)]
 pub(super) struct Names(Vec<(Arc<str>, String)>);
 
 impl Names {
-    /// Of the tools that a request offers. Names that become the same are told apart by a number.
+    /// The names of a request's tools. If two would be the same, a number is added.
     pub fn of(request: &ModelRequest) -> Self {
         let mut names = Self::default();
         for tool in &request.tools {
@@ -31,24 +31,25 @@ impl Names {
         names
     }
 
-    /// None is offered.
+    /// Whether no tools are offered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// As the provider has it.
+    /// The name for the provider.
     pub fn wire(&self, name: &str) -> String {
         let known = self.0.iter().find(|(known, _)| **known == *name);
         known.map_or_else(|| schema::name(name), |(_, wire)| wire.clone())
     }
 
-    /// As the manifest has it. A tool that nobody offered keeps its name, so that the model can be told.
+    /// The name in the manifest. An unknown name stays as it is, so that the model can be told.
     fn own(&self, wire: &str) -> Arc<str> {
         self.0.iter().find(|(_, known)| known == wire).map_or_else(|| wire.into(), |(name, _)| name.clone())
     }
 }
 
-/// The schema of a tool's arguments. Providers want an object with `properties`, and one without says the same.
+/// The schema of a tool's arguments. Providers require an object with `properties`; adding an empty one does not change
+/// the meaning.
 pub(super) fn parameters(tool: &ToolSpec) -> Json {
     let mut schema = match tool.parameters.to_json() {
         Json::Object(schema) => schema,
@@ -67,7 +68,7 @@ pub(super) fn arguments_text(call: &ToolUse) -> String {
     }
 }
 
-/// A tool as chat completions have it, and those who took that over.
+/// A tool in the form of chat completions, which other providers also use.
 pub(super) fn function(tool: &ToolSpec, names: &Names) -> Json {
     let mut function = json!({"name": names.wire(&tool.name), "parameters": parameters(tool)});
     if !tool.description.is_empty()
@@ -78,13 +79,13 @@ pub(super) fn function(tool: &ToolSpec, names: &Names) -> Json {
     json!({"type": "function", "function": function})
 }
 
-/// A call in the same form.
+/// A tool call in the same form.
 pub(super) fn function_call(call: &ToolUse, names: &Names) -> Json {
     let function = json!({"name": names.wire(&call.name), "arguments": arguments_text(call)});
     json!({"id": &*call.id, "type": "function", "function": function})
 }
 
-/// Arguments as an object. What is not one goes in one, under the name that Anthropic proposes for it.
+/// Arguments as an object. Other values are wrapped in one, under the name that Anthropic recommends.
 pub(super) fn arguments_object(call: &ToolUse) -> Json {
     match &call.arguments {
         object @ Value::Object(_) => object.to_json(),
@@ -93,38 +94,38 @@ pub(super) fn arguments_object(call: &ToolUse) -> Json {
     }
 }
 
-/// The tool whose result a message is, as the provider has it: where results go by names, not by ids.
+/// The name of the tool whose result this message is, for providers that match results by name instead of id.
 pub(super) fn answered(messages: &[Message], at: usize, names: &Names) -> String {
     let id = messages.get(at).and_then(|message| message.answers.as_deref());
-    // Ids are unique in their turn only.
+    // Ids are unique only within a turn.
     let before = messages.get(..at).unwrap_or_default().iter().rev().flat_map(|message| &message.calls);
     let call = before.into_iter().find(|call| Some(&*call.id) == id);
     call.map_or_else(String::new, |call| names.wire(&call.name))
 }
 
-/// A call that is arriving.
+/// A tool call that is still arriving.
 #[derive(Debug, Default)]
 pub(super) struct CallPiece {
-    /// Its place among the calls, as the provider counts.
+    /// Its index, as the provider counts calls.
     index: Option<u64>,
     pub id: String,
     pub name: String,
-    /// What has come of its arguments.
+    /// The part of its arguments that has arrived.
     pub arguments: String,
-    /// What came beside it that the provider wants to see again.
+    /// Provider data of the call that must be sent back.
     pub beside: Map<String, Json>,
 }
 
-/// The calls of a turn as they arrive.
+/// The tool calls of a turn while they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     all: Vec<CallPiece>,
-    /// What came beside the turn that the provider wants to see again.
+    /// Provider data of the turn that must be sent back.
     pub beside: Map<String, Json>,
 }
 
 impl Pieces {
-    /// A call that comes as a whole.
+    /// Adds a call that arrives complete.
     pub fn next(&mut self, id: Option<&str>) -> &mut CallPiece {
         let index = Some(self.all.len() as u64);
         self.all.push(CallPiece { index, id: id.unwrap_or_default().to_owned(), ..CallPiece::default() });
@@ -133,8 +134,8 @@ impl Pieces {
         &mut self.all[last]
     }
 
-    /// The call that a piece belongs to. Some servers count no calls, and some give all of them one number: a new id at a known
-    /// number is a new call.
+    /// The call that a piece belongs to. Some servers have no indexes, and some give all calls the same index: a new id
+    /// with a known index is a new call.
     pub fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Option<&mut CallPiece> {
         let id = id.unwrap_or_default();
         let other = |piece: &CallPiece| !id.is_empty() && !piece.id.is_empty() && piece.id != id;
@@ -157,12 +158,12 @@ impl Pieces {
         Some(piece)
     }
 
-    /// The calls, once all has come. `provider`: who will see again what came beside them.
+    /// The calls, when everything has arrived. `provider` is the one that gets its data back.
     pub fn calls(self, names: &Names, provider: &str) -> Vec<ToolUse> {
         let mut calls: Vec<ToolUse> = Vec::new();
         let mut beside_turn = Some(self.beside).filter(|beside| !beside.is_empty());
         for CallPiece { id, name, arguments, beside, .. } in self.all {
-            // An id is how results find their calls.
+            // Results are matched with calls by id, so ids must be unique and not empty.
             let taken = |id: &str| calls.iter().any(|call| *call.id == *id);
             let base = if id.is_empty() { "call".to_owned() } else { id };
             let mut n = calls.len() + 1;
@@ -183,7 +184,7 @@ impl Pieces {
     }
 }
 
-/// An object; text, where it is not one. Nothing at all is no arguments.
+/// Parses arguments as JSON; text that is not an object stays text. No text means no arguments.
 fn read_arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::from_json(Json::Object(Map::new()));
@@ -197,7 +198,7 @@ fn read_arguments(text: &str) -> Value {
     }
 }
 
-/// What a provider wants to see again: with the first call of a turn what came beside the turn, with each what came beside it.
+/// Provider data that must be sent back: that of the turn, stored with its first call, and that of the call.
 #[derive(Debug, Default)]
 pub(super) struct Sealed {
     pub turn: Map<String, Json>,
@@ -212,7 +213,7 @@ impl Sealed {
         Some(json!({"by": provider, "turn": self.turn, "call": self.call}).to_string().into())
     }
 
-    /// Back from a call. What another provider sealed says nothing to this one.
+    /// Reads the data of a call. Data of another provider is ignored.
     pub fn of(call: &ToolUse, provider: &str) -> Self {
         let json = call.sealed.as_ref().and_then(|text| serde_json::from_str::<Json>(text).ok()).unwrap_or_default();
         if json.get("by").and_then(Json::as_str) != Some(provider) {

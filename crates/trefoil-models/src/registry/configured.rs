@@ -1,4 +1,4 @@
-//! What the operator has set up, to be shown: each provider with where its key and its address come from. Never the key.
+//! The operator's settings for each provider, for display: where its key and address come from, but never the key.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use super::{Availability, Registry};
 use crate::address::Address;
 use crate::vendors::{VENDORS, Vendor};
 
-/// A provider as it is set up.
+/// The settings of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     /// Its name.
     pub provider: &'static str,
-    /// How it is spoken to, by [`Protocol::name`](crate::Protocol::name).
+    /// Its protocol, by [`Protocol::name`](crate::Protocol::name).
     pub protocol: &'static str,
     /// Whether it can be called.
     pub availability: Availability,
-    /// The variable of its key.
+    /// The environment variable for its key.
     pub key_variable: &'static str,
     /// The key is set.
     pub has_key: bool,
-    /// Where it is called, without what comes after the path; none: nobody said, or it is no address.
+    /// Its address without the query; `None` if it is not set or invalid.
     pub address: Option<String>,
-    /// Who says so.
+    /// Where its address comes from.
     pub said_by: SaidBy,
-    /// What is sent there can be read on the way.
+    /// Whether the connection is unencrypted.
     pub open: bool,
 }
 
-/// Who says where a provider is.
+/// The source of a provider's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaidBy {
-    /// The vendor.
+    /// The vendor's default.
     Vendor,
-    /// This variable.
+    /// This environment variable.
     Variable(&'static str),
     /// This file of the operator.
     File(Arc<str>),

@@ -1,19 +1,20 @@
-//! Models that answer where the one that was asked cannot: unreachable, overloaded, at a limit, or without a key.
+//! Fallback models, for a model that is unreachable, overloaded, rate-limited, or has no key.
 //!
-//! Never for what would be no different elsewhere, or is the model's own answer: a refusal, a request that is wrong, an answer
-//! that was cut off. Nor once text of an answer was shown.
+//! There is no fallback for failures that would be the same elsewhere or are the model's own answer: a refusal, an
+//! invalid request, a truncated answer. Nor if text of an answer was already shown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_ir::StepId;
+use trefoil_machine::AskedBefore;
 use trefoil_runtime::ports::{CallSite, Instead};
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
 
 use super::{Availability, Registry};
 
-/// A model by its provider's name and its own.
+/// A model with its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     /// The provider.
@@ -28,16 +29,16 @@ impl std::fmt::Display for ModelName {
     }
 }
 
-/// The other models of each step that has some, in the order in which they are tried.
+/// The fallback models of each step that has some, in the order in which they are tried.
 pub type Fallbacks = BTreeMap<StepId, Arc<[ModelName]>>;
 
-/// The model that each request names, then those of its step.
+/// Calls the model that each request names, then the fallback models of its step.
 pub(super) struct ByStep {
     pub registry: Registry,
     pub others: Fallbacks,
 }
 
-/// Whether another model may do better.
+/// Whether another model may succeed.
 fn may_be_better_elsewhere(error: &ModelError) -> bool {
     match error.kind {
         ModelErrorKind::Network | ModelErrorKind::Credit => true,
@@ -47,7 +48,7 @@ fn may_be_better_elsewhere(error: &ModelError) -> bool {
 }
 
 impl ByStep {
-    /// Asks one model. True: another may do better.
+    /// Calls one model. The flag of an error says whether to try the next model.
     async fn ask(
         &self,
         at: CallSite<'_>,
@@ -88,6 +89,10 @@ impl ModelProvider for ByStep {
         let own = ModelName { provider: provider.clone(), model: request.model.clone() };
         let mut failed = Failed::default();
         for name in std::iter::once(&own).chain(others.iter()) {
+            // The call may be stopped while this one is asked.
+            if let Some(instead) = failed.instead(name) {
+                at.meter.turn_to(instead);
+            }
             match self.ask(at, request, name, delta).await {
                 Ok(answer) => return Ok(failed.then(name, answer)),
                 Err((error, true)) => failed.add(name, error),
@@ -102,63 +107,56 @@ impl ModelProvider for ByStep {
     }
 }
 
-/// The models that could not be asked, so far.
+/// The models that have failed so far.
 #[derive(Default)]
-struct Failed {
-    errors: Vec<ModelError>,
-    /// Calls that broke off may have to be paid for, each at the price of its model.
-    spent: Vec<(String, Usage)>,
-    /// The last of them.
-    last: String,
-}
+struct Failed(Vec<(String, ModelError)>);
 
 impl Failed {
     fn add(&mut self, name: &ModelName, error: ModelError) {
-        self.last = name.to_string();
-        if let Some(came) = &error.came {
-            self.spent.push((self.last.clone(), came.usage));
-        }
-        self.errors.push(error);
+        self.0.push((name.to_string(), error));
     }
 
-    fn why(&self) -> String {
-        self.errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ")
+    /// Another one is asked now; none: it is the first.
+    fn instead(&self, by: &ModelName) -> Option<Instead> {
+        (!self.0.is_empty()).then(|| self.told(by.to_string()))
     }
 
-    /// An answer after all.
+    /// Interrupted calls may cost money, each at the price of its model.
+    fn told(&self, by: String) -> Instead {
+        let before = self.0.iter().map(|(model, error)| {
+            let usage = error.came.as_ref().map(|came| came.usage);
+            AskedBefore { model: model.clone(), why: error.message.clone(), usage }
+        });
+        Instead { by, before: before.collect() }
+    }
+
+    /// Adds the earlier failures to an answer.
     fn then(self, name: &ModelName, mut answer: ModelAnswer) -> ModelAnswer {
-        if !self.errors.is_empty() {
-            answer.instead = Some(Box::new(Instead { by: name.to_string(), why: self.why(), spent: self.spent }));
-        }
+        answer.instead = self.instead(name).map(Box::new);
         answer
     }
 
-    /// An error that no other model would have spared.
+    /// Adds the earlier failures to an error that ends the call.
     fn and(self, by: String, mut error: ModelError) -> ModelError {
-        if self.errors.is_empty() {
+        if self.0.is_empty() {
             return error;
         }
-        let why = self.why();
-        error.message = format!("{}; before that, {why}", error.message);
-        if error.came.is_some() || !self.spent.is_empty() {
+        let told = self.told(by);
+        error.message = format!("{}; before that, {}", error.message, told.why());
+        if error.came.is_some() || told.before.iter().any(|one| one.usage.is_some()) {
             let came = error.came.get_or_insert_with(|| Box::new(ModelAnswer::new("", Usage::default())));
-            came.instead = Some(Box::new(Instead { by, why, spent: self.spent }));
+            came.instead = Some(Box::new(told));
         }
         error
     }
 
-    /// None could be asked. The next try need not wait for longer than the first of them wants.
+    /// All models have failed. The wait before a retry is the shortest one that they requested.
     fn all(mut self) -> ModelError {
-        let waits: Option<Vec<u64>> = self.errors.iter().map(|error| error.retry_after_ms).collect();
+        let waits: Option<Vec<u64>> = self.0.iter().map(|(_, error)| error.retry_after_ms).collect();
         let wait = waits.and_then(|waits| waits.into_iter().min());
-        let Some(last) = self.errors.pop() else {
+        let Some((by, last)) = self.0.pop() else {
             return ModelError::new(ModelErrorKind::Setup, "no model is configured");
         };
-        // Here it is not one of those before.
-        if last.came.is_some() {
-            self.spent.pop();
-        }
-        let by = std::mem::take(&mut self.last);
         ModelError { retry_after_ms: wait, ..self.and(by, last) }
     }
 }

@@ -1,7 +1,7 @@
-//! Which providers can be called, judged by a snapshot of the environment, and the way to call them.
+//! The providers that can be called according to a snapshot of the environment, and access to them.
 //!
-//! Addresses and keys come from the operator: this environment, and nothing that a manifest names. Reads the process's
-//! environment in one place only, [`Registry::from_env`].
+//! Addresses and keys come only from the operator's environment and settings, never from a manifest. Only
+//! [`Registry::from_env`] reads the process's environment.
 
 mod configured;
 mod fallback;
@@ -27,34 +27,34 @@ pub use fallback::{Fallbacks, ModelName};
 #[cfg(feature = "http")]
 pub use probe::{ANSWER_TOKENS, QUESTION};
 
-/// Characters of a key that somebody gave out.
+/// Minimum length of a real key.
 const SHORTEST_KEY: usize = 16;
 
 /// The environment of all providers.
 #[derive(Clone)]
 pub struct Registry {
     env: Arc<HashMap<String, String>>,
-    /// The files that addresses came from, by provider.
+    /// The operator's files that set addresses, by provider.
     files: Arc<HashMap<&'static str, Arc<str>>>,
-    /// The interfaces that files chose, by provider.
+    /// The APIs chosen in files, by provider.
     apis: Arc<HashMap<&'static str, Api>>,
     limits: Limits,
     #[cfg(feature = "http")]
     client: Arc<std::sync::OnceLock<crate::http::Client>>,
 }
 
-/// An address that is not the vendor's own.
+/// An address that is not the vendor's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Whose.
+    /// The provider.
     pub provider: &'static str,
     /// Scheme, host and port.
     pub address: String,
-    /// The variable that says so.
+    /// The environment variable for the address.
     pub variable: &'static str,
-    /// The operator's file that says so, where the variable is not set.
+    /// The operator's file that sets it, if the variable does not.
     pub file: Option<Arc<str>>,
-    /// What is sent there can be read on the way.
+    /// Whether the connection is unencrypted.
     pub open: bool,
 }
 
@@ -72,28 +72,28 @@ impl std::fmt::Display for Elsewhere {
 /// Whether a provider can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
-    /// It can.
+    /// It can be called.
     Ready,
-    /// These variables say how; none of them is set.
+    /// None of these variables is set.
     NoKey {
-        /// Its key.
+        /// The variable for its key.
         variable: &'static str,
-        /// Its address, where that alone is enough.
+        /// The variable for its address, if that alone is enough.
         or: Option<&'static str>,
     },
-    /// Its address, in this variable, is not one.
+    /// The address in this variable is invalid.
     BadAddress {
         /// The variable.
         variable: &'static str,
-        /// What is wrong with it.
+        /// Why it is invalid.
         why: AddressError,
     },
-    /// Nobody knows it.
+    /// The provider is unknown.
     Unknown,
 }
 
 impl Registry {
-    /// A registry that sees these variables; empty ones count as unset.
+    /// Creates a registry from these variables; empty ones count as unset.
     pub fn new(env: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
             env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
@@ -105,7 +105,8 @@ impl Registry {
         }
     }
 
-    /// A registry for whoever wants to know which model a run asks, and asks nobody: every provider counts as set up.
+    /// Creates a registry in which every provider counts as configured, to find out which models a run uses without
+    /// calling them.
     pub fn to_read() -> Self {
         Self::new(VENDORS.iter().flat_map(|vendor| {
             let base = vendor.base_url.unwrap_or("https://localhost");
@@ -114,18 +115,18 @@ impl Registry {
         }))
     }
 
-    /// A registry that sees the variables of this process as they are now.
+    /// Creates a registry from the current variables of this process.
     pub fn from_env() -> Self {
         Self::new(std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))))
     }
 
-    /// The same with the operator's time limits.
+    /// Sets the operator's time limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The same with an address that a file of the operator gives a provider. The environment beats it.
+    /// Sets a provider's address from a file of the operator. The environment takes precedence.
     #[must_use]
     pub fn with_address(mut self, provider: &str, base_url: &str, file: &str) -> Self {
         if let Some(vendor) = vendor(provider)
@@ -137,7 +138,7 @@ impl Registry {
         self
     }
 
-    /// The same with a provider called through another of its interfaces. One that has only one stays as it is.
+    /// Selects the API for a provider. Has no effect if the provider has only one.
     #[must_use]
     pub fn with_api(mut self, provider: &str, api: Api) -> Self {
         if let Some(vendor) = vendor(provider).filter(|vendor| vendor.protocol.through(api).is_some()) {
@@ -165,7 +166,7 @@ impl Registry {
         if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| Address::parse(text)) {
             return Availability::BadAddress { variable: vendor.base_url_variable, why };
         }
-        // Without a base URL of its own, a key alone leads nowhere.
+        // A provider without a default address needs one, even if its key is set.
         let ready = match vendor.base_url {
             Some(_) => set(vendor.key_variable) || (vendor.key_optional && addressed),
             None => addressed && (vendor.key_optional || set(vendor.key_variable)),
@@ -180,19 +181,20 @@ impl Registry {
         }
     }
 
-    /// The keys of all providers. Short ones are made up (`ollama`, `none`), and words of any text.
+    /// The keys of all providers. Short ones are placeholders (`ollama`, `none`) that also occur in ordinary text, so
+    /// they are not included.
     pub fn keys(&self) -> Vec<Secret> {
         let keys = VENDORS.iter().filter_map(|vendor| self.env.get(vendor.key_variable));
         keys.map(|key| key.trim()).filter(|key| key.len() >= SHORTEST_KEY).filter_map(Secret::new).collect()
     }
 
-    /// Whether any provider is set up: a key or an address, also of one that this version cannot call. Then real answers are
-    /// wanted, and nobody gets made-up ones without asking for them.
+    /// Whether any provider has a key or an address, even if this version cannot call it. Then the user wants real
+    /// answers, and placeholders must be requested explicitly.
     pub fn is_configured(&self) -> bool {
         VENDORS.iter().any(|v| self.env.contains_key(v.key_variable) || self.env.contains_key(v.base_url_variable))
     }
 
-    /// Where a provider is called, if that is not the vendor's own address: it gets what the prompts say, and the key.
+    /// A provider's address if it is not the vendor's default: it receives the prompts and the key.
     pub fn elsewhere(&self, provider: &str) -> Option<Elsewhere> {
         let vendor = vendor(provider)?;
         let address = Address::parse(self.env.get(vendor.base_url_variable)?).ok()?;
@@ -209,13 +211,13 @@ impl Registry {
         })
     }
 
-    /// A provider that answers every request with this model.
+    /// A provider that uses this model for every request.
     pub fn resolve(&self, provider: &str, model: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
         let inner = self.provider(provider)?;
         Ok(Arc::new(Fixed { inner, provider: provider.into(), model: model.into() }))
     }
 
-    /// A provider that answers each request with the model it names. A request without a provider is a set-up error.
+    /// A provider that uses the model that each request names. A request without a provider is a setup error.
     pub fn by_name(&self) -> Arc<dyn ModelProvider> {
         Arc::new(ByName(self.clone()))
     }
@@ -224,7 +226,7 @@ impl Registry {
         self.connect(self.ready(provider)?)
     }
 
-    /// The same, where steps have other models for when that one cannot answer.
+    /// Like [`Self::by_name`], with fallback models for some steps.
     pub fn by_step(&self, others: Fallbacks) -> Arc<dyn ModelProvider> {
         if others.is_empty() { self.by_name() } else { Arc::new(fallback::ByStep { registry: self.clone(), others }) }
     }
@@ -234,7 +236,7 @@ impl Registry {
         self.ready(provider).err().map(|error| error.message)
     }
 
-    /// A provider that can be called, or why it cannot.
+    /// The provider, or why it cannot be called.
     fn ready(&self, provider: &str) -> Result<&'static Vendor, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
         match (self.availability(provider), vendor(provider)) {
@@ -280,7 +282,7 @@ impl Registry {
     }
 }
 
-/// What to say of an unknown provider.
+/// The message for an unknown provider.
 pub(crate) fn unknown(provider: &str) -> String {
     match suggest::nearest(provider, Registry::known()) {
         Some(near) => format!("unknown provider `{provider}`; did you mean `{near}`?"),
@@ -288,7 +290,7 @@ pub(crate) fn unknown(provider: &str) -> String {
     }
 }
 
-/// One model for everything.
+/// Uses one model for every request.
 struct Fixed {
     inner: Arc<dyn ModelProvider>,
     provider: Arc<str>,
@@ -317,7 +319,7 @@ impl ModelProvider for Fixed {
     }
 }
 
-/// The model that each request names.
+/// Uses the model that each request names.
 struct ByName(Registry);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Trying a provider: the list of its models, which costs nothing, and the smallest call there is.
+//! Probes a provider: its list of models, which is free, and a minimal call.
 
 use trefoil_ir::{AnswerFormat, ModelParameters, StepId};
 use trefoil_runtime::ports::CallSite;
@@ -7,26 +7,26 @@ use trefoil_template::Value;
 
 use super::Registry;
 
-/// What is asked.
+/// The prompt of the call.
 pub const QUESTION: &str = "Reply with the word OK.";
-/// Tokens that the answer may have: the least that every provider accepts.
+/// Maximum number of answer tokens: the smallest limit that every provider accepts.
 pub const ANSWER_TOKENS: u32 = 16;
 
 impl Registry {
-    /// The names of the models that a provider offers, which costs nothing. None: it does not say.
+    /// The names of the models that a provider offers. The request is free. `None` if the provider has no list.
     ///
     /// # Errors
     ///
-    /// It is not set up, cannot be reached, or refuses the key.
+    /// Fails if the provider is not configured, cannot be reached, or rejects the key.
     pub async fn offered(&self, provider: &str) -> Result<Option<Vec<String>>, ModelError> {
         self.http(self.ready(provider)?)?.offered().await
     }
 
-    /// Asks a model [`QUESTION`]. An answer that was cut off is one.
+    /// Sends [`QUESTION`] to a model. A truncated answer is also a success.
     ///
     /// # Errors
     ///
-    /// As any call.
+    /// The same as for any call.
     pub async fn greet(&self, provider: &str, model: &str) -> Result<ModelAnswer, ModelError> {
         let request = ModelRequest {
             speaker: "doctor".into(),

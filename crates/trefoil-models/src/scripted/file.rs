@@ -1,4 +1,4 @@
-//! The script's file: from text to turns. Mistakes are named by their place in the data (`answers.writer[1].delay_ms`).
+//! Parses a script file. Errors name their place in the data (`answers.writer[1].delay_ms`).
 
 use std::sync::Mutex;
 
@@ -13,7 +13,7 @@ use super::{Script, Scripted, ScriptedAnswer, ScriptedFailure, ScriptedTurn};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Reads a whole script.
+/// Parses a script.
 pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
     let json = if name.to_ascii_lowercase().ends_with(".json") {
         serde_json::from_str(text).map_err(|e| format!("invalid JSON: {e}"))?
@@ -73,7 +73,7 @@ fn answer(json: &Json, at: &str) -> Result<ScriptedTurn<ScriptedAnswer>> {
     Ok(ScriptedTurn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
 }
 
-/// The tools that a turn calls.
+/// The tool calls of a turn.
 fn calls(json: &Json, at: &str) -> Result<Vec<ToolUse>> {
     let Json::Array(all) = json else { return Err(format!("`{at}` is not a list")) };
     let call = |(i, json): (usize, &Json)| {
@@ -106,8 +106,8 @@ const KINDS: &[(&str, ModelErrorKind)] = &[
     ("protocol", ModelErrorKind::Protocol),
 ];
 
-/// `network`, `timeout`, `protocol`, another text (the message), or an object of `status` or `kind`, `message` and
-/// `retry_after_ms`.
+/// A failure: `network`, `timeout`, `protocol`, another text (the message), or an object with `status` or `kind`,
+/// `message` and `retry_after_ms`.
 fn failure(json: &Json, at: &str) -> Result<ScriptedFailure> {
     let by_name = |name: &str| KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind);
     let plain = |kind: ModelErrorKind, message: &str| ScriptedFailure {

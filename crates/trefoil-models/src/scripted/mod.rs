@@ -1,15 +1,15 @@
-//! Answers from a file: `--model scripted=FILE`. For tests, for demonstrations, for looking at one branch of a workflow.
+//! Answers from a file: `--model scripted=FILE`. For tests, demonstrations, and examining one branch of a workflow.
 //!
 //! ```yaml
 //! answers:
-//!   writer: First draft                 # one answer: given every time
-//!   reviewer:                           # a list: one after the other; asking again is an error
+//!   writer: First draft                 # one answer: used for every call
+//!   reviewer:                           # a list: used in order; a further call is an error
 //!     - json: {approved: false, feedback: Too short.}
 //!     - error: {status: 429, message: slow down, retry_after_ms: 10}
 //!     - json: {approved: true}
 //!       delay_ms: 50
 //!       usage: {input_tokens: 100, output_tokens: 20}
-//!   researcher:                         # the tools that it calls first, then its answer
+//!   researcher:                         # tool calls first, then an answer
 //!     - calls: [{name: search, arguments: {q: otters}}]
 //!     - Otters sleep afloat.
 //!   "pipeline/fan[1]/worker": Only this item
@@ -20,9 +20,8 @@
 //! ```
 //!
 //! A call is looked up by its full key (with or without `!TRY`), then by the label of its step, its agent, the labels
-//! around it from the inside out, and `*`. Calls are counted in the order in which they are made, and a call that is made
-//! again (a resumed run) gets the answer it got before. Where several calls of one name run at the same time, name them by
-//! their keys.
+//! around it from the inside out, and `*`. A list is used in the order of the calls, and a repeated call (in a resumed
+//! run) gets the same answer again. If several calls with one name run concurrently, use their keys.
 
 mod file;
 
@@ -44,20 +43,20 @@ use trefoil_runtime::{
 use trefoil_syntax::suggest;
 use trefoil_template::Value;
 
-/// The name for whatever has none of its own.
+/// The name that matches every call.
 const ANY: &str = "*";
 
-/// Answers by name. Also a host of the tools it names.
+/// Answers by name. It is also a host for the tools in the script.
 #[derive(Debug, Default)]
 pub struct Scripted {
     answers: IndexMap<String, Script<ScriptedAnswer>>,
     tools: IndexMap<String, Script<Value>>,
 }
 
-/// What is wrong with a script.
+/// An error in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
-    /// One line, the file's name first.
+    /// One line, which starts with the file's name.
     pub message: String,
 }
 
@@ -68,13 +67,13 @@ impl fmt::Display for ScriptError {
 }
 impl std::error::Error for ScriptError {}
 
-/// One name's turns.
+/// The turns for one name.
 #[derive(Debug)]
 struct Script<T> {
     turns: Vec<ScriptedTurn<T>>,
-    /// A single turn that is not in a list is given every time.
+    /// Whether a single turn is used for every call, because it is not in a list.
     endless: bool,
-    /// By key: which turn it got.
+    /// The index of the turn that each call got, by key.
     given: Mutex<HashMap<String, usize>>,
 }
 
@@ -100,7 +99,7 @@ struct ScriptedFailure {
 }
 
 impl<T: Clone> Script<T> {
-    /// The turn for this call, none when they are used up.
+    /// The turn for this call; `None` if there are no more.
     fn turn(&self, key: &str) -> Option<&ScriptedTurn<T>> {
         if self.endless {
             self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), 0);
@@ -118,7 +117,7 @@ impl<T: Clone> Script<T> {
 }
 
 impl Scripted {
-    /// Reads a file: JSON where it is named so, else YAML.
+    /// Reads a file: JSON if its name ends in `.json`, otherwise YAML.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -126,12 +125,12 @@ impl Scripted {
         Self::parse(&name, &text)
     }
 
-    /// The script in a text; `name` is the file's, and its ending tells JSON from YAML.
+    /// Parses a script; the extension of `name`, the file's name, distinguishes JSON from YAML.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         file::parse(name, text).map_err(|what| ScriptError { message: format!("{name}: {what}") })
     }
 
-    /// One line for every name that is nothing in this program. Keys are not looked at.
+    /// One message for every name that does not exist in this program. Keys are not checked.
     pub fn unknown_names(&self, program: &Program) -> Vec<String> {
         let mut calls: Vec<&str> = vec![ANY];
         let mut tools: Vec<&str> = Vec::new();
@@ -140,7 +139,7 @@ impl Scripted {
             calls.extend(step.label.as_deref());
             match &step.kind {
                 StepKind::Model(call) => calls.push(&call.speaker),
-                // All tools of a server: their names are the server's to say.
+                // This step may call any tool of a server, whose names only the server knows.
                 StepKind::Tool(call) if call.name.is_empty() => tools.extend(self.tools.keys().map(String::as_str)),
                 StepKind::Tool(call) => tools.push(&call.name),
                 _ => {}
@@ -160,7 +159,7 @@ impl Scripted {
         answers.chain(self.tools.keys().filter_map(|name| strange(&tools, "tool", name))).collect()
     }
 
-    /// One line for every name with answers that were not requested.
+    /// One message for every name with unused answers.
     pub fn unused(&self) -> Vec<String> {
         let line = |(name, left): (&String, usize)| match left {
             0 => None,
@@ -230,7 +229,7 @@ impl ToolHost for Scripted {
         name.is_empty() || self.tools.contains_key(name)
     }
 
-    /// All that it has an answer for: it does not know where they are meant to be.
+    /// Lists all tools in the script; it does not know which server they belong to.
     async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let spec = |name: &String| ToolSpec::bare(name.as_str());
         Ok(self.tools.keys().map(spec).collect())

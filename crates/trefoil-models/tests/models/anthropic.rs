@@ -1,4 +1,4 @@
-//! Anthropic messages: what is sent, what is read.
+//! Anthropic messages: requests and responses.
 
 use expect_test::expect;
 use serde_json::{Value as Json, json};

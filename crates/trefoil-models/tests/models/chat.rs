@@ -1,4 +1,4 @@
-//! OpenAI-compatible chat completions: what is sent, what is read.
+//! OpenAI-compatible chat completions: requests and responses.
 
 use expect_test::expect;
 use serde_json::{Value as Json, json};
@@ -162,7 +162,7 @@ async fn a_stream_is_shown_as_it_comes_and_counted_at_its_end() {
     bytes.extend(delta("Gr").bytes());
     bytes.extend(delta("üß").bytes());
     bytes.extend(delta(" Gott").bytes());
-    // The cut goes through a character.
+    // The cut is inside a character.
     let cut = bytes.windows(2).position(|w| w == "ü".as_bytes()).unwrap() + 1;
     let pieces = vec![
         Piece::Bytes(bytes[..cut].to_vec()),

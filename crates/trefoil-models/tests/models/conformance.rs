@@ -1,4 +1,4 @@
-//! What every provider promises, asked of all of them.
+//! The requirements for every provider, tested with all of them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use trefoil_template::Value;
 use crate::program::one_call;
 use crate::request::{ask, ask_at, request};
 
-/// The suite. Calls the provider nine times; the text of its answers is its own business.
+/// The suite. It calls the provider nine times and does not check the text of its answers.
 async fn conforms(provider: Arc<dyn ModelProvider>) {
     let asked = request("Say something about tea, please");
     let label = provider.label(&asked);
@@ -34,7 +34,7 @@ async fn conforms(provider: Arc<dyn ModelProvider>) {
     assert_eq!(heard.concat(), answer.unwrap().text, "what was shown is the answer");
     assert!(!heard.is_empty() && heard.iter().all(|h| !h.is_empty()));
 
-    // A call that is dropped, at once or later, leaves nothing behind.
+    // A call that is dropped, at once or later, has no side effects.
     for polls in 0..2 {
         let mut call = Box::pin(ask(&*provider, &streamed));
         for _ in 0..polls {

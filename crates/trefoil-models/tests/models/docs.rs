@@ -1,4 +1,4 @@
-//! `docs/models.md` says what is so.
+//! Compares `docs/models.md` with the code.
 
 use trefoil_models::Scripted;
 use trefoil_models::limits::{DEFAULT_CALL_MS, DEFAULT_FIRST_MS, DEFAULT_IDLE_MS};

@@ -1,4 +1,4 @@
-//! Every protocol, with the shapes of its answers: for what all of them promise.
+//! Every protocol with the forms of its responses, to test what all of them have in common.
 
 use serde_json::{Value as Json, json};
 use trefoil_models::{Api, Limits, Registry};
@@ -16,11 +16,11 @@ pub enum Face {
     Ollama,
 }
 
-/// All of them.
+/// All protocols.
 pub const FACES: [Face; 6] = [Face::Chat, Face::Responses, Face::Messages, Face::Gemini, Face::Cohere, Face::Ollama];
 
 impl Face {
-    /// A provider that speaks it.
+    /// A provider with this protocol.
     pub fn provider(self) -> &'static str {
         match self {
             Self::Chat | Self::Responses => "openai",
@@ -31,7 +31,7 @@ impl Face {
         }
     }
 
-    /// All providers at one address.
+    /// A registry with all providers at one address.
     pub fn registry(self, url: &str, key: &str) -> Registry {
         let env = ["OPENAI", "ANTHROPIC", "GOOGLE_GENERATIVE_AI", "COHERE", "OLLAMA"].into_iter().flat_map(|name| {
             [(format!("{name}_API_KEY"), key.to_owned()), (format!("{name}_BASE_URL"), url.to_owned())]
@@ -40,12 +40,12 @@ impl Face {
         if self == Self::Responses { registry.with_api("openai", Api::Responses) } else { registry }
     }
 
-    /// The same with little time.
+    /// The same with short time limits.
     pub fn hurried(self, url: &str, key: &str) -> Registry {
         self.registry(url, key).with_limits(Limits { call_ms: Some(1_500), first_ms: 300, idle_ms: 200 })
     }
 
-    /// A whole answer: 5 tokens in, of which 2 were kept; 3 out.
+    /// A complete answer: 5 input tokens, 2 of them cached; 3 output tokens.
     pub fn whole(self, text: &str) -> Json {
         match self {
             Self::Chat => json!({
@@ -84,7 +84,7 @@ impl Face {
         }
     }
 
-    /// A piece of text.
+    /// An event with a piece of text.
     pub fn piece(self, text: &str) -> Json {
         match self {
             Self::Chat => json!({"choices": [{"delta": {"content": text}}]}),
@@ -98,7 +98,7 @@ impl Face {
         }
     }
 
-    /// What ends a stream, with the same figures.
+    /// The events at the end of a stream, with the same usage.
     fn end(self) -> Vec<Json> {
         let whole = self.whole("");
         match self {
@@ -137,7 +137,7 @@ impl Face {
         self.stream(texts.chain(done).collect())
     }
 
-    /// An answer in pieces, or whole, as it was requested.
+    /// An answer, streamed or complete as requested.
     pub fn answer(self, asked: &Received, texts: &[&str]) -> Reply {
         if !self.streams(asked) {
             return Reply::json(self.whole(&texts.concat()));

@@ -1,4 +1,4 @@
-//! What goes wrong on the way to a provider, the same for both protocols.
+//! Failures of calls, the same for both protocols.
 
 use expect_test::expect;
 use std::time::Duration;
@@ -59,7 +59,7 @@ async fn an_account_without_credit_is_no_rate_limit() {
         "message": "You exceeded your current quota, please check your plan and billing details.",
         "type": "insufficient_quota", "param": null, "code": "insufficient_quota",
     }});
-    // With the status of a rate limit, with a good one, and in the middle of a stream.
+    // With the status of a rate limit, with a success status, and within a stream.
     let event = format!("data: {error}\n\n").into_bytes();
     let replies = || {
         [
@@ -170,7 +170,7 @@ async fn a_stream_that_is_cut_is_not_an_answer() {
     };
     for provider in PROVIDERS {
         let half = format!("data: {}\n\n", pieces(provider)).into_bytes();
-        // Cut inside the transfer, and ended properly but too early.
+        // The transfer is cut, or it ends correctly but too early.
         for end in [vec![Piece::Cut], vec![]] {
             let mut all = vec![Piece::Bytes(half.clone())];
             all.extend(end);

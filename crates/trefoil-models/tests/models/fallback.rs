@@ -1,12 +1,14 @@
-//! Models that answer where the one that was asked cannot.
+//! Fallback models.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil_ir::StepId;
 use trefoil_models::{Fallbacks, ModelName, Registry};
-use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
+use trefoil_runtime::ports::{CallSite, Instead};
+use trefoil_runtime::{Key, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
 
 use crate::request::{ask, request};
 use crate::server::{Piece, Reply, Server};
@@ -16,7 +18,7 @@ fn fine() -> Reply {
         "usage": {"input_tokens": 2, "output_tokens": 3}}))
 }
 
-/// OpenAI's model first, then Anthropic's, at these addresses. Without a key where that is empty.
+/// OpenAI's model first, then Anthropic's, at these addresses. An empty `key` means no key.
 fn provider(openai: &str, anthropic: &str, key: &str) -> Arc<dyn ModelProvider> {
     let env = [
         ("OPENAI_API_KEY", key),
@@ -31,6 +33,11 @@ fn provider(openai: &str, anthropic: &str, key: &str) -> Arc<dyn ModelProvider> 
 
 fn asked() -> ModelRequest {
     ModelRequest { provider: Some("openai".into()), ..request("x") }
+}
+
+/// The models before, with what they used.
+fn used(instead: &Instead) -> Vec<(&str, Option<Usage>)> {
+    instead.before.iter().map(|one| (&*one.model, one.usage)).collect()
 }
 
 fn status(status: u16, wait: Option<&'static str>) -> Reply {
@@ -52,7 +59,7 @@ async fn the_next_one_answers_where_the_first_is_overloaded_or_at_a_limit() {
         assert_eq!((&*answer.text, &asked), ("from the other", &json!("other")));
         let instead = answer.instead.unwrap();
         assert_eq!(instead.by, "anthropic:other");
-        assert_eq!(instead.why, format!("`openai` answered with {code}: no"));
+        assert_eq!(instead.why(), format!("`openai` answered with {code}: no"));
         assert_eq!(answer.usage, Usage { input_tokens: 2, output_tokens: 3, ..Usage::default() });
     }
 }
@@ -63,7 +70,7 @@ async fn the_next_one_answers_where_the_first_cannot_be_reached_or_has_no_key() 
     let mut told = Vec::new();
     for (address, key) in [("http://127.0.0.1:1", "k"), ("http://127.0.0.1:1", "")] {
         let answer = ask(&*provider(address, &other.url, key), &asked()).await.0.unwrap();
-        told.push(answer.instead.unwrap().why);
+        told.push(answer.instead.unwrap().why());
     }
     expect![[r#"
         `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
@@ -90,11 +97,11 @@ async fn text_that_was_shown_is_not_answered_a_second_time() {
     let streaming = ModelRequest { stream: true, ..asked() };
     let (answer, other) = after(Reply::Stream(vec![Piece::Bytes(half), Piece::Cut]), &streaming).await;
     assert_eq!((answer.unwrap_err().came.unwrap().text, other), ("half".to_owned(), Json::Null));
-    // Nothing of this one was, but it may have to be paid for.
+    // No text of this answer was shown, but the call may have a cost.
     let (answer, _) = after(Reply::Stream(vec![Piece::Bytes(b": hi\n\n".to_vec()), Piece::Cut]), &streaming).await;
     let answer = answer.unwrap();
     assert_eq!(answer.usage.unknown_calls, 0);
-    assert_eq!(answer.instead.unwrap().spent, [("openai:model-x".to_owned(), Usage::unknown())]);
+    assert_eq!(used(&answer.instead.unwrap()), [("openai:model-x", Some(Usage::unknown()))]);
 }
 
 #[tokio::test]
@@ -115,7 +122,29 @@ async fn what_each_one_used_before_it_broke_off_is_told_under_its_name() {
     let came = error.came.unwrap();
     let instead = came.instead.unwrap();
     assert_eq!((came.usage, &*instead.by), (Usage::unknown(), "anthropic:other"));
-    assert_eq!(instead.spent, [("openai:model-x".to_owned(), Usage::unknown())]);
+    assert_eq!(used(&instead), [("openai:model-x", Some(Usage::unknown()))]);
+}
+
+/// Whoever stops the call knows which model is being asked, and what to pay for.
+#[tokio::test]
+async fn a_call_in_progress_says_which_model_is_asked() {
+    let (one, other) = (Server::start(vec![status(500, None)]).await, Server::start(vec![Reply::Silence]).await);
+    let (provider, meter, key) = (provider(&one.url, &other.url, "k"), Meter::default(), Key("a".into()));
+    let at =
+        CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter, discloses: false };
+    let (asked, mut shown) = (asked(), |_: &str| {});
+    let call = provider.call(at, &asked, &mut shown);
+    let arrives = async {
+        while other.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::select! {
+        _ = call => panic!("the other one is silent"),
+        () = arrives => {}
+    }
+    let instead = meter.instead().unwrap();
+    assert_eq!((&*instead.by, used(&instead)), ("anthropic:other", vec![("openai:model-x", None)]));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Whether an answer is whole, and what it used: what both protocols say about it, streamed and not.
+//! The finish reason and usage of answers in both protocols, streamed and not.
 
 use serde_json::{Value as Json, json};
 use trefoil_models::Registry;

@@ -1,5 +1,5 @@
-//! Bad neighbours: what each protocol makes of a provider that is slow, broken, or says no. Each is a typed error with what to do,
-//! within its time limit, whole and streamed.
+//! Slow, broken and rejecting providers, in each protocol, streamed and not. Each failure must be a typed error with
+//! help, within its time limit.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::faces::{FACES, Face};
 use crate::request::{ask, request};
 use crate::server::{Piece, Reply, Server};
 
-/// How a protocol reports an error: `context`, `model` or `key`.
+/// A protocol's error response: `context`, `model` or `key`.
 fn refusal(face: Face, what: &str) -> Reply {
     let google =
         |code: u16, status: &str, message: &str| (code, json!({"code": code, "status": status, "message": message}));
@@ -61,7 +61,7 @@ fn refusal(face: Face, what: &str) -> Reply {
     Reply::Whole(status, vec![], body.to_string())
 }
 
-/// A way to be bad, and the reply that is.
+/// The kinds of failures.
 const WAYS: &[&str] = &[
     "slow",
     "falls silent",
@@ -116,7 +116,7 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
     for way in WAYS {
         let _ = writeln!(told, "{way}");
         for face in FACES {
-            // What is a stream is one whether or not it was requested; the rest comes in both ways.
+            // A streamed reply is a stream whether or not that was requested; the other replies are tested both ways.
             let streamed = failure(face, way, true).await;
             let help = streamed.help.as_deref().map(|help| format!(" -> {help}")).unwrap_or_default();
             let _ = writeln!(told, "  {:?}: {}{help}", streamed.kind, streamed.message);
@@ -240,7 +240,7 @@ async fn connections_are_used_again() {
                     if n == 0 {
                         return;
                     }
-                    // All of a request has come when its body ends.
+                    // The request ends with its body.
                     if seen.ends_with(b"}") {
                         seen.clear();
                         let body = r#"{"choices":[{"message":{"content":"x"}}]}"#;
@@ -253,7 +253,7 @@ async fn connections_are_used_again() {
     });
     let registry = Face::Chat.hurried(&url, "k");
     for _ in 0..5 {
-        // Each step resolves its model anew.
+        // Each step resolves its model again.
         ask(&*registry.resolve("openai", "m").unwrap(), &request("x")).await.0.unwrap();
     }
     assert_eq!(connections.load(std::sync::atomic::Ordering::SeqCst), 1);

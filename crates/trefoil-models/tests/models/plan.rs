@@ -1,4 +1,4 @@
-//! Plans for whole programs: which model answers, and why a run does not start.
+//! Plans for whole programs: the model that answers, and why a run does not start.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The smallest program there is: one flow, one labelled step.
+//! Minimal programs with one flow and one labelled step.
 
 use trefoil_ir::{
     AnswerFormat, Expr, Flow, FlowId, Intake, ModelCall, ModelChoice, ModelParameters, Program, Slot, SlotId, Step,

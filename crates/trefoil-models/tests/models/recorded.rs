@@ -1,5 +1,5 @@
-//! Request bodies, field by field, beside what the providers' official SDKs send for the same request: `sdk_recordings/`, made by
-//! `xtask/sdk-recordings/record.py`. What differs on purpose is listed here ([`DIFFERENCES`]), each with its reason.
+//! Compares request bodies, field by field, with those of the providers' official SDKs: `sdk_recordings/`, made by
+//! `xtask/sdk-recordings/record.py`. Deliberate differences are listed in [`DIFFERENCES`] with their reasons.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use trefoil_template::Value;
 use crate::request::{ask, message, request, schema};
 use crate::server::{Received, Reply, Server};
 
-/// The key of the recordings.
+/// The key in the recordings.
 const KEY: &str = "key-of-the-test";
 
-/// Whose interface a recording is of.
+/// The API of a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Face {
     provider: &'static str,
     api: Option<Api>,
-    /// Beside the server's address.
+    /// Path after the server's address.
     base: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl Face {
     }
 }
 
-/// The interface of a recording, and the case.
+/// The API of a recording, and the case.
 fn face<'c>(sdk: &str, case: &'c str) -> (Face, &'c str) {
     let of = |provider, base| Face { provider, api: None, base };
     match (sdk, case.split_once('-')) {
@@ -58,7 +58,7 @@ fn weather() -> ToolSpec {
     }
 }
 
-/// Text, images, a sound: those of them that the interface takes.
+/// Text, images and audio, as far as the API accepts them.
 fn blocks(face: Face) -> Json {
     let inline = json!({"type": "image", "base64": "aW1hZ2U=", "mediaType": "image/png"});
     let mut address = json!({"type": "image", "url": "https://example.com/sky.png", "detail": "low"});
@@ -81,7 +81,7 @@ fn asked(case: &str, face: Face) -> ModelRequest {
     asked.model = if face.is("anthropic") && case == "schema" { "claude-sonnet-4-5" } else { "m" }.into();
     asked.messages.insert(0, message(Role::System, "Be brief."));
     if face.is("anthropic") {
-        // It demands one.
+        // Anthropic requires a limit.
         asked.parameters.max_tokens = Some(64);
     }
     match case {
@@ -126,7 +126,7 @@ fn asked(case: &str, face: Face) -> ModelRequest {
     asked
 }
 
-/// What is sent for a case.
+/// The request that is sent for a case.
 async fn sent(face: Face, case: &str) -> Received {
     let server = Server::start(vec![Reply::Whole(400, vec![], "{}".to_owned())]).await;
     let vendor = trefoil_models::vendors::vendor(face.provider).unwrap();
@@ -149,12 +149,12 @@ fn recordings() -> Vec<Json> {
     files.iter().map(|file| serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()).collect()
 }
 
-/// Where a body differs from the SDK's on purpose.
+/// A deliberate difference from the SDK's body.
 struct Difference {
     sdk: &'static str,
-    /// Why that is so.
+    /// The reason.
     reason: &'static str,
-    /// Makes the SDK's body ours; false: there was nothing to change.
+    /// Changes the SDK's body into ours; false if there was nothing to change.
     apply: fn(body: &mut Json, case: &str) -> bool,
 }
 
@@ -270,8 +270,8 @@ async fn bodies_are_those_of_the_official_sdks() {
             assert_eq!(ours.map(|ours| &**ours), theirs, "{sdk} {full} {name}");
         }
         if face.is("anthropic") {
-            // Its version of 2026-10-21 refuses `temperature`, `top_p` and `top_k`, which manifests set; the one before, which
-            // Trefoil speaks, takes the key in `x-api-key`.
+            // The SDK's version, 2026-10-21, rejects `temperature`, `top_p` and `top_k`, which manifests may set.
+            // Trefoil uses the version before it, which accepts the key in `x-api-key`.
             assert_eq!(recording["headers"]["anthropic-version"], "2026-10-21");
             assert_eq!((&*sent.headers["anthropic-version"], &*sent.headers["x-api-key"]), ("2023-06-01", KEY));
         }

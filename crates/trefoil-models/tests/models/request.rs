@@ -1,4 +1,4 @@
-//! Requests to ask providers with.
+//! Requests for tests.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ pub fn schema(name: &str, json: Json) -> Option<(Arc<str>, Value)> {
     Some((name.into(), Value::from_json(json)))
 }
 
-/// The answer and the texts that came before it.
+/// Calls a provider; returns the answer and the texts streamed before it.
 pub async fn ask(
     provider: &dyn ModelProvider,
     request: &ModelRequest,
@@ -45,7 +45,7 @@ pub async fn ask(
     ask_at(provider, "flow/writer", &["flow", "writer"], request).await
 }
 
-/// The same at some place of a program.
+/// Like [`ask`], for a call at a certain place of a program.
 pub async fn ask_at(
     provider: &dyn ModelProvider,
     key: &str,

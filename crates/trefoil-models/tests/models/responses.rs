@@ -1,4 +1,4 @@
-//! OpenAI's responses: what is read, whole and streamed.
+//! OpenAI's responses API: reading responses, complete and streamed.
 
 use serde_json::{Value as Json, json};
 use trefoil_models::{Api, Registry};
@@ -7,7 +7,7 @@ use trefoil_runtime::{Finish, ModelAnswer, ModelError, ModelErrorKind, Usage};
 use crate::request::{ask, request};
 use crate::server::{Reply, Server};
 
-/// What is made of this, as a whole answer and as the last event of a stream.
+/// Reads a response as a complete answer, and as the last event of a stream.
 async fn read(response: Json) -> [Result<ModelAnswer, ModelError>; 2] {
     let sort = match response["status"].as_str() {
         Some("failed") => "response.failed",

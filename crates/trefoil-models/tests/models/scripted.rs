@@ -1,4 +1,4 @@
-//! Scripts: which answer a call gets, what goes wrong in a file.
+//! Scripts: the answer for each call, and errors in script files.
 
 use expect_test::expect;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! An HTTP server in the test process: keeps what it is sent, answers as it is told.
+//! An HTTP server in the test process, which records requests and sends prepared replies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use trefoil_models::Registry;
 
-/// What it was sent.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub line: String,
@@ -18,7 +18,7 @@ pub struct Received {
     pub body: Json,
 }
 
-/// What it answers.
+/// A prepared reply.
 pub enum Reply {
     /// A status, headers, a body.
     Whole(u16, Vec<(&'static str, &'static str)>, String),
@@ -26,37 +26,37 @@ pub enum Reply {
     Stream(Vec<Piece>),
     /// JSON lines, piece by piece.
     Lines(Vec<Piece>),
-    /// A stream of this, again and again.
+    /// A stream that repeats this text forever.
     Endless(&'static str),
-    /// A status and the beginning of a body, then nothing until the other side gives up.
+    /// A status and the start of a body, then silence until the client disconnects.
     Half(u16, &'static str),
-    /// Nothing, until the other side gives up.
+    /// Silence until the client disconnects.
     Silence,
 }
 
 /// A piece of a stream.
 pub enum Piece {
-    /// Bytes as they stand.
+    /// These bytes.
     Bytes(Vec<u8>),
-    /// The connection is cut.
+    /// Cuts the connection.
     Cut,
-    /// Nothing more, until the other side gives up.
+    /// Silence until the client disconnects.
     Silence,
 }
 
 impl Reply {
-    /// 200 and JSON.
+    /// Status 200 with JSON.
     pub fn json(body: Json) -> Self {
         Self::Whole(200, vec![("content-type", "application/json")], body.to_string())
     }
-    /// The same with another body.
+    /// The same reply with another body.
     pub fn body(self, body: &str) -> Self {
         match self {
             Self::Whole(status, headers, _) => Self::Whole(status, headers, body.to_owned()),
             other => other,
         }
     }
-    /// A stream with one piece a text.
+    /// A stream with one piece for each text.
     pub fn stream(pieces: &[&str]) -> Self {
         Self::Stream(pieces.iter().map(|p| Piece::Bytes(p.as_bytes().to_vec())).collect())
     }
@@ -69,18 +69,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers connections in order, one reply each, on a free port.
+    /// Starts a server on a free port that answers connections in order, one reply each.
     pub async fn start(replies: Vec<Reply>) -> Self {
         let replies = Mutex::new(replies.into_iter());
         Self::start_with(move |_| replies.lock().unwrap().next().expect("no further reply was prepared")).await
     }
 
-    /// Answers each connection by the body of its request.
+    /// Starts a server that answers each connection based on the body of its request.
     pub async fn start_with(reply: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> Self {
         Self::start_by(move |received| reply(&received.body)).await
     }
 
-    /// Answers each connection by its request.
+    /// Starts a server that answers each connection based on its request.
     pub async fn start_by(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let reply: Replies = Arc::new(reply);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -96,7 +96,7 @@ impl Server {
         server
     }
 
-    /// The only request there was.
+    /// The only request.
     pub fn request(&self) -> Received {
         let all = self.received.lock().unwrap();
         assert_eq!(all.len(), 1, "one request a call");
@@ -108,12 +108,12 @@ impl Server {
         self.received.lock().unwrap().clone()
     }
 
-    /// Returns when a client has closed a connection that it was still owed an answer on.
+    /// Returns when a client has closed a connection before it got the whole reply.
     pub async fn client_gone(&self) {
         tokio::time::timeout(Duration::from_secs(60), self.gone.notified()).await.expect("the connection stays open");
     }
 
-    /// A registry in which these variables point here.
+    /// A registry with these variables, in which `{url}` is this server's address.
     pub fn registry(&self, variables: &[(&str, &str)]) -> Registry {
         let own = variables.iter().map(|(k, v)| ((*k).to_owned(), v.replace("{url}", &self.url)));
         Registry::new(own)
@@ -163,7 +163,7 @@ async fn chunks(mut stream: TcpStream, kind: &str, pieces: Vec<Piece>, gone: &No
                 let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
                 chunk.extend(bytes);
                 chunk.extend(b"\r\n");
-                // The client may have heard enough.
+                // The client may have disconnected.
                 if stream.write_all(&chunk).await.is_err() {
                     return;
                 }
@@ -182,7 +182,7 @@ async fn wait(mut stream: TcpStream, gone: &Notify) {
     gone.notify_one();
 }
 
-/// None: the client has gone before it had said all.
+/// `None` if the client disconnected before the end of its request.
 async fn read(stream: &mut TcpStream) -> Option<Received> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];

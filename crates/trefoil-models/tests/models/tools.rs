@@ -1,4 +1,4 @@
-//! Tool calls: what models want called, whole and in pieces, in every protocol; what goes back to them.
+//! Tool calls in every protocol: reading calls, complete and in pieces, and sending back their results.
 
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ async fn calls_arrive_whole_and_in_pieces() {
         for answer in answers(face, r#"{"city":"Oslo"}"#, &with_tools(&["weather"])).await {
             let calls: Vec<_> = answer.calls.iter().map(|c| (&*c.id, &*c.name, c.arguments.to_json())).collect();
             let city = |city: &str| json!({ "city": city });
-            // Ollama's have no names of their own.
+            // Ollama's calls have no ids.
             let [first, second] = if face == Face::Ollama { ["call_1", "call_2"] } else { ["c1", "c2"] };
             assert_eq!(calls, [(first, "weather", city("Bergen")), (second, "weather", city("Oslo"))], "{face:?}");
             assert_eq!((&*answer.text, answer.finish), ("Let me look.", Some(Finish::Tools)), "{face:?}");
@@ -179,7 +179,7 @@ async fn calls_arrive_whole_and_in_pieces() {
 async fn arguments_that_cannot_be_read_are_handed_on_as_text() {
     for face in FACES {
         for text in [r#"{"city":"#, "[1,2]", "?!"] {
-            // Some have JSON there, whole or always.
+            // Some protocols send arguments as JSON instead of text, always or in complete answers.
             let answers = answers(face, text, &with_tools(&["weather"])).await;
             let [whole, streamed] = answers.map(|answer| answer.calls[1].arguments.clone());
             match face {
@@ -212,7 +212,7 @@ async fn names_go_out_as_providers_take_them_and_come_back_as_they_were() {
     }
 }
 
-/// A turn that called a tool, and what came of it.
+/// A turn with a tool call, and its result.
 fn called(call: ToolUse) -> ModelRequest {
     let mut asked = with_tools(&["weather"]);
     let answers = Some(call.id.clone());
@@ -272,7 +272,7 @@ async fn signatures_of_gemini_and_thoughts_of_deepseek_go_back() {
         assert_eq!(turn.get("reasoning_content").is_some(), provider == "deepseek", "{turn}");
         assert_eq!(turn["tool_calls"][0]["extra_content"], extra, "{provider}");
     }
-    // A call that another model made has no signature, and Gemini refuses one without.
+    // A call made by another model has no signature, and Gemini rejects calls without one.
     let server = Server::start(vec![Reply::json(json!({"choices": [{"message": {"content": ""}}]}))]).await;
     let registry = compatible(&server.url);
     let call = ToolUse { id: "c1".into(), name: "weather".into(), arguments: "{\"".into(), sealed: None };

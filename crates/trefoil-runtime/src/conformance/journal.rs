@@ -1,20 +1,20 @@
-//! Journals.
+//! The conformance suite for journals.
 
 use trefoil_template::Value;
 
 use crate::ports::Journal;
 use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::event::Told;
+use trefoil_machine::event::{AskedBefore, Told};
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::journal::{
-    About, Answering, Basis, Changes, Cited, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile, Started,
-    VERSION,
+    About, Answering, Basis, CalledRun, Changes, Cited, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile,
+    Started, VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Finish, Usage};
 
-/// A journal keeps every kind of entry as it is, in order, apart for each run; it refuses gaps and repetitions, and does not
-/// know runs that were never written.
+/// A journal stores every kind of entry unchanged, in order, and separately for each run. It rejects gaps and repeated numbers, and
+/// returns an error for unknown runs.
 pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
     let entries = one_of_each_kind();
     let (first, second) = entries.split_at(3);
@@ -75,7 +75,7 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
     Entry { v: VERSION, seq, at_ms: seq * 10, kind }
 }
 
-// reason: a list, one entry a kind
+// reason: a list, one entry for each kind
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
     let about = About {
@@ -86,6 +86,11 @@ fn one_of_each_kind() -> Vec<Entry> {
         told: Told {
             answered_by: Some("gpt-5.4-2026-03-01".to_owned()),
             instead: Some("openai:gpt-5.4".to_owned()),
+            before: vec![AskedBefore {
+                model: "anthropic:claude".to_owned(),
+                why: "no answer".to_owned(),
+                usage: Some(Usage::unknown()),
+            }],
             finish: Some(Finish::Stop),
             request_id: Some("req_1".to_owned()),
         },
@@ -188,8 +193,13 @@ fn one_of_each_kind() -> Vec<Entry> {
         },
         EntryKind::Restarted { key: key("a/b"), usage: Some(Usage::unknown()), anew: false },
         EntryKind::Restarted { key: key("a/c"), usage: None, anew: true },
-        EntryKind::Suspended { wake_at: None },
-        EntryKind::Suspended { wake_at: Some(1_735_689_600_000) },
+        EntryKind::Suspended { wake_at: None, called: Vec::new(), why: None },
+        EntryKind::Suspended { wake_at: None, called: Vec::new(), why: Some(Box::new(error.clone())) },
+        EntryKind::Suspended {
+            wake_at: Some(1_735_689_600_000),
+            called: vec![CalledRun { key: "main/ship".into(), run: "r2".to_owned() }],
+            why: None,
+        },
         EntryKind::CancelRequested {},
         EntryKind::Finished { output: Some(tricky), error: None },
         EntryKind::Finished { output: None, error: Some(error) },

@@ -1,7 +1,7 @@
-//! What every implementation of a port must do, as data for its tests: an `Err` says what it does not.
+//! Conformance suites for implementations of ports. An `Err` describes the requirement that is not met.
 //!
-//! A journal's tests call [`journal()`] with an empty one. [`tools`] and [`people`] are told what the implementation can do.
-//! That of models is among the tests of `trefoil-models`, which has them all.
+//! A journal's tests call [`journal()`] with an empty journal. [`tools`] and [`people`] get a description of what the
+//! implementation can do. The suite for models is in the tests of `trefoil-models`, which contains all providers.
 
 mod journal;
 mod people;
@@ -12,7 +12,7 @@ pub use journal::journal;
 pub use people::{People, people};
 pub use tools::{ToolSample, tools};
 
-/// What is wrong, if it is.
+/// Returns the message as an error if the condition does not hold.
 fn must(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }

@@ -1,4 +1,4 @@
-//! Inboxes: people who are asked, here or elsewhere.
+//! The conformance suite for inboxes, which ask people in this process or elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use super::must;
 use super::site::{Site, soon};
 use crate::ports::{Arrived, Asked, Decided, HumanInbox};
 
-/// What an inbox is tested with. It knows the runs `run-a` and `run-b`.
+/// An inbox and what its test needs. The inbox knows the runs `run-a` and `run-b`.
 #[async_trait]
 pub trait People: Send + Sync {
     /// The inbox.
     fn inbox(&self) -> Arc<dyn HumanInbox>;
-    /// Sends something to a run from elsewhere. False: nothing comes from elsewhere.
+    /// Sends a message to a run from another process. `false`: the inbox receives no messages.
     async fn send(&self, run: &str, what: Arrived) -> bool;
-    /// What comes of a question that nobody has sent an answer to.
+    /// The expected state of a question without an answer.
     fn asked(&self) -> Asked;
 }
 
-/// An inbox says the same of a question whenever it is asked, hands over what is sent to a run to that run only, and keeps it
-/// until the run has taken it in.
+/// An inbox returns the same state whenever a question is asked again. It delivers a message only to the run that it was sent to,
+/// and keeps the message until the run confirms it.
 pub async fn people(people: &dyn People) -> Result<(), String> {
     let inbox = people.inbox();
-    // A question that is put down in one process is asked again in a later one.
+    // A question stored by one process is asked again in a later one.
     for (run, key) in [("run-a", "main/ask"), ("run-a", "main/ask"), ("run-b", "main/ask"), ("run-a", "main/ask@1")] {
         says(&*inbox, run, key, &people.asked()).await?;
     }
@@ -65,10 +65,12 @@ pub async fn people(people: &dyn People) -> Result<(), String> {
     })?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/command"), Decided::Retry)).await?;
 
-    // What a run has taken in takes nothing else with it.
+    // Confirming one message deletes no other message.
     soon("taking", inbox.taken("run-a", &key("main/ask"))).await?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/tool"), Decided::Fail)).await?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/other"), done)).await?;
+    send(people, "run-b", Arrived::Continue("run-c".to_owned())).await?;
+    comes(&*inbox, "run-b", &Arrived::Continue("run-c".to_owned())).await?;
     send(people, "run-b", Arrived::Cancel).await?;
     comes(&*inbox, "run-b", &Arrived::Cancel).await?;
     nothing(&*inbox, "run-a").await
@@ -105,7 +107,7 @@ async fn decided(inbox: &dyn HumanInbox, run: &'static str, key: &str) -> Result
     soon("what was decided", inbox.decided(site.at())).await
 }
 
-/// Whoever looks and looks away again loses nothing.
+/// Dropping the future and waiting again loses no message.
 async fn comes(inbox: &dyn HumanInbox, run: &str, expected: &Arrived) -> Result<(), String> {
     let looking = async {
         loop {
@@ -118,7 +120,7 @@ async fn comes(inbox: &dyn HumanInbox, run: &str, expected: &Arrived) -> Result<
     must(found == *expected, || format!("to `{run}` came {found:?}, not {expected:?}"))
 }
 
-/// Long enough for what has been sent to be there.
+/// Long enough for a sent message to arrive.
 const WHILE: Duration = Duration::from_millis(700);
 
 async fn nothing(inbox: &dyn HumanInbox, run: &str) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Whose call it is.
+//! Call sites for the suites, and helpers that wait for futures.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use trefoil_machine::key::Key;
 
 use crate::ports::{CallSite, Meter};
 
-/// An activity of a run.
+/// Owns the data of a [`CallSite`].
 pub struct Site {
     run: &'static str,
     key: Key,
@@ -30,15 +30,15 @@ impl Site {
     }
 }
 
-/// How long something may take that has to come.
+/// The time limit of [`soon`].
 const LONG: Duration = Duration::from_secs(60);
 
-/// What has to come, within any reasonable time.
+/// Waits for a future that must finish within a reasonable time.
 pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> Result<T, String> {
     tokio::time::timeout(LONG, future).await.map_err(|_| format!("{what} takes more than a minute"))
 }
 
-/// Looks a few times whether something is there, and drops it.
+/// Polls a future at most `times` times more after the first, then drops it.
 pub async fn glance<T>(times: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
     let mut left = times;

@@ -1,4 +1,4 @@
-//! Tool hosts.
+//! The conformance suite for tool hosts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use super::site::{Site, glance, soon};
 use crate::ports::ToolHost;
 use trefoil_machine::request::ToolRequest;
 
-/// What a tool host is tested with.
+/// Calls to test a tool host with.
 #[derive(Debug, Clone)]
 pub struct ToolSample {
-    /// A call that works, whenever and however often it is made, and takes no time to speak of. None: the host has no tools.
+    /// A fast call that succeeds whenever and however often it is made, and its result. `None`: the host has no tools.
     pub works: Option<(ToolRequest, Value)>,
-    /// A call that it offers, and that fails.
+    /// A call of an offered tool that fails.
     pub fails: Option<ToolRequest>,
-    /// A call that it does not offer.
+    /// A call of a tool that the host does not offer.
     pub unknown: ToolRequest,
-    /// The names of the tools that it lists, of the kind of [`Self::works`].
+    /// The names of the tools that the host lists for the kind of [`Self::works`].
     pub lists: Vec<&'static str>,
 }
 
-/// A tool host offers what it can call, says the same whenever it is asked, keeps calls apart that are made at the same time,
-/// survives calls that are dropped on their way, and fails instead of panicking.
+/// A tool host offers the tools that it can call, gives consistent answers, does not mix up concurrent calls, survives calls that
+/// are dropped before they end, and fails instead of panicking.
 pub async fn tools(host: Arc<dyn ToolHost>, sample: &ToolSample) -> Result<(), String> {
     let ToolSample { works, fails, unknown, lists } = sample;
     for _ in 0..2 {
@@ -61,17 +61,17 @@ async fn failing(host: &dyn ToolHost, request: &ToolRequest) -> Result<(), Strin
 }
 
 async fn working(host: &dyn ToolHost, request: &ToolRequest, result: &Value) -> Result<(), String> {
-    // One after the other: it is the same for the same activity, and for another one.
+    // Sequential calls: the result is the same for the same activity and for another one.
     for (run, key) in [("run-a", "main/one"), ("run-a", "main/one"), ("run-a", "main/two"), ("run-b", "main/one")] {
         works(host, &Site::new(run, key), request, result).await?;
     }
-    // A call that is dropped leaves the host as it was, wherever it was stopped.
+    // A dropped call leaves the host unchanged, at whatever point it was stopped.
     for polls in [0, 1, 2, 8, 64] {
         let site = Site::new("run-a", "main/dropped");
         drop(glance(polls, host.call(site.at(), request)).await);
         works(host, &site, request, result).await?;
     }
-    // At the same time, of two runs: keys are unique in one run only.
+    // Concurrent calls of two runs: keys are unique only within a run.
     let sites: Vec<Site> = ["run-a", "run-b"]
         .into_iter()
         .flat_map(|run| (0..4).map(move |item| Site::new(run, &format!("main/all[{item}]/one"))))

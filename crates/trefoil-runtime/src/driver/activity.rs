@@ -1,4 +1,4 @@
-//! One activity, from its request to what came of it.
+//! Performs one activity, from its request to its result.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use super::model;
 use super::watch::Watch;
 use crate::allowance::Share;
 use crate::limits::CallPermit;
-use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
+use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, SuspendedCall, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::guard::Verdict;
@@ -26,10 +26,10 @@ use trefoil_machine::request::{
     Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest, Usage,
 };
 
-/// Arguments that are named where a tool failed.
+/// Maximum number of arguments named in the error of a tool call.
 const NAMED: usize = 10;
 
-/// What activities work with.
+/// The context in which a run's activities are performed.
 pub struct World {
     /// The program.
     pub prepared: Arc<Prepared>,
@@ -39,16 +39,16 @@ pub struct World {
     pub watch: Watch,
     /// How often the run has been resumed.
     pub execution: u32,
-    /// Secrets used so far.
+    /// Values to be hidden.
     pub secrets: Arc<SeenValues>,
-    /// When what has come of answers is kept, if it is.
+    /// When to write drafts. `None`: the journal stores no drafts.
     pub drafts: Option<Drafts>,
-    /// What calls of tools have used that may be made again: the run has counted it.
+    /// Usage already counted for tool calls that may be made again.
     pub counted: BTreeMap<Key, Usage>,
 }
 
 impl World {
-    /// The world of one run.
+    /// Creates the context of one run.
     pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
         let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
@@ -56,7 +56,7 @@ impl World {
         Self { prepared, ports, watch, execution, secrets, drafts, counted: BTreeMap::new() }
     }
 
-    /// With what its options say is to be hidden.
+    /// Adds the values that the options declare to be hidden.
     pub fn with(self, options: &Options) -> Self {
         self.secrets.also(&*self.ports.secrets, &options.holes);
         self.secrets.keep(&options.keys);
@@ -68,18 +68,18 @@ impl World {
         self.secrets.shown(&*self.ports.secrets, value)
     }
 
-    /// What somebody decided about an activity of which nobody knows whether it was done.
+    /// The decision about an activity whose outcome is unknown, if there is one.
     pub async fn decided(&self, activity: &Activity) -> Option<Decided> {
         self.ports.humans.decided(self.site(activity, &Meter::default())).await
     }
 
-    /// Of a model call: the model.
+    /// The model's label, for a model call.
     pub fn model(&self, activity: &Activity) -> Option<String> {
         let Request::Model(request) = &activity.request else { return None };
         Some(self.ports.models.label(request))
     }
 
-    /// What ports go by.
+    /// The call site that is passed to the ports.
     fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
         let Activity { key, step, labels, .. } = activity;
         let discloses = matches!(&activity.request, Request::Tool(request) if request.arguments.is_masked());
@@ -87,50 +87,43 @@ impl World {
     }
 }
 
-/// What models used that were asked before the one that answered, each under its name.
-pub type Spent = Vec<(String, Usage)>;
-
-/// What came of an activity.
+/// An activity that has ended.
 pub struct Done {
-    /// Which.
+    /// The activity.
     pub activity: Arc<Activity>,
-    /// What.
+    /// Its result.
     pub result: Result<Value, RunError>,
-    /// What else is known about it.
+    /// Metadata of the result.
     pub about: About,
-    /// Beside what it says: each has a price of its own.
-    pub spent: Spent,
 }
 
-/// What came of performing an activity.
+/// The outcome of performing an activity.
 pub enum Performed {
-    /// It has ended. A model call keeps its place until the machine knows: else the next call would begin that the machine may
-    /// not want any more.
+    /// It has ended. A model call keeps its permit until the machine knows the result. Otherwise the next call in the queue could
+    /// start, although the machine may no longer want it.
     Done(Box<Done>, Option<CallPermit>),
-    /// It is a question that is kept: the answer arrives some time.
+    /// It is a question that was stored. The answer arrives later.
     Kept(Key),
+    /// It is a tool call that started a run, and that run is suspended.
+    Called(Key, Box<SuspendedCall>),
 }
 
-/// What an effect gives before it is wrapped up.
+/// The result of an effect, before secrets are masked and the metadata is complete.
 pub struct Came {
-    /// What.
+    /// The result.
     pub result: Result<Value, RunError>,
-    /// What it used.
+    /// Its usage.
     pub usage: Option<Usage>,
-    /// Of a tool that failed: calling it again does no harm.
+    /// For a tool that failed: it is safe to call it again.
     pub repeatable: bool,
-    /// Things to say before its end.
+    /// Warnings to report before the end of the activity.
     pub warnings: Vec<String>,
-    /// Of an answer that guardrails looked at: as [`About::verdicts`].
+    /// For an answer checked by guardrails: as [`About::verdicts`].
     pub verdicts: Option<Vec<Verdict>>,
-    /// Of a model call: what its provider said beside the answer.
+    /// For a model call: the provider's metadata.
     pub told: Told,
-    /// Of a model call that failed: the text that had come.
+    /// For a failed model call: the text received so far.
     pub partial: Option<String>,
-    /// Of a model call that another model answered than the one that was asked: which.
-    pub by: Option<String>,
-    /// What those before it used.
-    pub spent: Spent,
 }
 
 impl From<Result<Value, RunError>> for Came {
@@ -143,13 +136,11 @@ impl From<Result<Value, RunError>> for Came {
             verdicts: None,
             told: Told::default(),
             partial: None,
-            by: None,
-            spent: Vec::new(),
         }
     }
 }
 
-/// Does it. `place`: of a model call that had to wait for it.
+/// Performs an activity. `place`: the permit of a model call.
 pub async fn perform(
     world: Arc<World>,
     activity: Arc<Activity>,
@@ -162,7 +153,10 @@ pub async fn perform(
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => {
-            let (result, repeatable) = tool(&at, request).await;
+            let (result, repeatable) = match tool(&at, request).await {
+                Ok(ended) => ended,
+                Err(suspended) => return Performed::Called(activity.key.clone(), suspended),
+            };
             let counted = meter.part().map(Share::counted).unwrap_or_default();
             Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, ..result.into() }
         }
@@ -186,40 +180,40 @@ pub async fn perform(
     };
     if let Some(place) = &place {
         let mut used = came.usage;
-        for (_, spent) in &came.spent {
-            used.get_or_insert_default().add(*spent);
+        for spent in came.told.before.iter().filter_map(|one| one.usage) {
+            used.get_or_insert_default().add(spent);
         }
         place.used(used);
     }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, repeatable, warnings, verdicts, told, partial, by, spent } = came;
-    let model = by.or_else(|| world.model(&activity));
+    let Came { result, usage, repeatable, warnings, verdicts, told, partial } = came;
+    let model = told.instead.clone().or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
     let (kept, from) = (None, None);
     let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept, from };
-    Performed::Done(Box::new(Done { activity, result, about, spent }), place)
+    Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 
-/// How far an activity is.
+/// An activity in progress.
 pub struct At<'a> {
-    /// What it works with.
+    /// The run's context.
     pub world: &'a World,
     /// The activity.
     pub activity: &'a Activity,
-    /// Its step's place.
+    /// The location of its step.
     pub location: Option<Location>,
-    /// What it is known to have used.
+    /// Its usage so far.
     pub meter: &'a Meter,
 }
 
 impl At<'_> {
-    /// What ports go by.
+    /// The call site that is passed to the ports.
     pub fn site(&self) -> CallSite<'_> {
         self.world.site(self.activity, self.meter)
     }
 
-    /// Text of the activity arrived.
+    /// Reports received text of the activity.
     pub fn delta(&self, kind: EventKind) {
         if let Some(drafts) = &self.world.drafts {
             drafts.came();
@@ -232,34 +226,37 @@ impl At<'_> {
         value.fill(&mut |hole: &Hole| self.hole(hole))
     }
 
-    /// What stands in a hole.
+    /// The value of a hole.
     pub fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
         self.world.secrets.fill(&*self.world.ports.secrets, hole)
     }
 }
 
-/// What came of it, and whether it may be called again.
-async fn tool(at: &At<'_>, request: &ToolRequest) -> (Result<Value, RunError>, bool) {
+/// Returns the result and whether the tool may be called again, or the run that the call waits for.
+async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunError>, bool), Box<SuspendedCall>> {
     let tools = &at.world.ports.tools;
     if !tools.offers(&request.name, &request.kind) {
         let error = RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name));
-        return (Err(error), false);
+        return Ok((Err(error), false));
     }
     let arguments = match at.fill(&request.arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return (Err(error), false),
+        Err(error) => return Ok((Err(error), false)),
     };
     let filled = ToolRequest { arguments, ..request.clone() };
-    let came = tools.call(at.site(), &filled).await;
+    let came = match tools.call(at.site(), &filled).await {
+        Err(ToolError::Suspended(suspended)) => return Err(suspended),
+        came => came,
+    };
     let repeatable = tools.is_idempotent(&filled) && came.is_err();
     let failed = |error| RunError {
         sent: Some(sent(request, &at.world.shown(&request.arguments)).into()),
         ..tool_error(&request.name, error)
     };
-    (came.map_err(failed), repeatable)
+    Ok((came.map_err(failed), repeatable))
 }
 
-/// What was sent to a tool: which arguments, and how much that was. What they say is in the trace.
+/// Describes the arguments sent to a tool by their names and size. Their values are in the trace.
 fn sent(request: &ToolRequest, shown: &Value) -> String {
     let names: Vec<&str> = shown.as_object().into_iter().flat_map(|object| object.keys()).map(|name| &**name).collect();
     let more = names.len().saturating_sub(NAMED);
@@ -271,7 +268,7 @@ fn sent(request: &ToolRequest, shown: &Value) -> String {
     format!("`{}` with {with}, {} bytes", request.name, shown.to_json().to_string().len())
 }
 
-/// What tools say about themselves, in the order of what is requested.
+/// The descriptions of tools, in the order of the requests.
 async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunError> {
     if !at.world.ports.models.calls_tools() {
         return Ok(wanted.iter().map(|_| Value::List(Vec::new().into())).collect());
@@ -297,6 +294,9 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
     match error {
         ToolError::Timeout => RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).cause(Cause::Timeout),
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
+        ToolError::Suspended(call) => {
+            RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.run))
+        }
         ToolError::Limit(why) => RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}")),
         ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
         ToolError::Broken(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Broken),
@@ -327,13 +327,13 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
     }
 }
 
-/// Nobody here may run commands.
+/// The error for a command in a process that may not run commands.
 pub fn not_allowed(key: Option<Key>) -> RunError {
     let error = RunError { key, ..RunError::new("REFUSED", "commands are not allowed in this run") };
     error.help("allow them with `--allow-command`")
 }
 
-/// The result of a command that somebody says was done.
+/// The result of a command that a person has declared to be done.
 pub fn succeeded(stdout: String) -> Value {
     command_result(CommandOutput { exit_code: 0, stdout, stderr: String::new() })
 }
@@ -350,7 +350,7 @@ fn command_result(output: CommandOutput) -> Value {
     members.into_iter().collect()
 }
 
-/// None: the question is kept.
+/// `None`: the question was stored.
 async fn human(at: &At<'_>, request: &HumanRequest) -> Option<Result<Value, RunError>> {
     let prompt = match at.fill(&request.prompt) {
         Ok(prompt) => prompt,

@@ -1,4 +1,4 @@
-//! Calls of tools that start runs of their own: what they may use, and how they are brought to an end.
+//! Tool calls that start runs: what they may use, and how they are ended.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use trefoil_machine::request::{Activity, Request};
 const MOMENT_MS: u64 = 1_000;
 
 impl Driver {
-    /// Why the model calls that were asked for are not made, if they are not: with what runs beneath this one and above it use, a
-    /// limit would be passed.
+    /// Returns an error if the requested model calls and the usage of the runs above and below this one would together exceed a
+    /// limit.
     pub(super) fn beyond_limits(&mut self) -> Option<RunError> {
         if !self.has_parts && !self.allowance.is_of_call() {
             return None;
@@ -35,7 +35,7 @@ impl Driver {
         ))
     }
 
-    /// Says what the run's machine knows now, and which calls of tools are under way.
+    /// Updates the allowance with the run's current total and the open tool calls.
     fn settle(&mut self) -> Used {
         let (flags, usage) = (self.machine.flags(), self.machine.usage());
         let limit = Room { calls: flags.max_calls, tokens: None, cost_micro: flags.max_cost_micro };
@@ -49,7 +49,7 @@ impl Driver {
         now
     }
 
-    /// What a call of a tool is measured by.
+    /// Creates the meter of an activity. The meter of a tool call has a share of the allowance.
     pub(super) fn meter(&mut self, activity: &Activity) -> Arc<Meter> {
         if !matches!(activity.request, Request::Tool(_)) {
             return Arc::default();
@@ -61,7 +61,7 @@ impl Driver {
         Arc::new(Meter::of(self.allowance.part(&activity.key, room, counted)))
     }
 
-    /// Waits a moment for what was stopped and has something to bring to an end.
+    /// Gives stopped tool calls that requested it a moment to end.
     pub(super) async fn wind_down(&mut self) {
         let world = self.world.clone();
         let mut moment = std::pin::pin!(world.ports.clock.sleep(MOMENT_MS));
@@ -77,7 +77,7 @@ impl Driver {
         }
     }
 
-    /// Books what stopped calls have used, which have ended by now. Returns the others.
+    /// Records the usage of the stopped calls in `done`, and returns the other activities.
     pub(super) fn wound_down(&mut self, done: Vec<Done>) -> Vec<Done> {
         if self.winding.is_empty() {
             return done;
@@ -97,7 +97,7 @@ impl Driver {
                 self.tell(untold);
             }
             self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
-            // Nothing waits for it: the machine only adds up what was used.
+            // No step waits for this completion. The machine only adds up the usage.
             self.machine.on(Completion { key, at_ms: now, result: Err(error), usage: Some(usage), repeatable: false });
         }
         others

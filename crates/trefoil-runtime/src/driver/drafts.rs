@@ -1,5 +1,5 @@
-//! What has come of answers that have not ended, kept beside the journal: evidence, if the process is killed, of what was paid
-//! for. It is written once a second at most, whatever comes in how many pieces, and when a run is interrupted.
+//! Drafts: partial answers of model calls in progress, stored outside the journal. If the process is killed, they are evidence of
+//! what was paid for. They are written at most once a second, and when a run is interrupted.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,15 +19,15 @@ const PAUSE: u64 = 1_000;
 /// When to write next.
 #[derive(Debug, Default)]
 pub struct Drafts {
-    /// Text has come since the last write.
+    /// Whether text has arrived since the last write.
     fresh: AtomicBool,
     came: Notify,
-    /// On the run's clock.
+    /// The time of the next write, on the run's clock.
     not_before_ms: AtomicU64,
 }
 
 impl Drafts {
-    /// Text has come.
+    /// Called when text has arrived.
     pub fn came(&self) {
         if !self.fresh.swap(true, Ordering::Relaxed) {
             self.came.notify_one();
@@ -36,7 +36,7 @@ impl Drafts {
 }
 
 impl World {
-    /// Returns when drafts are to be written. Nothing is lost if nobody waits for that.
+    /// Returns when drafts are due. Dropping the future loses nothing.
     pub async fn drafts_due(&self) {
         let Some(drafts) = &self.drafts else { return std::future::pending().await };
         while !drafts.fresh.load(Ordering::Relaxed) {
@@ -49,7 +49,7 @@ impl World {
     }
 }
 
-/// What had come of calls of which nobody knows how they ended.
+/// Adds the drafts of calls whose outcome is unknown.
 pub async fn add_drafts(world: &World, lost: &mut [Lost]) {
     if lost.is_empty() {
         return;
@@ -62,7 +62,7 @@ pub async fn add_drafts(world: &World, lost: &mut [Lost]) {
 }
 
 impl Driver {
-    /// Writes what has come of the answers in progress, if anything has come since the last time.
+    /// Writes the drafts of model calls in progress, if text has arrived since the last write.
     pub async fn keep_drafts(&mut self) {
         let Some(drafts) = &self.world.drafts else { return };
         if !drafts.fresh.swap(false, Ordering::Relaxed) {

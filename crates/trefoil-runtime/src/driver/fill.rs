@@ -1,4 +1,4 @@
-//! Holes filled from the environment and the secret store, and secret values masked in whatever comes back (decision C8).
+//! Fills holes from the environment and the secret store, and masks secret values in incoming data (decision C8).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,31 +11,31 @@ use trefoil_machine::event::EventKind;
 
 /// What replaces a secret.
 const HIDDEN: &str = "***";
-/// Shorter ones would mask half of any text.
+/// Minimum length of a masked value, in characters. Shorter values would mask half of any text.
 const SHORTEST: usize = 6;
 
-/// What is hidden: read for every event and answer, and changed hardly ever.
+/// Values to be hidden. They are read for every event and answer, and rarely change.
 type Known = Mutex<Arc<Vec<String>>>;
 
-/// Values that this run may use, longest first. A secret is masked wherever it comes back, results included; a value of the
-/// environment in what is shown (events, errors, traces), and in a result only where it came from there.
+/// Values that this run may use, longest first. Secrets are masked in all incoming data, including results. Environment values are
+/// masked in output (events, errors, traces), and in results only where a hole inserted them.
 #[derive(Default)]
 pub struct SeenValues {
     secrets: Known,
-    /// The secrets and the environment.
+    /// Secrets and environment values.
     all: Known,
 }
 
 impl SeenValues {
-    /// Everything that a program names, whether it has been used yet or not: what another process used, before this one went
-    /// on with the run, may come back in any answer.
+    /// Contains all values that a program names, even unused ones: an earlier process of the run may have used them, so they may
+    /// occur in any answer.
     pub fn of(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Self {
         let seen = Self::default();
         seen.also(secrets, holes);
         seen
     }
 
-    /// More that may come back.
+    /// Adds the values of more holes.
     pub fn also(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) {
         for (kind, name) in holes {
             if let Some(value) = secrets.get(*kind, name) {
@@ -44,7 +44,7 @@ impl SeenValues {
         }
     }
 
-    /// Values that nobody may see, whoever reads them.
+    /// Adds secret values.
     pub fn keep(&self, values: &[Secret]) {
         values.iter().for_each(|value| self.remember(HoleKind::Secret, value.expose()));
     }
@@ -56,7 +56,7 @@ impl SeenValues {
         }
     }
 
-    /// What the environment or the store has for a hole. A strict hole without anything is an error.
+    /// Returns the value of a hole. A strict hole without a value is an error.
     pub fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
         if let Some(value) = &found {
@@ -73,7 +73,7 @@ impl SeenValues {
         Ok(found.map(|value| value.expose().to_owned()))
     }
 
-    /// A value as it may be shown: `***` where something came from outside, the default where that fired.
+    /// A value as it may be shown: `***` for values from outside, the default if it was used.
     pub fn shown(&self, secrets: &dyn Secrets, value: &Value) -> Value {
         let shown = value.replace(&mut |hole: &Hole| -> Result<Option<String>, std::convert::Infallible> {
             let found = secrets.get(hole.kind, &hole.name);
@@ -84,7 +84,7 @@ impl SeenValues {
         shown.unwrap_or_else(|never| match never {})
     }
 
-    /// A result without secret values in its texts and keys.
+    /// Masks secret values in the texts and keys of a result.
     pub fn scrub_value(&self, value: Value) -> Value {
         mask_value(value, &known(&self.secrets))
     }
@@ -94,18 +94,18 @@ impl SeenValues {
         mask(text, &known(&self.all))
     }
 
-    /// An error as it may be shown and kept.
+    /// An error as it may be shown and stored.
     pub fn hide_error(&self, error: RunError) -> RunError {
         mask_error(error, &known(&self.all))
     }
 
-    /// An event as it may be shown. A run's own result is left as it is.
+    /// An event as it may be shown. The run's own output is not changed.
     pub fn hide_event(&self, kind: EventKind) -> EventKind {
         let values = known(&self.all);
         if values.is_empty() { kind } else { mask_event(kind, &values) }
     }
 
-    /// Masks a stream of text: a secret that is cut in two by the stream does not get through.
+    /// Returns a masked stream of text. It also masks secrets that are split between two pieces.
     pub fn stream(&self) -> Stream {
         Stream { secrets: known(&self.all), held: String::new() }
     }
@@ -120,7 +120,7 @@ fn remember(values: &Known, value: &str) {
         return;
     }
     let values = Arc::make_mut(&mut values);
-    // Also as a server repeats it.
+    // Includes the encoded forms in which a server may return the value.
     values.extend(forms(value));
     values.sort_by_key(|v| std::cmp::Reverse(v.len()));
 }
@@ -164,10 +164,10 @@ fn mask_error(mut error: RunError, values: &[String]) -> RunError {
     error
 }
 
-/// What says that a text is only a part of another one.
+/// Marks of a text that was cut.
 const CUTS: [&str; 2] = ["...", "…"];
 
-/// Messages repeat the beginning or the end of a text, and the cut may go through a value: then a part of it is beside the mark.
+/// Masks parts of values next to a mark: a message may quote the start or the end of a text, and the cut may go through a value.
 fn mask_cut(text: &str, values: &[String]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -189,13 +189,13 @@ fn mask_cut(text: &str, values: &[String]) -> String {
     out
 }
 
-/// How much of the beginning of a value a text ends with, if that is enough to tell.
+/// The length of the value's start that the text ends with, if it is long enough to be recognized.
 fn first_part(value: &str, text: &str) -> Option<usize> {
     let ends = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
     ends.into_iter().find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
 }
 
-/// How much of the end of a value a text begins with, spaces aside.
+/// The length of the value's end that the text starts with, including leading spaces, if it is long enough to be recognized.
 fn last_part(value: &str, text: &str) -> Option<usize> {
     let trimmed = text.trim_start();
     let spaces = text.len() - trimmed.len();
@@ -219,7 +219,7 @@ fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
             value(parameters);
             for message in messages {
                 let shown = mask(&message.content, values);
-                // What was masked by its value has other places now: better no provenance than a wrong one.
+                // Masking by value moves the text, and no provenance is better than a wrong one.
                 if shown != message.content {
                     message.spans.clear();
                     message.content = shown;
@@ -236,20 +236,20 @@ fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
         E::SignalWanted { prompt, .. } => text(prompt),
         E::Verdict(verdict) => text(&mut verdict.why),
         E::Warning { message } => text(message),
-        // Their texts are names, or were masked as a stream.
+        // The texts of other events are names, or were masked as a stream.
         _ => {}
     }
     kind
 }
 
-/// A stream of text that holds back what could be the beginning of a secret.
+/// A stream of text that holds back text that may be the start of a secret.
 pub struct Stream {
     secrets: Arc<Vec<String>>,
     held: String,
 }
 
 impl Stream {
-    /// What may be shown now.
+    /// Adds a piece, and returns the text that may be shown now.
     pub fn push(&mut self, text: &str) -> String {
         if self.secrets.is_empty() {
             return text.to_owned();
@@ -270,7 +270,7 @@ impl Stream {
         std::mem::replace(&mut self.held, rest)
     }
 
-    /// What was held back to the end.
+    /// Returns the text that is still held back.
     pub fn finish(self) -> String {
         self.held
     }

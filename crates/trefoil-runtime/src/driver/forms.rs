@@ -1,14 +1,14 @@
-//! The forms in which a secret comes back from those who were sent it: in JSON, in an address, in a form, in base64.
+//! The encoded forms in which a recipient may return a secret: JSON, URL encodings, HTML, base64.
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Letters of base64 that are looked for; fewer would mask what is none of it.
+/// Minimum length of a base64 form. A shorter one would also match other text.
 const SHORTEST_BASE64: usize = 8;
 
-/// What addresses leave in a query, in a path, and in a value (<https://url.spec.whatwg.org/#percent-encoded-bytes>, RFC 3986).
+/// The percent-encode sets for a query, a path and a value (<https://url.spec.whatwg.org/#percent-encoded-bytes>, RFC 3986).
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
 const PATH: &AsciiSet = &QUERY.add(b'?').add(b'^').add(b'`').add(b'{').add(b'}').remove(b'\'');
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -30,23 +30,23 @@ const URI: &AsciiSet = &COMPONENT
 /// `application/x-www-form-urlencoded`, before spaces become `+`.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b' ');
 
-/// `quote` of Python, which leaves what separates folders.
+/// `quote` of Python, which does not encode `/`.
 const QUOTE: &AsciiSet = &VALUE.remove(b'/');
 /// `url.PathEscape` of Go.
 const SEGMENT: &AsciiSet = &VALUE.remove(b'$').remove(b'&').remove(b'+').remove(b'=').remove(b':').remove(b'@');
-/// What others write in forms, before spaces become `+`: `quote_plus` of Python and `url.QueryEscape` of Go, `urlencode` of PHP,
+/// Other form encodings, before spaces become `+`: `quote_plus` of Python and `url.QueryEscape` of Go, `urlencode` of PHP,
 /// `UrlEncode` of .NET.
 const PLUS: &AsciiSet = &VALUE.remove(b' ');
 const PHP: &AsciiSet = &FORM.add(b'*');
 const DOTNET: &AsciiSet = &FORM.remove(b'!').remove(b'(').remove(b')');
-/// Every set that values are encoded with.
+/// All percent-encode sets.
 const SETS: [&AsciiSet; 11] = [QUERY, PATH, VALUE, COMPONENT, URI, FORM, QUOTE, SEGMENT, PLUS, PHP, DOTNET];
 
-/// Letters of ASCII that writers of JSON write as `\u`, beside those that have to be: Go and Rails; .NET.
+/// Additional ASCII characters that JSON encoders write as `\u`: Go and Rails; .NET.
 const FOR_HTML: &[char] = &['<', '>', '&'];
 const FOR_ALL: &[char] = &['<', '>', '&', '\'', '+', '`', '\u{7f}'];
 
-/// The value itself, then every other form, each once.
+/// The value itself, then all other forms without duplicates.
 pub fn forms(value: &str) -> Vec<String> {
     let mut all = vec![value.to_owned()];
     let mut add = |form: String| {
@@ -54,9 +54,9 @@ pub fn forms(value: &str) -> Vec<String> {
             all.push(form);
         }
     };
-    // On one line, as messages have it.
+    // On one line, as in messages.
     add(value.split_whitespace().collect::<Vec<_>>().join(" "));
-    // In JSON, and in JSON that is a text in JSON; also as those write it who keep to ASCII.
+    // In JSON, and in JSON inside a JSON string; also in ASCII only.
     let once = quoted(value);
     for form in [&once, &quoted(&once)] {
         for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
@@ -64,7 +64,7 @@ pub fn forms(value: &str) -> Vec<String> {
                 add(in_units(form, hex, |c| few.contains(&c)));
                 let ascii = in_units(form, hex, |c| few.contains(&c) || !c.is_ascii());
                 add(ascii.replace('/', "\\/"));
-                // .NET writes quotes so, too.
+                // .NET also writes quotes as `\u`.
                 add(ascii.replace("\\\"", &hex(0x22)));
                 add(ascii);
             }
@@ -72,7 +72,7 @@ pub fn forms(value: &str) -> Vec<String> {
         add(form.clone());
         add(form.replace('/', "\\/"));
     }
-    // In a page.
+    // In HTML.
     for quote in ["&quot;", "&#34;"] {
         for apostrophe in ["&#39;", "&#039;", "&#x27;", "&apos;", "'"] {
             let page = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -94,7 +94,7 @@ pub fn forms(value: &str) -> Vec<String> {
     all
 }
 
-/// With some letters as units of UTF-16.
+/// Writes some characters as UTF-16 units.
 fn in_units(text: &str, hex: fn(u16) -> String, those: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -106,14 +106,14 @@ fn in_units(text: &str, hex: fn(u16) -> String, those: impl Fn(char) -> bool) ->
     out
 }
 
-/// What JSON has between the quotes.
+/// The JSON string without its quotes.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.get(1..json.len() - 1).unwrap_or_default().to_owned()
 }
 
-/// The letters of base64 that only this value decides, if so many bytes (0, 1 or 2) of a group of three come before it:
-/// `id:secret` of basic authentication has them, too.
+/// The base64 characters that depend only on this value, if `offset` bytes (0, 1 or 2) of a group of three precede it. This also
+/// finds `id:secret` of basic authentication.
 fn inside(engine: &GeneralPurpose, value: &[u8], offset: usize) -> Option<String> {
     let bytes: Vec<u8> = std::iter::repeat_n(0, offset).chain(value.iter().copied()).collect();
     let text = engine.encode(&bytes);
@@ -122,7 +122,7 @@ fn inside(engine: &GeneralPurpose, value: &[u8], offset: usize) -> Option<String
     text.get(first..last).filter(|sure| sure.len() >= SHORTEST_BASE64).map(str::to_owned)
 }
 
-/// `%C3` as `%c3`, which some servers write.
+/// Converts `%C3` to `%c3`, which some servers write.
 fn lower_hex(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut left = 0;

@@ -1,9 +1,9 @@
-//! The driver: joins the machine to the ports. Async, without spawning: all activities of a run live in the one future
-//! that [`run`] returns, so dropping it stops everything, and nothing keeps running after it.
+//! The driver connects the machine to the ports. It is async but spawns nothing: all activities of a run are part of the one future
+//! that [`run`] returns, so dropping it stops them all.
 //!
-//! The order of things: what came back goes to the machine, and is written to the journal in one append with what the machine
-//! asks for next. Only then do events leave and activities start: nothing is seen or done before the entries that led to it
-//! are stored. Holes are filled just before the effect, and secret values are masked in whatever comes back.
+//! Completions go to the machine, and are written to the journal in one append with the machine's next requests. Only then are
+//! events sent and activities started, so nothing is seen or performed before the entries that led to it are stored. Holes are
+//! filled just before the effect, and secret values are masked in all incoming data.
 
 mod activity;
 mod beneath;
@@ -51,7 +51,7 @@ use activity::World;
 pub use cancel::Cancel;
 use memo::Memo;
 use past::{Reader, Teller, Using};
-pub use preview::preview;
+pub use preview::{Described, preview};
 use recovery::Open;
 pub use recovery::{OnUnknown, Recovery};
 use reuse::Guard;
@@ -59,59 +59,59 @@ use told::STOPPED;
 use turns::Driver;
 pub use verify::{Verified, look_on, replayed, verify};
 
-/// How a run is run.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Seed of retry jitter; none: from [`Ports::random`].
+    /// Seed of retry jitter. `None`: from [`Ports::random`].
     pub seed: Option<u64>,
-    /// The run's id; none: from [`Ports::random`].
+    /// The run's id. `None`: from [`Ports::random`].
     pub run: Option<String>,
-    /// Model calls that the run may make; none: as many as it wants.
+    /// Maximum number of model calls. `None`: no limit.
     pub max_calls: Option<u64>,
-    /// Micro-dollars that the run may spend; none: as much as it wants. The prices of all its models have to be known.
+    /// Maximum cost in micro-dollars. `None`: no limit. A limit requires the prices of all models.
     pub max_cost_micro: Option<u64>,
     /// The prices of models, by `PROVIDER:NAME`. A model without one has no known price.
     pub prices: Vec<(String, Price)>,
     /// What a cost limit reserves for a call.
     pub reserve: Reserve,
-    /// The context windows of models, by `PROVIDER:NAME`: what [`Reserve::Bound`] goes by.
+    /// The context windows of models, by `PROVIDER:NAME`, for [`Reserve::Bound`].
     pub windows: Vec<(String, u64)>,
-    /// The models that may answer instead of one, by `PROVIDER:NAME`: cost limits go by the most expensive.
+    /// The fallbacks of models, by `PROVIDER:NAME`. Cost limits use the most expensive one.
     pub fallbacks: Vec<(String, Vec<String>)>,
-    /// Where model calls wait for their turn, together with those of other runs. None: they do not wait.
+    /// The queue of model calls, shared with other runs. `None`: calls do not wait.
     pub places: Option<Arc<Places>>,
-    /// What the ports read of the environment and the secrets by themselves: it is hidden wherever it comes back, as what the
-    /// program reads is.
+    /// Environment values and secrets that the ports read by themselves. They are hidden in incoming data like those that the
+    /// program reads.
     pub holes: Vec<(HoleKind, Arc<str>)>,
-    /// The same by their values: keys of providers.
+    /// More values to hide: keys of providers.
     pub keys: Vec<Secret>,
-    /// The part of another run's allowance that the run has, if it was started by one of that run's tools.
+    /// The share of the calling run's allowance, if a tool call of another run started this one.
     pub within: Option<Share>,
-    /// The files that the program was made of, for the journal.
+    /// The program's files, for the journal.
     pub sources: Vec<SourceFile>,
-    /// How they make it, for the journal: see [`Identity::bundle`].
+    /// How the program is built from these files, for the journal: see [`Identity::bundle`].
     pub bundle: Option<String>,
-    /// What an earlier run has that need not be done again.
+    /// Results of earlier runs to reuse.
     pub memo: Option<Memo>,
-    /// That run, for the journal.
+    /// The earlier run, for the journal.
     pub basis: Option<Basis>,
     /// What answers model calls, for the journal: see [`Started::answers`].
     pub answers: String,
-    /// Which model each agent is answered by, for the journal.
+    /// The model of each agent, for the journal.
     pub models: Vec<(String, String)>,
-    /// Of a run that is resumed: limits that are different from now on.
+    /// For a resumed run: changed limits.
     pub changes: Changes,
     /// Stops the run.
     pub cancel: Cancel,
-    /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`](trefoil_machine::EventKind::RunStarted).
+    /// What answers model calls, for watchers: see [`EventKind::RunStarted`](trefoil_machine::EventKind::RunStarted).
     pub answers_from: Option<String>,
-    /// The answers are placeholders.
+    /// Whether the answers are placeholders.
     pub placeholder: bool,
-    /// What becomes of activities that were in progress when the process ended before.
+    /// How to handle activities that were in progress when the previous process ended.
     pub recovery: Recovery,
-    /// How far away time has to be that continues with a run, in milliseconds, for a run that waits for people to be suspended.
+    /// A run that waits for people is suspended only if its next timer is more than this many milliseconds away.
     pub linger_ms: u64,
-    /// How often in a row a run is resumed although nothing came of it: what it does may be what ends its process.
+    /// Maximum number of consecutive resumes without progress, because the run itself may be what ends its process.
     pub max_fruitless: u32,
 }
 
@@ -152,27 +152,31 @@ impl Default for Options {
 pub struct RunOutcome {
     /// The run's id.
     pub run: Arc<str>,
-    /// Its output, or why it failed. `CANCELLED`: somebody asked it to stop. `SUSPENDED`: it has not ended.
+    /// Its output, or why it failed. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
     pub result: Result<Value, RunError>,
-    /// What a suspended run waits for. Empty: it has ended.
+    /// What a suspended run waits for. Empty if the run is not suspended.
     pub waiting: Vec<Waiting>,
-    /// It has not ended: it continues when it is resumed.
+    /// Whether the run waits: for the answers in [`waiting`](Self::waiting), or, if that is empty, for permission to do what
+    /// [`result`](Self::result) says, which is to repeat a step (`WOULD_REPEAT`) or to exceed a limit (`BUDGET_EXCEEDED`).
+    pub suspended: bool,
+    /// Whether the run can be resumed.
     pub continues: bool,
-    /// Tokens and money spent.
+    /// Tokens and cost.
     pub usage: Usage,
-    /// Model calls, failed and cancelled ones included.
+    /// Model calls, including failed and cancelled ones.
     pub calls: u64,
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
 }
 
 impl RunOutcome {
-    /// A run that failed before it could do anything.
+    /// The outcome of a run that failed before it could start or continue.
     fn failed(run: &str, error: RunError) -> Self {
         Self {
             run: run.into(),
             result: Err(error),
             waiting: Vec::new(),
+            suspended: false,
             continues: false,
             usage: Usage::default(),
             calls: 0,
@@ -181,7 +185,7 @@ impl RunOutcome {
     }
 }
 
-/// Runs a program until it ends, or has only waiting left to do.
+/// Runs a program until it ends or is suspended.
 pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     run_prepared(Prepared::new(program), input, ports, options).await
 }
@@ -193,7 +197,7 @@ pub fn run_prepared(
     ports: Ports,
     options: Options,
 ) -> impl Future<Output = RunOutcome> + Send {
-    // What a future is given stays in it until its end: so what is needed to begin is put aside.
+    // A future holds its arguments until it ends. The boxed closure takes them, so that they are freed after the start.
     let begin: Box<dyn FnOnce() -> (Box<Driver>, Output) + Send> =
         Box::new(move || begin(prepared, input, ports, options));
     async move {
@@ -202,12 +206,12 @@ pub fn run_prepared(
     }
 }
 
-/// What is needed to begin is not kept while the run continues.
+/// Starts a run. Returns its driver and the first output of the machine.
 fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> (Box<Driver>, Output) {
     let guard = Guard::begin(&mut options);
     let started = started(&prepared, input, &ports, &mut options);
     let (id, flags) = (started.run.clone(), started.flags.clone());
-    // What is done again is said to be done again because of what.
+    // With a memo, reports use the provenance to explain why an activity is performed again.
     let wanted = ports.events.wants_provenance() || options.memo.is_some();
     let mut machine = Machine::with(prepared.clone(), flags).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), started.input.clone());
@@ -219,29 +223,30 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     (driver, output)
 }
 
-/// How a run begins.
+/// Builds the entry that starts a run.
 fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &mut Options) -> Started {
     let run = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
     let Options { max_calls, max_cost_micro, reserve, .. } = *options;
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
     let fallbacks = std::mem::take(&mut options.fallbacks);
-    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks };
+    let reuses = options.memo.is_some() || options.basis.is_some();
+    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);
     Started { run, at: ports.clock.wall_ms(), program, input, flags, answers, models, basis }
 }
 
-/// The first entry of a run that begins elsewhere: whoever has it in a journal goes on with the run by [`resume`].
+/// The first entry of a run that another process will perform. Once this entry is in a journal, [`resume`] can continue the run.
 pub fn first_entry(prepared: &Prepared, input: Option<Value>, ports: &Ports, mut options: Options) -> Entry {
-    // What limits it has is in what it says of the earlier run.
+    // With a memo, this moves the limits into the entry's `basis`.
     let _ = Guard::begin(&mut options);
     let started = started(prepared, input, ports, &mut options);
     Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
 }
 
-/// Goes on with a run from its journal: nothing that has ended is done again. The events of what was replayed come first.
+/// Resumes a run from its journal. Activities that have ended are not repeated. The events of the replay are sent first.
 pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Options) -> RunOutcome {
     resume_prepared(Prepared::new(program), run, ports, options).await
 }
@@ -253,7 +258,7 @@ pub fn resume_prepared(
     ports: Ports,
     options: Options,
 ) -> impl Future<Output = RunOutcome> + Send {
-    // What is needed to read the journal is not kept while the run continues.
+    // Boxed, so that the data needed to read the journal is freed before the run continues.
     let taken_up = Box::pin(take_up(prepared, run, ports, options));
     async move {
         let taken_up = taken_up.await;
@@ -264,7 +269,7 @@ pub fn resume_prepared(
     }
 }
 
-/// A run brought to where its journal ends, or what it has come to if it does not continue.
+/// Replays a run to the end of its journal. Returns the outcome as an error if the run does not continue.
 async fn take_up(
     prepared: Arc<Prepared>,
     run: &str,
@@ -284,17 +289,17 @@ async fn take_up(
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
     let mut reopened = None;
-    // What the run has come to, whatever becomes of this attempt.
+    // The totals of the run, in case it does not continue.
     let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.at_ms());
     let left = |result| {
-        let (run, waiting, continues) = (run.into(), Vec::new(), false);
-        Box::new(RunOutcome { run, result, waiting, continues, usage, calls, duration_ms })
+        let (run, waiting, suspended, continues) = (run.into(), Vec::new(), false, false);
+        Box::new(RunOutcome { run, result, waiting, suspended, continues, usage, calls, duration_ms })
     };
     match ended(&last, replay.outcome()) {
         None => {}
         Some(Err(error)) if error.code != STOPPED => {
             let changes = changes(&mut options, &replay);
-            match reopen::reopen(&world, &first, replay, &error, changes).await {
+            match reopen::reopen(&world, &first, replay, &error, (changes, options.memo.as_ref())).await {
                 Ok(next) => (replay, reopened) = (next.replay, Some(next.again)),
                 Err(error) => return Err(left(Err(error))),
             }
@@ -309,8 +314,8 @@ async fn take_up(
     if resumed.fruitless >= options.max_fruitless {
         return Err(RunOutcome::failed(run, recovery::hopeless(resumed.fruitless)).into());
     }
-    // The run's clock counts the time without a process, but not the time after its end; a wall clock that was set back does
-    // not turn it back.
+    // The run's clock includes the time without a process, but not the time between a failure and the reopening. It does not go
+    // back, even if the wall clock was set back.
     let since = world.ports.clock.wall_ms().saturating_sub(resumed.origin);
     let (execution, now) = match &reopened {
         Some(_) => (resumed.executions, resumed.at_ms),
@@ -321,7 +326,7 @@ async fn take_up(
     world.ports.events.caught_up();
     let Resumed { machine, notes, restart, output, kept, next_seq, .. } = resumed;
     let mut driver = Driver::new(machine.in_pieces(), world, options, guard);
-    // The entry that reopens it has been replayed and is written now.
+    // The entry `Reopened` has already been replayed, but is written only now.
     driver.continue_at(next_seq.saturating_sub(u64::from(reopened.is_some())), kept);
     let open = Open { execution, notes, restart, output };
     let begun = match reopened {
@@ -334,11 +339,11 @@ async fn take_up(
     }
 }
 
-/// What is different from now on.
+/// The changes requested at this resume.
 fn changes(options: &mut Options, replay: &Replay) -> Changes {
     let now = std::mem::take(&mut options.changes);
     let flags = replay.machine().flags();
-    // Prices stay what they were as long as the same answers.
+    // Prices stay the same unless the source of answers is different.
     let other = options.answers != replay.answers() && !options.answers.is_empty();
     let models = other.then(|| Answering {
         answers: options.answers.clone(),
@@ -358,12 +363,12 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
     }
 }
 
-/// Tells the events of a run's journal to [`Ports::events`], with the numbers that they had when they happened. Nothing is
-/// done. Returns what nobody knows whether it was done, if no process works on the run: tools and commands that were in progress.
+/// Sends the events of a run's journal to [`Ports::events`], with their original numbers, and performs nothing. Returns the tools
+/// and commands in progress that are not safe to repeat. If no process works on the run, their outcome is unknown.
 ///
 /// # Errors
 ///
-/// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it is of another program.
+/// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
 pub async fn retell(
     prepared: Arc<Prepared>,
     run: &str,
@@ -377,15 +382,15 @@ pub async fn retell(
     Ok(unknown.map(|activity| world.waiting(activity)).collect())
 }
 
-/// A journal that was read to its end.
+/// The result of reading a whole journal.
 struct ReadJournal {
     first: Entry,
     replay: Replay,
     last: EntryKind,
 }
 
-/// Replays a run's journal as it is read, so that no more of it is in memory than two pages: the one that is replayed, and the
-/// one that is read meanwhile.
+/// Replays a run's journal while reading it. At most two pages are in memory: the one that is replayed, and the one that is read
+/// meanwhile.
 async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut W) -> Result<ReadJournal, RunError> {
     let run = &world.watch.run;
     let journal = &*world.ports.journal;
@@ -393,7 +398,7 @@ async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut 
     let mut page = journal.read(run, 0).await.map_err(journal_error)?;
     while let Some(last) = page.last() {
         let mut ahead = maybe_done(journal.read(run, last.seq.saturating_add(1)));
-        // It begins now, and whoever reads it may be another thread.
+        // Starts the read now, because another thread may perform it.
         let _ = (&mut ahead).now_or_never();
         for entry in &page {
             match &mut read {
@@ -412,7 +417,7 @@ async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut 
         if let (Some(read), Some(last)) = (&mut read, page.pop()) {
             read.last = last.kind;
         }
-        // A long journal leaves others their turn.
+        // Lets other tasks run while a long journal is read.
         tokio::task::yield_now().await;
         (&mut ahead).await;
         page = Pin::new(&mut ahead).take_output().transpose().map_err(journal_error)?.unwrap_or_default();
@@ -420,7 +425,7 @@ async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut 
     read.ok_or_else(|| RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty")))
 }
 
-/// The next entry of a journal that is read.
+/// Replays the next entry of a journal.
 async fn next<W: Watcher + Send>(
     journal: &dyn Journal,
     run: &str,
@@ -444,10 +449,10 @@ fn journal_error(error: JournalError) -> RunError {
     }
 }
 
-/// Version of the engine, as journals have it.
+/// Version of the engine, for journals.
 const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
-/// What runs, for the journal.
+/// The identity of the program, for the journal.
 fn identity(prepared: &Prepared, options: &mut Options) -> Identity {
     Identity {
         fingerprint: prepared.fingerprint().to_owned(),
@@ -459,7 +464,7 @@ fn identity(prepared: &Prepared, options: &mut Options) -> Identity {
     }
 }
 
-/// How a journal says that its run ended. The place of a failure is what replaying it found: journals have none.
+/// The end of a run according to its journal. Journals contain no locations, so the location of a failure comes from the replay.
 fn ended(last: &EntryKind, replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
     let EntryKind::Finished { output, error } = last else { return None };
     Some(match (error, replayed) {

@@ -1,14 +1,14 @@
-//! Model calls: holes filled, text shown as it arrives, output guardrails, errors in the machine's terms.
+//! Model calls: fills holes, shows text as it arrives, applies output guardrails, and converts errors to those of the machine.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use trefoil_template::{Hole, HoleKind, Value};
 
-use super::activity::{At, Came, Spent};
+use super::activity::{At, Came, World};
 use crate::ports::{Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::event::{AskedBefore, EventKind, Told};
 use trefoil_machine::guard::{self, Ruling, Verdict};
 use trefoil_machine::request::{Finish, Message, ModelRequest};
 use trefoil_machine::said;
@@ -46,7 +46,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         Ok(answer) => answer,
         Err(mut error) => {
             let came = error.came.take().map(|came| *came);
-            // A limit of the operator's has words of its own, and the message names all models that were asked.
+            // No warning about fallbacks: the error message already names all models that were called.
             return Came { warnings: Vec::new(), ..broken(at, request, model_error(error), came) };
         }
     };
@@ -59,14 +59,13 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     if let Some(refusal) = refusal {
         return Came { verdicts, ..broken(at, request, refusal, Some(answer)) };
     }
-    let told = told(&answer);
+    let (told, warnings) = (told(at, &answer), instead(at, request, answer.instead.as_deref()));
     let result = Ok(said::value(looked.text, answer.calls));
-    let (by, warnings, spent) = instead(at, request, answer.instead);
     let usage = Some(answer.usage);
-    Came { result, usage, repeatable: false, warnings, verdicts, told, partial: None, by, spent }
+    Came { result, usage, repeatable: false, warnings, verdicts, told, partial: None }
 }
 
-/// Verdicts as the journal keeps them: where nothing was found there is nothing to write.
+/// The verdicts for the journal: an empty list if all of them passed, `None` if there are none.
 fn kept(at: &At<'_>, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
     for verdict in &mut verdicts {
         verdict.why = at.world.secrets.hide(&verdict.why);
@@ -78,36 +77,38 @@ fn kept(at: &At<'_>, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
     }
 }
 
-/// A call that gave no answer for the workflow. What had come is kept for whoever watches, without what a guardrail is there
-/// to hide.
+/// A call without an answer for the workflow. The received text is kept for watchers, with the text hidden that guardrails redact.
 fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<ModelAnswer>) -> Came {
     let Some(came) = came else { return Err(error).into() };
-    let told = told(&came);
+    let (told, warnings) = (told(at, &came), instead(at, request, came.instead.as_deref()));
     let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
     let error = error.answered(&shown);
     let partial = Some(shown).filter(|text| !text.is_empty());
-    let (by, warnings, spent) = instead(at, request, came.instead);
-    Came { partial, told, usage: Some(came.usage), warnings, by, spent, ..Came::from(Err(error)) }
+    Came { partial, told, usage: Some(came.usage), warnings, ..Came::from(Err(error)) }
 }
 
-/// The model that answered, where that is not the one that was asked, what to say of it, and what those before it used.
-fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<Box<Instead>>) -> (Option<String>, Vec<String>, Spent) {
-    let Some(Instead { by, why, spent }) = instead.map(|instead| *instead) else { return Default::default() };
-    let asked = at.world.ports.models.label(request);
-    let said = format!("`{by}` answered instead of `{asked}`: {}", at.world.secrets.hide(&why));
-    (Some(by), vec![said], spent)
+/// What to say where another model answered than the one that was asked.
+fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<&Instead>) -> Vec<String> {
+    let said = |instead: &Instead| {
+        let asked = at.world.ports.models.label(request);
+        format!("`{}` answered instead of `{asked}`: {}", instead.by, at.world.secrets.hide(&instead.why()))
+    };
+    instead.map(said).into_iter().collect()
 }
 
-fn told(answer: &ModelAnswer) -> Told {
-    Told {
-        answered_by: answer.model.clone(),
-        instead: answer.instead.as_ref().map(|instead| instead.by.clone()),
-        finish: answer.finish,
-        request_id: answer.request_id.clone(),
-    }
+fn told(at: &At<'_>, answer: &ModelAnswer) -> Told {
+    let Told { instead, before, .. } = answer.instead.as_deref().map(|it| called(at.world, it)).unwrap_or_default();
+    let (answered_by, request_id) = (answer.model.clone(), answer.request_id.clone());
+    Told { answered_by, instead, before, finish: answer.finish, request_id }
 }
 
-/// An answer that is not whole is a failed call (decision C14).
+/// The model that was called instead of the requested one, and those before it.
+pub fn called(world: &World, instead: &Instead) -> Told {
+    let before = instead.before.iter().map(|one| AskedBefore { why: world.secrets.hide(&one.why), ..one.clone() });
+    Told { instead: Some(instead.by.clone()), before: before.collect(), ..Told::default() }
+}
+
+/// An incomplete answer is a failed call (decision C14).
 fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
     let who = &request.speaker;
     Some(match finish {
@@ -135,7 +136,7 @@ fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelReque
     let fill = |value: &Value| {
         value.fill(&mut |hole: &Hole| match hole.kind {
             HoleKind::Env => at.hole(hole),
-            // The checker says so before; whoever runs without it is told here, before anything is sent.
+            // The checker reports this too. Without the checker, the run fails here, before anything is sent.
             HoleKind::Secret => Err(secret(&hole.name)),
         })
     };

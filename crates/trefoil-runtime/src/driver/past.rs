@@ -1,4 +1,4 @@
-//! What a replay shows, told as if it happened now: with the same numbers, in the same order.
+//! Sends the events of a replay, with the same numbers and in the same order as in the live run.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Past, Started, Unwatched, Watcher};
 
-/// Tells whoever watches a run what its journal has.
+/// Sends the events of a replay to the run's watcher.
 pub struct Teller<'w>(pub &'w World);
 
-/// Looks on while a journal is read from its start.
+/// Watches a journal that is read from its start.
 pub trait Reader: Watcher {
-    /// How the run began.
+    /// Called with the start of the run.
     fn began(&mut self, started: &Started, options: &Options);
 }
 
@@ -44,13 +44,13 @@ impl Watcher for Teller<'_> {
     }
 }
 
-/// Tells what a journal has, and takes note of what it has used of an earlier run.
+/// Sends the events of a replay, and records the results that the run reused and the usage of its tool calls.
 pub struct Using<'w> {
-    /// Whom it tells.
+    /// Sends the events.
     pub teller: Teller<'w>,
-    /// What the earlier run has, if there is one.
+    /// The results of earlier runs, if there are any.
     pub memo: Option<&'w mut Memo>,
-    /// What calls of tools have used that may be made again.
+    /// Usage already counted for tool calls that may be made again.
     pub counted: &'w mut BTreeMap<Key, Usage>,
 }
 
@@ -81,7 +81,7 @@ impl Watcher for Using<'_> {
     }
 }
 
-/// The events of what a replay shows.
+/// The events for one item of a replay.
 pub fn told(world: &World, at_ms: u64, past: Past<'_>) -> Vec<Untold> {
     match past {
         Past::Noted(noted) => vec![world.noted(*noted)],
@@ -89,7 +89,7 @@ pub fn told(world: &World, at_ms: u64, past: Past<'_>) -> Vec<Untold> {
         Past::Ended(activity, result, about) => world.ended(activity, result, about),
         Past::Resumed(execution) => vec![(None, None, EventKind::RunResumed { execution })],
         Past::Lost(activity, lost) => vec![world.lost(activity, lost)],
-        Past::Suspended(waiting, wake_at) => vec![world.suspended(waiting.into_iter(), wake_at)],
+        Past::Suspended(waiting, called, wake_at) => vec![world.suspended(waiting.into_iter(), called, wake_at)],
         Past::Finished(machine, output, error) => {
             let (usage, calls) = (machine.usage(), machine.calls());
             let (output, error) = (output.cloned(), error.cloned());

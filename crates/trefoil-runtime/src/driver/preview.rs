@@ -1,17 +1,24 @@
-//! What a run that goes by earlier ones would do first: it goes on with what they have, and does nothing itself.
+//! Predicts what a run that reuses results would do first: it continues with these results, and performs nothing itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
-use trefoil_machine::Prepared;
-use trefoil_machine::request::ToolSpec;
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::Started;
+use trefoil_machine::key::{ContentKey, Key};
+use trefoil_machine::request::{Activity, Request, ToolSpec, ToolsRequest};
+use trefoil_machine::{Past, Prepared, Watcher};
 use trefoil_template::Value;
 
+use super::activity::World;
+use super::memo::{Decision, Memo};
+use super::past::Reader;
 use super::{Options, RunOutcome, run_prepared};
 use crate::ports::{
     Asked, CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,
@@ -19,20 +26,22 @@ use crate::ports::{
 };
 use crate::{CommandRequest, HumanRequest, ModelRequest, ToolRequest};
 
-/// Runs a program with the results of [`Options::memo`] until only calls are left that would have to be made. None of them is.
-/// What became of what was asked for so far is in the decisions of the memo.
+/// Runs a program with the results of [`Options::memo`] until it would have to make a call. No call is made. The memo's decisions
+/// say what happened to each request so far.
 ///
-/// Returns how the run ended, if it does without any call: with a result, because nothing has changed, or with an error. None: it
-/// would make a call.
+/// Returns the outcome if the run ends without any call: a result, because nothing has changed, or an error. `None`: it would make
+/// a call.
 ///
-/// `tools` say what may be called twice; `secrets` say what is set.
+/// `tools` decides which calls are idempotent, `secrets` which values are set, and `described` contains the descriptions of tools.
 pub fn preview(
     prepared: Arc<Prepared>,
     input: Option<Value>,
     (tools, secrets): (Arc<dyn ToolHost>, Arc<dyn Secrets>),
+    described: Described,
     options: Options,
 ) -> Option<RunOutcome> {
-    let still = Arc::new(Still(tools));
+    let decisions = options.memo.as_ref().map(Memo::decisions).unwrap_or_default();
+    let still = Arc::new(Still { tools, described, decisions });
     let ports = Ports {
         models: still.clone(),
         tools: still.clone(),
@@ -45,11 +54,11 @@ pub fn preview(
         events: Arc::new(NoEvents),
     };
     let run = async { run_prepared(prepared, input, ports, Options { places: None, ..options }).await };
-    // On a thread of its own: a runtime would keep to itself that the run has something left to do.
+    // On a separate thread: within a runtime, a future that yields is not woken at once, and would seem to have nothing left to do.
     std::thread::scope(|scope| scope.spawn(|| until_still(run)).join().ok().flatten())
 }
 
-/// Polls a future as long as it has something to do by itself.
+/// Polls a future until it has ended or waits for something else. `None`: it waits.
 fn until_still<T>(future: impl Future<Output = T>) -> Option<T> {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = Waker::from(woken.clone());
@@ -70,8 +79,121 @@ impl Wake for Woken {
     }
 }
 
-/// Nothing comes back from anything.
-struct Still(Arc<dyn ToolHost>);
+/// Descriptions of tools from earlier runs. Every run requests them again, because that is free, so they are not reused as results.
+/// A preview asks no tools, so it uses their latest descriptions.
+#[derive(Debug, Clone, Default)]
+pub struct Described {
+    /// By all that was asked at once.
+    whole: BTreeMap<ContentKey, Value>,
+    /// By where the tools are: the newest first.
+    parts: Vec<DescribedPart>,
+}
+
+/// What was said of the tools at one place.
+#[derive(Debug, Clone, PartialEq)]
+struct DescribedPart {
+    kind: ToolKind,
+    /// Whether that is all tools there.
+    is_all: bool,
+    tools: Vec<ToolSpec>,
+}
+
+impl Described {
+    /// Adds the descriptions in a run's journal. Descriptions that are already known are newer, and stay.
+    ///
+    /// # Errors
+    ///
+    /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
+    pub async fn and_of(mut self, prepared: Arc<Prepared>, run: &str, ports: Ports) -> Result<Self, RunError> {
+        let world = World::new(prepared, ports, run.into(), 0);
+        let mut older = Self::default();
+        super::read(&world, &Options::default(), &mut older).await?;
+        for (content, said) in older.whole {
+            self.whole.entry(content).or_insert(said);
+        }
+        self.parts.extend(older.parts);
+        Ok(self)
+    }
+
+    /// Whether all descriptions are empty, because the provider calls no tools.
+    fn are_empty(&self) -> bool {
+        let is_empty = |said: &Value| list(said).iter().all(|tools| list(tools).is_empty());
+        !self.whole.is_empty() && self.whole.values().all(is_empty)
+    }
+
+    /// The tools of this kind, as described in reply to the same request.
+    fn of(&self, asked: &Activity, kind: &ToolKind) -> Option<Vec<ToolSpec>> {
+        let Request::Describe(wanted) = &asked.request else { return None };
+        let mut tools: Vec<ToolSpec> = Vec::new();
+        let said = self.whole.get(&asked.content).map(list);
+        for (at, request) in wanted.iter().enumerate().filter(|(_, request)| request.kind == *kind) {
+            let all = match said {
+                Some(said) => list(said.get(at)?).iter().filter_map(ToolSpec::read).collect(),
+                None => self.each_of(request)?,
+            };
+            tools.extend(all);
+        }
+        let mut known = BTreeSet::new();
+        tools.retain(|tool| known.insert(tool.name.clone()));
+        Some(tools)
+    }
+
+    /// What is known of tools that were never asked for together.
+    fn each_of(&self, wanted: &ToolsRequest) -> Option<Vec<ToolSpec>> {
+        let mut there = self.parts.iter().filter(|part| part.kind == wanted.kind);
+        match &wanted.names {
+            None => there.find(|part| part.is_all).map(|part| part.tools.clone()),
+            Some(names) => {
+                let known = |name: &Arc<str>| {
+                    there.clone().flat_map(|part| &part.tools).find(|tool| tool.name == *name).cloned()
+                };
+                names.iter().map(known).collect()
+            }
+        }
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    match value {
+        Value::List(all) => all,
+        _ => &[],
+    }
+}
+
+impl Watcher for Described {
+    fn past(&mut self, _at_ms: u64, past: Past<'_>) {
+        let Past::Ended(activity, Ok(said), _) = past else { return };
+        let Request::Describe(wanted) = &activity.request else { return };
+        for (request, said) in wanted.iter().zip(list(said)) {
+            let tools = list(said).iter().filter_map(ToolSpec::read).collect();
+            let part = DescribedPart { kind: request.kind.clone(), is_all: request.names.is_none(), tools };
+            // A loop asks the same again and again.
+            self.parts.retain(|known| *known != part);
+            self.parts.insert(0, part);
+        }
+        self.whole.insert(activity.content, said.clone());
+    }
+}
+
+impl Reader for Described {
+    fn began(&mut self, _started: &Started, _options: &Options) {}
+}
+
+/// Ports that never respond, except with known descriptions of tools.
+struct Still {
+    tools: Arc<dyn ToolHost>,
+    described: Described,
+    /// The requests so far.
+    decisions: Arc<Mutex<Vec<Decision>>>,
+}
+
+impl Still {
+    /// The activity requested under this key.
+    fn asked(&self, key: &Key) -> Option<Arc<Activity>> {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.iter().rev().find(|decision| decision.asked.key == *key).map(|decision| decision.asked.clone())
+    }
+}
 
 #[async_trait]
 impl ModelProvider for Still {
@@ -86,21 +208,28 @@ impl ModelProvider for Still {
     fn label(&self, request: &ModelRequest) -> String {
         request.model.to_string()
     }
+    fn calls_tools(&self) -> bool {
+        !self.described.are_empty()
+    }
 }
 
 #[async_trait]
 impl ToolHost for Still {
     fn offers(&self, name: &str, kind: &ToolKind) -> bool {
-        self.0.offers(name, kind)
+        self.tools.offers(name, kind)
     }
     async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         pending().await
     }
-    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        pending().await
+    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let tools = self.asked(at.key).and_then(|asked| self.described.of(&asked, kind));
+        match tools {
+            Some(tools) => Ok(tools),
+            None => pending().await,
+        }
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.0.is_idempotent(request)
+        self.tools.is_idempotent(request)
     }
 }
 

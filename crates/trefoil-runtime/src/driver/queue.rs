@@ -1,7 +1,7 @@
-//! Model calls that wait for their turn, because a limit of the host holds them back.
+//! The queue of model calls that are delayed by a host limit.
 //!
-//! A call whose turn has not come was not made: it has no entry in the journal, whoever takes it back leaves nothing behind, and
-//! if the process ends, nothing is unknown of it. Its time limit begins with its turn.
+//! A waiting call has not been made: it has no entry in the journal, it can be taken back without a trace, and if the process ends,
+//! its outcome is not unknown. Its time limit starts when its turn comes.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use trefoil_machine::request::{Activity, Request};
 
 use crate::limits::{CallPermit, PlacesOfRun};
 
-/// The calls of a run that wait.
+/// The waiting calls of a run.
 pub struct Queue {
-    /// None: calls need not wait.
+    /// `None`: calls do not wait.
     places: Option<Arc<PlacesOfRun>>,
     waiting: IndexMap<Key, Waiting>,
-    /// None: no call has had to wait so far.
+    /// `None`: no call has had to wait so far.
     turns: Option<FuturesUnordered<Turn>>,
-    /// Those whose turn has come.
+    /// Calls whose turn has come.
     turned: Vec<Ready>,
 }
 
@@ -33,17 +33,17 @@ struct Waiting {
     handle: AbortHandle,
 }
 
-/// What may begin.
+/// An activity that may start.
 pub struct Ready {
     pub activity: Arc<Activity>,
-    /// Of a call.
+    /// The permit of a model call.
     pub place: Option<CallPermit>,
     /// The time limit of the call.
     pub limit: Option<Arc<Activity>>,
 }
 
 impl Ready {
-    /// What waits for nobody.
+    /// An activity that does not have to wait.
     pub fn at_once(activity: Arc<Activity>) -> Self {
         Self { activity, place: None, limit: None }
     }
@@ -58,12 +58,12 @@ impl Queue {
         self.waiting.is_empty() && self.turned.is_empty()
     }
 
-    /// The calls that wait.
+    /// The waiting calls.
     pub fn calls(&self) -> impl Iterator<Item = &Arc<Activity>> {
         self.waiting.values().map(|waiting| &waiting.call).chain(self.turned.iter().map(|ready| &ready.activity))
     }
 
-    /// What was requested, if it may begin now. Otherwise it waits here.
+    /// Returns a requested activity if it may start now. Otherwise it waits here.
     pub fn enter(&mut self, activity: Arc<Activity>) -> Option<Ready> {
         if let Some(call) = limits(&activity)
             && let Some(waiting) = self.waiting.get_mut(&Key::from(call))
@@ -92,7 +92,7 @@ impl Queue {
         None
     }
 
-    /// The next call whose turn has come by now.
+    /// Returns the next call whose turn has already come.
     pub fn ready(&mut self) -> Option<Ready> {
         while self.turned.is_empty()
             && let Some(turns) = &mut self.turns
@@ -118,7 +118,7 @@ impl Queue {
     }
 
     fn turned(&mut self, turn: Result<(Key, CallPermit), Aborted>) {
-        // One that was taken back has no turn.
+        // A call that was taken back is skipped.
         if let Ok((key, place)) = turn
             && let Some(Waiting { call, limit, .. }) = self.waiting.swap_remove(&key)
         {
@@ -126,7 +126,7 @@ impl Queue {
         }
     }
 
-    /// Takes calls back. Those that were there.
+    /// Removes calls from the queue, and returns them.
     pub fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) -> Vec<Arc<Activity>> {
         let mut back = Vec::new();
         self.turned.retain(|ready| {
@@ -148,7 +148,7 @@ impl Queue {
     }
 }
 
-/// The call whose time limit an activity is.
+/// If an activity is the time limit of a call, returns the key of that call.
 pub fn limits(activity: &Activity) -> Option<&str> {
     let timer = matches!(activity.request, Request::Timer { .. });
     let limit =

@@ -1,4 +1,4 @@
-//! Activities that were in progress when a process ended. Nobody knows whether they were done: each is *unknown*.
+//! Activities that were in progress when a process ended. Their outcome is *unknown*.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,68 +16,69 @@ use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Machine, Output};
 
-/// What a run that is resumed was at when its process ended.
+/// The state of a resumed run when its process ended.
 pub struct Open {
     /// How often it has been resumed, including this time.
     pub execution: u32,
-    /// What whoever continues with it should know.
+    /// Warnings for the user.
     pub notes: Vec<String>,
-    /// What had begun and not ended.
+    /// Activities that had started but not ended.
     pub restart: Vec<Activity>,
-    /// What was asked for beyond that.
+    /// Further requests of the machine.
     pub output: Output,
 }
 
-/// How a run that had failed continues.
+/// How a failed run is reopened.
 pub struct Again {
-    /// The entry that says so.
+    /// The entry [`EntryKind::Reopened`].
     pub kind: EntryKind,
-    /// What to tell with it.
+    /// The events for that entry.
     pub told: Vec<Untold>,
-    /// What is requested again although nobody knows whether it was done.
+    /// Activities that are requested again although their outcome is unknown.
     pub unknown: BTreeSet<Key>,
 }
 
-/// What becomes of unknown activities. Models are called again; time, people and conditions on what is set cost nothing to
-/// ask again. Of tools and commands only those that may be called twice are called again unasked (decision C15).
+/// How to handle activities with an unknown outcome. Model calls are repeated. Timers, questions, descriptions of tools and
+/// conditions are repeated because that is free. Of tools and commands, only idempotent tools are repeated without asking (decision
+/// C15).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Of tools that are not idempotent.
+    /// For tools that are not idempotent.
     pub tools: OnUnknown,
-    /// Of commands.
+    /// For commands.
     pub commands: OnUnknown,
 }
 
-/// What becomes of an unknown activity that may do harm when it is done twice.
+/// How to handle an activity with an unknown outcome that may not be safe to repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnUnknown {
     /// The run waits until somebody decides.
     #[default]
     Ask,
-    /// It is done again.
+    /// It is repeated.
     Retry,
-    /// It failed, with `UNKNOWN_OUTCOME`.
+    /// It fails with `UNKNOWN_OUTCOME`.
     Fail,
 }
 
-/// A run that ends its process, again and again.
+/// The error for a run that was resumed too often without progress.
 pub fn hopeless(times: u32) -> RunError {
     let message =
         format!("the run was resumed {times} times without progress; it may be the reason why its process ends");
     RunError::new("RESUME_LIMIT", message).help("find out what ended the process, or start a new run")
 }
 
-/// The code of that.
+/// The error code of an activity with an unknown outcome.
 pub const UNKNOWN: &str = "UNKNOWN_OUTCOME";
 
-/// The failure of an activity that may have been done or not.
+/// The error for an activity with an unknown outcome.
 fn unknown(activity: &Activity) -> RunError {
     let what = activity.request.sort();
     let message = format!("it is unknown whether this {what} was done: its process ended, or no answer came");
     RunError::new(UNKNOWN, message)
 }
 
-/// Whether doing it twice is the same as doing it once.
+/// Whether performing it twice is the same as performing it once.
 pub fn may_repeat(world: &World, request: &Request) -> bool {
     match request {
         Request::Tool(request) => world.ports.tools.is_idempotent(request),
@@ -88,7 +89,7 @@ pub fn may_repeat(world: &World, request: &Request) -> bool {
     }
 }
 
-/// The model calls among activities, with what each is taken to have used.
+/// The model calls among activities, with the usage that each counts for.
 pub fn lost(machine: &Machine, open: &[Activity]) -> Vec<Lost> {
     let models = open.iter().filter(|a| matches!(a.request, Request::Model(_)));
     let lost =
@@ -97,7 +98,7 @@ pub fn lost(machine: &Machine, open: &[Activity]) -> Vec<Lost> {
 }
 
 impl Driver {
-    /// Takes up what was in progress when the process before ended.
+    /// Continues the activities that were in progress when the previous process ended.
     pub async fn again(&mut self, changes: Changes, resumed: Open) -> Result<(), RunError> {
         let Open { execution, notes, restart, output } = resumed;
         let mut lost = lost(&self.machine, &restart);
@@ -126,7 +127,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Goes on with a run that had failed. That it failed says nothing new about what may have been done: somebody decides.
+    /// Continues a run that had failed. The failure says nothing about activities with an unknown outcome, so they are handled as
+    /// in any other resume.
     pub async fn reopened(&mut self, again: Again, open: Open) -> Result<(), RunError> {
         for untold in again.told {
             self.tell(untold);
@@ -137,7 +139,7 @@ impl Driver {
         self.take_all_up(open.restart.into_iter().map(Arc::new).chain(unknown)).await
     }
 
-    /// Time limits first: what becomes of them depends on what becomes of what they limit.
+    /// Takes up time limits first, because taking up an activity may remove its time limit.
     async fn take_all_up(&mut self, all: impl Iterator<Item = Arc<Activity>>) -> Result<(), RunError> {
         let (timers, rest): (Vec<_>, Vec<_>) = all.partition(|a| matches!(a.request, Request::Timer { .. }));
         for activity in timers.into_iter().chain(rest) {
@@ -161,11 +163,11 @@ impl Driver {
             OnUnknown::Fail => Some(Decided::Fail),
         };
         match decided {
-            // What was decided stays for a process that may do it.
+            // The decision stays in the inbox for a process that may run commands.
             Some(Decided::Retry) if let Some(error) = self.may_not(&activity) => return Err(error),
             Some(decided) => self.decide(activity, decided),
             None => {
-                // Whoever decides has all the time they need: the time limit of the step is for doing it.
+                // The step's time limit applies to the work, not to the decision.
                 let limit = self.machine.limit_of(&activity.key);
                 self.not_yet(limit.as_ref());
                 self.wait(activity, Waits::Decision);
@@ -174,14 +176,14 @@ impl Driver {
         Ok(())
     }
 
-    /// Does what somebody decided about an unknown activity.
+    /// Applies the decision about an activity with an unknown outcome.
     pub fn decide(&mut self, activity: Arc<Activity>, decided: Decided) {
         self.settled.push(activity.key.clone());
         match decided {
             Decided::Retry => self.repeat(activity),
             Decided::Fail => {
                 let result = Err(unknown(&activity));
-                self.done.push(Done { activity, result, about: About::default(), spent: Vec::new() });
+                self.done.push(Done { activity, result, about: About::default() });
             }
             Decided::Done(value) => {
                 let value = self.world.secrets.scrub_value(value);
@@ -189,13 +191,13 @@ impl Driver {
                     Request::Command(_) => activity::succeeded(value.to_text().to_string()),
                     _ => value,
                 });
-                self.done.push(Done { activity, result, about: About::default(), spent: Vec::new() });
+                self.done.push(Done { activity, result, about: About::default() });
             }
         }
     }
 
-    /// Does it again.
-    fn repeat(&mut self, activity: Arc<Activity>) {
+    /// Repeats an activity.
+    pub(super) fn repeat(&mut self, activity: Arc<Activity>) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), self.world.watch.now_ms());
             self.record_at(now, || EntryKind::Restarted { key, usage: None, anew: true });

@@ -1,8 +1,9 @@
-//! Going on with a run that failed: what it rests on is found in the journal, and everything else is replayed without it.
+//! Reopens a failed run: finds the activities to repeat in the journal, and replays it without their earlier ends.
 
 use std::collections::BTreeSet;
 
 use super::activity::World;
+use super::memo::Memo;
 use super::past::told;
 use super::recovery::{Again, UNKNOWN};
 use super::told::Untold;
@@ -14,27 +15,27 @@ use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Rebuild, Reopening, Scan};
 use trefoil_machine::{Past, Replay, Unwatched, Watcher};
 
-/// A run that continues.
+/// A run that was reopened.
 pub struct Reopened {
-    /// The replay, without what is void.
+    /// The replay, without the void entries.
     pub replay: Replay,
-    /// How it continues. The entry is not stored yet.
+    /// How the run continues. The entry is not stored yet.
     pub again: Again,
 }
 
-/// Reopens a run that ended with an error, if that can come to anything.
+/// Reopens a run that ended with an error. Fails with `WOULD_REPEAT` if the run would end the same way.
 pub async fn reopen(
     world: &World,
     first: &Entry,
     mut replay: Replay,
     error: &RunError,
-    changes: Changes,
+    (changes, memo): (Changes, Option<&Memo>),
 ) -> Result<Reopened, RunError> {
     let journal = &*world.ports.journal;
     let run = &world.watch.run;
     let mut scan = Scan::of(error, &world.prepared.program.name);
     let (end, mut unknown) = (replay.next_seq(), BTreeSet::new());
-    // What does something, of what has begun.
+    // Tools and commands that have started.
     let mut acts: BTreeSet<Key> = BTreeSet::new();
     read(journal, run, end, |entry| {
         scan.entry(&entry);
@@ -67,25 +68,38 @@ pub async fn reopen(
     let entry = Entry { v: VERSION, seq: end, at_ms: replay.at_ms(), kind };
     let mut collect = Collect { world, told: Vec::new() };
     rebuild.end(&entry, &mut replay, &mut collect)?;
-    // A limit may hold only against what is requested again.
-    if replay.is_over() {
+    // The repeated requests may exceed a limit.
+    if replay.is_over() || is_denied(world, &mut replay, memo).await {
         return Err(would_repeat(error));
     }
     Ok(Reopened { replay, again: Again { kind: entry.kind, told: collect.told, unknown } })
 }
 
-/// Whether what has failed so may have been done.
+/// Whether the repeated requests without a result in an earlier run would exceed a limit of the manifest.
+async fn is_denied(world: &World, replay: &mut Replay, memo: Option<&Memo>) -> bool {
+    if !replay.machine().flags().reuses {
+        return false;
+    }
+    let asked = replay.asked_anew();
+    let Some(memo) = memo else { return replay.ends_before(asked.iter().map(|activity| &**activity)) };
+    let mut memo = memo.clone().used_by(&world.prepared);
+    memo.fetch(&world.watch.run, &asked, |request| world.ports.models.label(request)).await;
+    let found = memo.find(&asked);
+    replay.ends_before(memo.lacking(&asked, &found).into_iter().map(|activity| &**activity))
+}
+
+/// Whether an activity that failed with this error may have been performed.
 fn is_unknown(error: &RunError) -> bool {
     error.code == UNKNOWN || error.cause.as_ref().is_some_and(Cause::may_be_done)
 }
 
-/// Replays the entries before a reopening, without what that makes void.
+/// Replays the entries before a reopening, without those that it voids.
 pub async fn rebuilt(journal: &dyn Journal, run: &str, end: u64, mut rebuild: Rebuild) -> Result<Rebuild, RunError> {
     read(journal, run, end, |entry| rebuild.entry(&entry)).await?;
     Ok(rebuild)
 }
 
-/// The entries of a run before one, but the first.
+/// Reads the entries of a run from the second one to the one before `end`.
 async fn read(
     journal: &dyn Journal,
     run: &str,
@@ -121,7 +135,7 @@ fn would_repeat(error: &RunError) -> RunError {
     RunError { key, location, ..RunError::new("WOULD_REPEAT", message) }.help(help)
 }
 
-/// Keeps what is told until it is stored.
+/// Collects events until their entry is stored.
 struct Collect<'w> {
     world: &'w World,
     told: Vec<Untold>,
@@ -133,12 +147,12 @@ impl Watcher for Collect<'_> {
     }
 }
 
-/// Whether a run that has failed can be reopened, with higher limits if it takes that.
-pub async fn is_possible(world: &World, error: &RunError) -> bool {
+/// Whether a failed run can be reopened, if necessary with higher limits.
+pub async fn is_possible(world: &World, error: &RunError, memo: Option<&Memo>) -> bool {
     let read = super::read(world, &Options::default(), &mut Unwatched).await;
     let Ok(ReadJournal { first, replay, .. }) = read else { return false };
-    // A limit on money that is not there is not set either: it would need the prices of all models.
+    // A run without a cost limit does not get one here, because it would require the prices of all models.
     let max_cost_micro = replay.machine().flags().max_cost_micro.map(|_| u64::MAX);
     let unlimited = Changes { max_calls: Some(u64::MAX), max_cost_micro, ..Changes::default() };
-    reopen(world, &first, replay, error, unlimited).await.is_ok()
+    reopen(world, &first, replay, error, (unlimited, memo)).await.is_ok()
 }

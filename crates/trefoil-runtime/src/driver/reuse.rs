@@ -1,4 +1,4 @@
-//! What a run need not do because it was done before: by itself, before it was reopened, or by an earlier run.
+//! Reuses results: those of the run itself from before it was reopened, and those of earlier runs.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use super::activity::{Done, World};
 use super::memo::Memo;
 use super::recovery;
 use super::turns::Driver;
+use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::journal::About;
 use trefoil_machine::machine::Kept;
 use trefoil_machine::request::{Activity, Request};
 use trefoil_prices::Dollars;
 
-/// Limits on what a run pays for that uses results of earlier runs. The machine has none then: it counts what it asks for, and does not
-/// know before what of that is there already.
+/// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
+/// and does not know in advance which of them have results already.
 #[derive(Debug, Default)]
 pub struct Guard {
     max_calls: Option<u64>,
@@ -22,7 +23,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Of a run that begins.
+    /// The limits of a new run.
     pub fn begin(options: &mut Options) -> Self {
         if options.memo.is_none() {
             return Self::default();
@@ -34,7 +35,7 @@ impl Guard {
         guard
     }
 
-    /// Of a run that goes on: as it began, unless somebody wants otherwise.
+    /// The limits of a resumed run: the original ones, unless they are changed.
     pub fn go_on(options: &mut Options) -> Self {
         let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return Self::default() };
         let changes = &mut options.changes;
@@ -46,7 +47,7 @@ impl Guard {
 }
 
 impl Driver {
-    /// Why nothing of this is done, if that would pass a limit.
+    /// Returns an error if performing these activities would exceed a limit.
     fn over_limit(&self, next: &[&Arc<Activity>]) -> Option<RunError> {
         let Guard { max_calls, max_cost_micro } = self.guard;
         let is_call = |a: &Activity| matches!(a.request, Request::Model(_));
@@ -81,7 +82,7 @@ impl Driver {
         Some(error.help(format!("allow more with `{help}`")))
     }
 
-    /// Looks for answers of earlier runs to what was asked for.
+    /// Looks up answers of earlier runs to the requested activities.
     pub(super) async fn look_up(&mut self) {
         let (run, models) = (&self.world.watch.run, &self.world.ports.models);
         if let Some(memo) = self.memo.as_mut().filter(|_| !self.asked.is_empty()) {
@@ -89,24 +90,33 @@ impl Driver {
         }
     }
 
-    /// Takes from what was asked for what has a result already. An error: the run has come to something that was done by an earlier
-    /// run, that is different now, and that must not be done twice.
+    /// Completes the requested activities that already have a result. Returns an error if the rest would exceed a limit, or
+    /// contains an activity that an earlier run performed and that may not be safe to repeat.
     pub(super) fn reuse(&mut self) -> Result<(), RunError> {
         let again = |activity: &Activity, kept: &Kept| kept.content == activity.content;
         let is_kept = |a: &Arc<Activity>| self.kept.get(&a.key).is_some_and(|kept| again(a, kept));
         let mut found = Vec::new();
-        if let Some(memo) = &mut self.memo {
+        let reuses = self.machine.flags().reuses;
+        if self.memo.is_some() || reuses {
             let open: Vec<_> = self.asked.iter().filter(|a| !is_kept(a)).cloned().collect();
-            found = memo.find(&open);
-            let lacking = open.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(asked, _)| asked);
-            let error = would_repeat(&self.world, memo, lacking.clone());
-            let lacking: Vec<_> = lacking.collect();
+            found = self.memo.as_mut().map_or_else(|| vec![None; open.len()], |memo| memo.find(&open));
+            let lacking = match &self.memo {
+                Some(memo) => memo.lacking(&open, &found),
+                None => open.iter().collect(),
+            };
+            let error = self.memo.as_ref().and_then(|memo| would_repeat(&self.world, memo, lacking.iter().copied()));
             if let Some(error) = error.or_else(|| self.over_limit(&lacking)) {
                 self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
-                // Whoever says that it may go on, goes on with the run.
-                self.stays = true;
-                self.record(EntryKind::Suspended { wake_at: None });
+                self.wait_for_permission(&error);
                 return Err(error);
+            }
+            // A limit of the manifest ends the run before any of these activities starts.
+            let output = if reuses { self.machine.begin(lacking.iter().map(|a| &***a)) } else { Output::default() };
+            if !output.commands.is_empty() {
+                self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
+                self.take_piece(output);
+                self.book_stopped();
+                return Ok(());
             }
         }
         let mut found = found.into_iter();
@@ -132,11 +142,11 @@ impl Driver {
 
     fn is_done(&mut self, activity: Arc<Activity>, value: trefoil_template::Value, about: About) {
         self.tell_began(&activity);
-        self.done.push(Done { activity, result: Ok(value), about, spent: Vec::new() });
+        self.done.push(Done { activity, result: Ok(value), about });
     }
 }
 
-/// Why a run that goes by an earlier one stops here, if it does.
+/// Returns an error if an activity may have been performed by an earlier run and may not be safe to repeat.
 fn would_repeat<'a>(world: &World, memo: &Memo, lacking: impl Iterator<Item = &'a Arc<Activity>>) -> Option<RunError> {
     let mut lacking = lacking.filter(|asked| memo.may_be_done(&asked.key));
     let asked = lacking.find(|asked| !recovery::may_repeat(world, &asked.request) && !memo.may_rerun(asked))?;

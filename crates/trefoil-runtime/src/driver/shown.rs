@@ -1,4 +1,4 @@
-//! A message as whoever watches sees it: masked, with where each part of it came from.
+//! Messages as watchers see them: masked, with the origin of each part.
 
 use trefoil_template::{Hole, Masked, Piece, Value};
 
@@ -13,7 +13,7 @@ pub fn message(world: &World, message: &Message) -> ShownMessage {
     let content = world.shown(&message.content).to_text().to_string();
     let Message { role, calls, answers, .. } = message;
     let shown = |content, spans| {
-        // What is sealed says nothing to anybody but its provider.
+        // Sealed data is only for its provider.
         let calls = calls.iter().map(|call| ToolUse { sealed: None, ..call.clone() }).collect();
         let (role, answers) = (*role, answers.clone());
         ShownMessage { role, content, spans, calls, answers }
@@ -35,14 +35,14 @@ pub fn message(world: &World, message: &Message) -> ShownMessage {
     shown(content, spans)
 }
 
-/// The length of a hole in the machine's eyes.
+/// The length of a hole in the machine's text.
 const HOLE: usize = "***".len();
 
-/// Parts of a text with holes as parts of the text in which each hole is what `shown` says, and that text.
+/// Replaces each hole by the result of `shown`. Returns the parts with their new lengths, and the text.
 fn unmasked(parts: &[TextPart], content: &Value, shown: impl Fn(&Hole) -> String) -> (Vec<TextPart>, String) {
     let Value::Masked(masked) = content else { return (parts.to_vec(), content.to_text().to_string()) };
     let mut text = String::new();
-    // Where in the machine's text holes end, and how much longer or shorter they are in the shown one.
+    // Where each hole ends in the machine's text, and by how much it is longer in the shown text.
     let mut holes: Vec<(usize, i64)> = Vec::new();
     let mut at = 0;
     for piece in &masked.pieces {

@@ -1,20 +1,20 @@
-//! When a run has only waiting left to do: for people, for somebody's decision, for time.
+//! Suspends a run that only waits: for people, decisions, called runs or timers.
 
-use super::turns::{Driver, Waits};
+use super::turns::{Driver, UnderWay, Waits};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::journal::EntryKind;
+use trefoil_machine::journal::{CalledRun, EntryKind};
 
 /// A run that is suspended.
 pub struct Suspended {
     /// What it waits for.
     pub waiting: Vec<Waiting>,
-    /// When time alone continues with it, on the run's clock.
+    /// When the next timer is due, on the run's clock.
     wake_ms: Option<u64>,
 }
 
 impl Driver {
-    /// Whether nothing is left but to wait for somebody. Time that is near is waited for here.
+    /// Returns what the run waits for, if it can be suspended. A run with a timer that is due soon is not suspended.
     pub fn only_waits(&self) -> Option<Suspended> {
         if !self.queue.is_empty() {
             return None;
@@ -22,9 +22,10 @@ impl Driver {
         let mut wake_ms: Option<u64> = None;
         let mut waiting = Vec::new();
         for under_way in self.under_way.values() {
-            match under_way.waits {
+            match &under_way.waits {
                 Waits::Work => return None,
-                Waits::Time(due_ms) => wake_ms = Some(wake_ms.map_or(due_ms, |wake| wake.min(due_ms))),
+                Waits::Time(due_ms) => wake_ms = Some(wake_ms.map_or(*due_ms, |wake| wake.min(*due_ms))),
+                Waits::Run(call) => waiting.extend(call.waiting.iter().cloned()),
                 Waits::Answer | Waits::Decision => waiting.push(self.world.waiting(&under_way.activity)),
             }
         }
@@ -32,25 +33,39 @@ impl Driver {
         if waiting.is_empty() || wake_ms.is_some_and(|wake| wake <= near()) {
             return None;
         }
-        waiting.sort_by(|a, b| a.key.cmp(&b.key));
+        waiting.sort_by(|a, b| (&a.run, &a.key).cmp(&(&b.run, &b.key)));
         Some(Suspended { waiting, wake_ms })
     }
 
-    /// Writes down that the run is suspended.
+    /// The run waits for somebody who allows what it would do next, and who goes on with it then.
+    pub(super) fn wait_for_permission(&mut self, why: &RunError) {
+        (self.stays, self.is_suspended) = (true, true);
+        let why = Some(Box::new(why.clone().stored()));
+        self.record(EntryKind::Suspended { wake_at: None, called: Vec::new(), why });
+    }
+
+    /// Records that the run is suspended.
     pub async fn suspend(&mut self, suspended: &Suspended) -> Result<(), RunError> {
         let ports = &self.world.ports;
         let from_now = |wake_ms: u64| wake_ms.saturating_sub(self.world.watch.now_ms());
-        let wake_at = suspended.wake_ms.map(|wake_ms| ports.clock.wall_ms().saturating_add(from_now(wake_ms)));
-        self.record(EntryKind::Suspended { wake_at });
-        let waits = |waits: &Waits| matches!(waits, Waits::Answer | Waits::Decision);
+        let own = suspended.wake_ms.map(|wake_ms| ports.clock.wall_ms().saturating_add(from_now(wake_ms)));
+        let of_called = |one: &UnderWay| if let Waits::Run(call) = &one.waits { call.wake_at } else { None };
+        let wake_at = self.under_way.values().filter_map(of_called).chain(own).min();
+        let called = |one: &UnderWay| match &one.waits {
+            Waits::Run(call) => Some(CalledRun { key: one.activity.key.clone(), run: call.run.to_string() }),
+            _ => None,
+        };
+        let called: Vec<CalledRun> = self.under_way.values().filter_map(called).collect();
+        let waits = |waits: &Waits| matches!(waits, Waits::Answer | Waits::Decision | Waits::Run(_));
         let waiting = self.under_way.values().filter(|u| waits(&u.waits)).map(|u| &*u.activity);
-        let event = self.world.suspended(waiting, wake_at);
+        let event = self.world.suspended(waiting, &called, wake_at);
+        self.record(EntryKind::Suspended { wake_at, called, why: None });
         self.tell(event);
         self.commit().await
     }
 }
 
-/// What whoever asked for the result gets instead.
+/// The error that a suspended run returns instead of a result.
 pub fn error(waiting: &[Waiting]) -> RunError {
     let steps: Vec<String> = waiting.iter().map(|w| format!("`{}`", w.step)).collect();
     RunError::new("SUSPENDED", format!("the run is waiting for {}", steps.join(", ")))

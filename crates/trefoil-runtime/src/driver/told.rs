@@ -1,14 +1,14 @@
-//! Events: each is a function of an entry of the journal and what the machine made of it, so that a run tells the same
-//! whether it happens or is replayed. Only text that arrives while a model answers is beside them.
+//! Events. Each is a function of a journal entry and the machine's reaction to it, so a replay produces the same events as the live
+//! run. The only exception is text that arrives while a model answers.
 
 use super::Options;
 use super::activity::World;
 use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{EventKind, ReusedFrom, Waiting};
+use trefoil_machine::event::{EventKind, ReusedFrom, Told, Waiting};
 use trefoil_machine::guard::{self, Verdict};
-use trefoil_machine::journal::{About, Lost, Started};
+use trefoil_machine::journal::{About, CalledRun, Lost, Started};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::said;
@@ -20,7 +20,7 @@ use trefoil_template::Value;
 pub type Untold = (Option<Key>, Option<Location>, EventKind);
 
 impl World {
-    /// The run began.
+    /// The run started.
     pub fn began_run(&self, started: &Started, options: &Options) -> Untold {
         let wanted = self.ports.events.wants_provenance();
         let effective_input = wanted.then(|| effective_input(&self.prepared, started.input.as_ref())).flatten();
@@ -29,7 +29,7 @@ impl World {
         (None, None, EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder })
     }
 
-    /// What the machine says happened, as it may be shown.
+    /// An event of the machine, as it may be shown.
     pub fn noted(&self, mut noted: Noted) -> Untold {
         if let EventKind::StepFinished { output, .. } = &mut noted.kind {
             *output = self.result(std::mem::take(output));
@@ -37,12 +37,12 @@ impl World {
         (noted.key, noted.location, noted.kind)
     }
 
-    /// A value as it may be shown: what is unset is null or empty, and not the stars that stand for what is set.
+    /// A value as it may be shown: unset holes are null or empty, all others are `***`.
     pub fn result(&self, value: Value) -> Value {
         if self.prepared.has_holes { self.shown(&value) } else { value }
     }
 
-    /// An activity began: its entry is stored.
+    /// An activity started. Its entry is stored before the events are sent.
     pub fn began(&self, activity: &Activity) -> Vec<Untold> {
         if !self.watch.wanted() {
             return Vec::new();
@@ -68,8 +68,8 @@ impl World {
             Request::Decide(question) if !question.presence => {
                 EventKind::EffectStarted { effect: "decide", detail: Value::from(question.shown()) }
             }
-            // A retry or a time limit has its own event. Nobody asked to see whether something is set; where it is not, the
-            // step's failure says so.
+            // Retries and time limits have their own events. Checks for presence have none: if a value is missing, the failure of
+            // the step says so.
             Request::Timer { .. } | Request::Decide(_) => return Vec::new(),
             request @ (Request::Tool(_) | Request::Command(_)) => {
                 let Some((effect, detail)) = self.call(request) else { return Vec::new() };
@@ -79,7 +79,7 @@ impl World {
         vec![(Some(activity.key.clone()), self.place(activity), kind)]
     }
 
-    /// What a tool or a command is asked for, as it may be shown.
+    /// The request of a tool or a command, as it may be shown.
     fn call(&self, request: &Request) -> Option<(&'static str, Value)> {
         match request {
             Request::Tool(ToolRequest { name, arguments, .. }) => {
@@ -95,13 +95,13 @@ impl World {
         }
     }
 
-    /// Nobody knows what came of a model call: its process is gone.
+    /// The outcome of a model call is unknown, because its process ended.
     pub fn lost(&self, activity: &Activity, lost: &Lost) -> Untold {
-        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone() };
+        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone(), told: Told::default() };
         (Some(activity.key.clone()), self.place(activity), kind)
     }
 
-    /// An activity ended: its entry is stored.
+    /// An activity ended. Its entry is stored before the events are sent.
     pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
@@ -117,7 +117,8 @@ impl World {
                 reused_from,
             },
             (Request::Model(_), Err(error)) if error.code == STOPPED => {
-                EventKind::ModelStopped { usage: usage.unwrap_or_default(), partial: partial.clone() }
+                let (usage, partial, told) = (usage.unwrap_or_default(), partial.clone(), told.clone());
+                EventKind::ModelStopped { usage, partial, told }
             }
             (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms, reused_from },
             (_, Err(error)) => EventKind::EffectFailed {
@@ -141,21 +142,30 @@ impl World {
             .collect()
     }
 
-    /// The text of a call that was stopped, without what a guardrail is there to hide.
+    /// The text received so far by a model call, with the text hidden that guardrails redact.
     pub fn partial(&self, activity: &Activity, meter: &Meter) -> Option<String> {
         let Request::Model(request) = &activity.request else { return None };
         let text = self.secrets.hide(&guard::hide(&request.guards, meter.text()));
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// The run does nothing but wait.
-    pub fn suspended<'a>(&self, waiting: impl Iterator<Item = &'a Activity>, wake_at: Option<u64>) -> Untold {
-        let mut waiting: Vec<Waiting> = waiting.map(|activity| self.waiting(activity)).collect();
+    /// The run was suspended.
+    pub fn suspended<'a>(
+        &self,
+        waiting: impl Iterator<Item = &'a Activity>,
+        called: &[CalledRun],
+        wake_at: Option<u64>,
+    ) -> Untold {
+        let one = |activity: &Activity| match called.iter().find(|called| called.key == activity.key) {
+            Some(called) => self.waiting_for(activity, &called.run),
+            None => self.waiting(activity),
+        };
+        let mut waiting: Vec<Waiting> = waiting.map(one).collect();
         waiting.sort_by(|a, b| a.key.cmp(&b.key));
         (None, None, EventKind::RunSuspended { waiting, wake_at })
     }
 
-    /// What a run waits for.
+    /// Describes an activity that the run waits for.
     pub fn waiting(&self, activity: &Activity) -> Waiting {
         let step = activity.labels.last().unwrap_or(&self.prepared.program.name).to_string();
         let (key, sort) = (activity.key.clone(), activity.request.sort());
@@ -167,15 +177,20 @@ impl World {
             _ => (None, Vec::new()),
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting { key, step, sort, prompt, call, accepts }
+        Waiting { key, step, sort, run: None, prompt, call, accepts }
     }
 
-    /// The place of its step.
+    /// Describes a tool call that waits for the run that it started.
+    pub fn waiting_for(&self, activity: &Activity, run: &str) -> Waiting {
+        Waiting { sort: "run", run: Some(run.to_owned()), call: None, ..self.waiting(activity) }
+    }
+
+    /// The location of the activity's step.
     fn place(&self, activity: &Activity) -> Option<Location> {
         self.prepared.program.step(activity.step).map(|s| s.origin)
     }
 
-    /// What is sent beside the messages, as it may be shown; what is not set is skipped.
+    /// The request's parameters, as they may be shown. Unset parameters are skipped.
     fn parameters(&self, request: &ModelRequest) -> Value {
         let known = &request.parameters;
         let number = |n: Option<f64>| n.map(Value::from);
@@ -201,5 +216,5 @@ impl World {
     }
 }
 
-/// The code of a call that was stopped on its way.
+/// The error code of a call that was stopped, and of a run that was cancelled.
 pub const STOPPED: &str = "CANCELLED";

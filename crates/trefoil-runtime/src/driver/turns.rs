@@ -1,4 +1,4 @@
-//! The turns of a run: what came back, what the machine makes of it, what is written down, what is started.
+//! The loop of a run. In each turn, the machine gets completions, and its next requests are recorded and started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use trefoil_template::Value;
 use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
 use super::memo::Memo;
+use super::model;
 use super::queue::{self, Queue, Ready};
 use super::reuse::Guard;
 use super::suspend::{self, Suspended};
@@ -19,7 +20,7 @@ use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
 use crate::allowance::Allowance;
 use crate::limits::CallPermit;
-use crate::ports::{Arrived, Meter};
+use crate::ports::{Arrived, Meter, SuspendedCall};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, Entry, EntryKind, VERSION};
@@ -28,7 +29,7 @@ use trefoil_machine::machine::Kept;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Command, Completion, Machine, Output};
 
-/// Completions taken together before the journal is written.
+/// Maximum number of completions that are processed before the journal is written.
 const BATCH: usize = 256;
 
 /// A run in progress.
@@ -37,48 +38,52 @@ pub struct Driver {
     pub(super) world: Arc<World>,
     pub(super) going: Going,
     next_seq: u64,
-    /// Whether anybody keeps the entries.
+    /// Whether the journal stores entries.
     keeps: bool,
-    /// Whether any of them has been written, by this process or an earlier one.
+    /// Whether any entry has been written, by this process or an earlier one.
     is_kept: bool,
     /// Entries not yet written.
     buffer: Vec<Entry>,
-    /// What happened, to be told once the entries that led to it are written.
+    /// Events to send once the entries that led to them are written.
     untold: Vec<Untold>,
-    /// What the machine asked for. It has an entry when nothing can take it back any more.
+    /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
     pub(super) asked: Vec<Arc<Activity>>,
     /// Model calls that wait for their turn.
     pub(super) queue: Queue,
-    /// What has its entry already and is to be started.
+    /// Activities that already have an entry and are to be started.
     pub(super) starting: Vec<(Arc<Activity>, Option<CallPermit>)>,
-    /// What has ended without having been started here.
+    /// Activities that have ended without being started here.
     pub(super) done: Vec<Done>,
-    /// What came in for these is in the buffer.
+    /// Keys of messages to confirm to the inbox once the buffer is written.
     pub(super) settled: Vec<Key>,
+    /// Runs started by tool calls. A message said that they can continue while the calls were still in progress.
+    called_back: BTreeSet<String>,
     pub(super) work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
     pub(super) under_way: IndexMap<Key, UnderWay>,
-    /// Of calls of tools that were stopped: those that bring something to an end.
+    /// Stopped tool calls that have been given a moment to end.
     pub(super) winding: Vec<(Arc<Activity>, Arc<Meter>)>,
-    /// What this run may use, with those above it and beneath it.
+    /// What this run may use, together with the runs above and below it.
     pub(super) allowance: Arc<Allowance>,
-    /// A call of a tool may have a part of it.
+    /// Whether a tool call may have a share of the allowance.
     pub(super) has_parts: bool,
-    /// Model calls stopped on their way, to be booked when the machine waits again.
+    /// Stopped model calls. Their usage is recorded when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
-    /// Of calls that have ended, until the machine knows.
+    /// Permits of calls that have ended, held until the machine knows the results.
     places: Vec<CallPermit>,
     finished: Option<Box<Result<Value, RunError>>>,
-    /// What ends here goes on elsewhere.
+    /// Whether the run stops here without having ended, because it can be resumed.
     pub(super) stays: bool,
-    /// Results from the time before the run was reopened.
+    /// Whether it waits for permission to continue.
+    pub(super) is_suspended: bool,
+    /// Results from before the run was reopened.
     pub(super) kept: BTreeMap<Key, Kept>,
-    /// The limits of a run that uses them.
+    /// The limits of a run that reuses results of earlier runs.
     pub(super) guard: Guard,
-    /// What earlier runs have.
+    /// The results of earlier runs.
     pub(super) memo: Option<Box<Memo>>,
 }
 
-/// What of the options still matters when a run has begun.
+/// The options that are needed after the start.
 pub struct Going {
     pub(super) cancel: Cancel,
     pub(super) recovery: Recovery,
@@ -89,43 +94,45 @@ pub struct Going {
 pub struct UnderWay {
     pub(super) activity: Arc<Activity>,
     pub(super) waits: Waits,
-    /// None: nothing of it is in this process.
+    /// Aborts the activity's future. `None`: this process has no future for it.
     handle: Option<AbortHandle>,
-    /// What it is known to have used.
+    /// Its usage so far.
     pub(super) meter: Arc<Meter>,
 }
 
 /// What an activity waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Waits {
-    /// Something is being done.
+    /// Work that is in progress.
     Work,
-    /// Until then, on the run's clock.
+    /// A time on the run's clock.
     Time(u64),
-    /// A person's answer, which arrives some time.
+    /// A person's answer, which arrives later.
     Answer,
-    /// Somebody's decision.
+    /// A person's decision.
     Decision,
+    /// The run that the activity, a tool call, has started.
+    Run(Box<SuspendedCall>),
 }
 
-/// What a run continues with.
+/// What ends the wait between two turns.
 enum Next {
     Done(Box<Done>),
-    /// The turn of a model call has come.
+    /// A waiting model call may start, or a tool call waits for the run that it started.
     Turn,
     Arrived(Arrived),
     Cancelled,
     Suspended(Suspended),
 }
 
-/// How the turns of a run end.
+/// How the loop ends.
 enum TurnsEnd {
     With(Result<Value, RunError>),
     Suspended(Suspended),
 }
 
 impl Driver {
-    /// Nothing has happened yet.
+    /// The driver of a run in which nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options, guard: Guard) -> Box<Self> {
         let Options { cancel, recovery, linger_ms, places, memo, within, .. } = options;
         let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
@@ -143,6 +150,7 @@ impl Driver {
             starting: Vec::new(),
             done: Vec::new(),
             settled: Vec::new(),
+            called_back: BTreeSet::new(),
             work: FuturesUnordered::new(),
             under_way: IndexMap::new(),
             winding: Vec::new(),
@@ -152,21 +160,22 @@ impl Driver {
             places: Vec::new(),
             finished: None,
             stays: false,
+            is_suspended: false,
             kept: BTreeMap::new(),
             guard,
             memo,
         })
     }
 
-    /// The number of the next entry, and what need not be done because it was done before.
+    /// Sets the number of the next entry, and the results from before the run was reopened.
     pub fn continue_at(&mut self, seq: u64, kept: BTreeMap<Key, Kept>) {
         (self.next_seq, self.kept, self.is_kept) = (seq, kept, true);
     }
 
-    /// Goes on until the run has ended or is suspended.
+    /// Drives the run until it has ended or is suspended.
     pub async fn drive(mut self: Box<Self>, output: Output) -> RunOutcome {
         match self.turns(output).await {
-            // Each run has its end once, and waits for long before it: the room for it is made then.
+            // Boxed, because this future is needed only once, at the end: it would take memory while the run waits.
             TurnsEnd::With(result) => Box::pin(self.end(result)).await,
             TurnsEnd::Suspended(suspended) => {
                 self.wind_down().await;
@@ -199,6 +208,10 @@ impl Driver {
             if let Err(error) = self.reuse() {
                 return TurnsEnd::With(Err(error));
             }
+            if self.finished.is_some() {
+                turn = Ok(());
+                continue;
+            }
             if let Some(error) = self.beyond_limits() {
                 let output = self.machine.end(error);
                 self.take_piece(output);
@@ -216,7 +229,7 @@ impl Driver {
                 continue;
             }
             turn = match self.next().await {
-                // A run waits far longer than this takes: it keeps no room for it meanwhile.
+                // Boxed, so that this future takes no memory while the run waits.
                 Ok(Next::Done(first)) => Box::pin(self.complete_with(*first)).await,
                 Ok(Next::Turn) => Ok(()),
                 Ok(Next::Arrived(arrived)) => {
@@ -230,7 +243,7 @@ impl Driver {
                 },
                 Err(error) => Err(error),
             };
-            // A run of nothing but instant answers still lets others have their turn.
+            // Lets other tasks run, even if all answers arrive at once.
             turns += 1;
             if turns.is_multiple_of(64) {
                 tokio::task::yield_now().await;
@@ -238,8 +251,7 @@ impl Driver {
         }
     }
 
-    /// Why a run that is resumed stops here, if it does: it has come to a command, and this process may not run any. Another
-    /// one may.
+    /// Returns an error if a resumed run has reached a command and this process may not run commands. Another process may run it.
     pub(super) fn may_not(&mut self, next: &Activity) -> Option<RunError> {
         let command = matches!(next.request, Request::Command(_)) && self.world.ports.commands.is_none();
         if !command || !self.keeps || self.world.execution == 0 {
@@ -249,19 +261,19 @@ impl Driver {
         Some(activity::not_allowed(Some(next.key.clone())))
     }
 
-    /// To be told when what has been recorded so far is written.
+    /// Sends an event once the entries recorded so far are written.
     pub(super) fn tell(&mut self, untold: Untold) {
         self.untold.push(untold);
     }
 
-    /// The same, of an activity that begins.
+    /// The same for the events of an activity that starts.
     pub(super) fn tell_began(&mut self, activity: &Activity) {
         let began = self.world.began(activity);
         self.untold.extend(began);
     }
 
-    /// What the machine asked for gets its entries: nothing can take it back any more. A model call that has to wait gets its
-    /// own with its turn.
+    /// Records entries for the requested activities, which can no longer be taken back. A model call that has to wait gets its
+    /// entry when its turn comes.
     fn schedule(&mut self) {
         let now = self.world.watch.now_ms();
         while let Some(ready) = self.queue.ready() {
@@ -274,7 +286,7 @@ impl Driver {
         }
     }
 
-    /// Gives some of what was asked for its entries, and takes it: it is not started here.
+    /// Records entries for the requested activities with these keys, and returns them without starting them.
     pub(super) fn begin_those(&mut self, keys: &BTreeSet<Key>) -> Vec<Arc<Activity>> {
         let now = self.world.watch.now_ms();
         let (those, asked): (Vec<_>, _) =
@@ -302,7 +314,7 @@ impl Driver {
         }
     }
 
-    /// Its entry.
+    /// Records the entry of an activity that is to be started.
     fn write_down(&mut self, now: u64, activity: &Activity) {
         self.record_at(now, || EntryKind::Scheduled {
             key: activity.key.clone(),
@@ -314,7 +326,7 @@ impl Driver {
         self.tell_began(activity);
     }
 
-    /// Writes what has happened and what was requested, then tells it.
+    /// Writes the recorded entries, then sends their events and confirms their messages.
     pub(super) async fn commit(&mut self) -> Result<(), RunError> {
         self.flush().await?;
         for (key, location, kind) in std::mem::take(&mut self.untold) {
@@ -326,7 +338,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Starts what has its entry.
+    /// Starts the activities that have an entry.
     fn start(&mut self) {
         for (activity, place) in std::mem::take(&mut self.starting) {
             let (handle, registration) = AbortHandle::new_pair();
@@ -343,19 +355,19 @@ impl Driver {
         }
     }
 
-    /// Leaves out what was to be started, until it is asked for anew.
+    /// Removes an activity that was to be started, until it is requested again.
     pub(super) fn not_yet(&mut self, key: Option<&Key>) {
         self.starting.retain(|(activity, _)| Some(&activity.key) != key);
         self.asked.retain(|activity| Some(&activity.key) != key);
     }
 
-    /// Nothing is done about an activity until something arrives for it.
+    /// Adds an activity that only waits for a message.
     pub(super) fn wait(&mut self, activity: Arc<Activity>, waits: Waits) {
         let key = activity.key.clone();
         self.under_way.insert(key, UnderWay { activity, waits, handle: None, meter: Arc::default() });
     }
 
-    /// What the run continues with.
+    /// Waits until the run can continue.
     async fn next(&mut self) -> Result<Next, RunError> {
         loop {
             let cancel = &self.going.cancel;
@@ -384,30 +396,74 @@ impl Driver {
                     self.places.extend(place);
                     return Ok(Next::Done(done));
                 }
-                Some(Ok(Performed::Kept(key))) => self.kept(&key),
-                // One that was cancelled is gone now.
+                Some(Ok(Performed::Kept(key))) => self.kept(&key, Waits::Answer),
+                Some(Ok(Performed::Called(key, call))) => {
+                    self.called(&key, call);
+                    return Ok(Next::Turn);
+                }
+                // The future of a cancelled activity has ended.
                 Some(Err(_)) | None => {}
             }
         }
     }
 
-    /// A question is kept for whoever answers it.
-    fn kept(&mut self, key: &Key) {
+    /// Marks an activity in progress as waiting for a message.
+    fn kept(&mut self, key: &Key, waits: Waits) {
         if let Some(under_way) = self.under_way.get_mut(key) {
-            under_way.waits = Waits::Answer;
+            under_way.waits = waits;
         }
     }
 
-    /// Something came in from elsewhere.
+    /// Called when the run that a tool call started is suspended. The step's time limit applies to the work, not to the wait, so it
+    /// starts again with the next call.
+    fn called(&mut self, key: &Key, call: Box<SuspendedCall>) {
+        if let Some(limit) = self.machine.limit_of(key) {
+            self.put_away(&limit);
+        }
+        let can_continue = self.called_back.remove(&*call.run);
+        self.kept(key, Waits::Run(call));
+        if can_continue {
+            self.call_again(key);
+        }
+    }
+
+    /// Repeats a tool call whose run can continue.
+    fn call_again(&mut self, key: &Key) {
+        if let Some(UnderWay { activity, .. }) = self.put_away(key) {
+            self.repeat(activity);
+        }
+    }
+
+    /// Ends a suspended run that is no longer needed: makes its tool call again with the stop switch used, so that the tool ends
+    /// the run.
+    fn call_off(&mut self, activity: Arc<Activity>) {
+        let meter = self.meter(&activity);
+        meter.stop().cancel();
+        self.winding.push((activity.clone(), meter.clone()));
+        let (_, registration) = AbortHandle::new_pair();
+        let future = activity::perform(self.world.clone(), activity, meter, None).boxed();
+        self.work.push(Abortable::new(future, registration));
+    }
+
+    /// Handles a message from the inbox.
     fn arrive(&mut self, arrived: Arrived) {
         match arrived {
             Arrived::Cancel => self.stop(),
+            Arrived::Continue(run) => {
+                let waits = |one: &&UnderWay| matches!(&one.waits, Waits::Run(call) if *call.run == *run);
+                match self.under_way.values().find(waits).map(|one| one.activity.key.clone()) {
+                    Some(key) => self.call_again(&key),
+                    // The call may be about to report that its run is suspended, without having seen the answer.
+                    None => drop(self.called_back.insert(run.clone())),
+                }
+                self.settled.push(Key(run.into()));
+            }
             Arrived::Answer(key, answer) => {
                 let asked = self.under_way.get(&key).filter(|u| matches!(u.activity.request, Request::Human(_)));
                 if let Some(activity) = asked.map(|u| u.activity.clone()) {
                     self.put_away(&key);
                     let result = Ok(self.world.secrets.scrub_value(answer.into()));
-                    self.done.push(Done { activity, result, about: About::default(), spent: Vec::new() });
+                    self.done.push(Done { activity, result, about: About::default() });
                 } else {
                     self.settled.push(key);
                 }
@@ -424,9 +480,13 @@ impl Driver {
         }
     }
 
-    /// Whatever of it is in this process ends.
+    /// Removes an activity in progress, and stops its work in this process.
     fn put_away(&mut self, key: &Key) -> Option<UnderWay> {
         let under_way = self.under_way.swap_remove(key)?;
+        // This process does no work for it.
+        if matches!(under_way.waits, Waits::Run(_)) {
+            return Some(under_way);
+        }
         match (under_way.meter.winds_down(), &under_way.handle) {
             (Some(stop), _) => {
                 stop.cancel();
@@ -438,7 +498,7 @@ impl Driver {
         Some(under_way)
     }
 
-    /// Tells the machine what is done, with what else is done by now.
+    /// Passes a completed activity to the machine, together with all others that have ended by now.
     async fn complete_with(&mut self, first: Done) -> Result<(), RunError> {
         let mut batch = vec![first];
         while batch.len() < BATCH
@@ -449,7 +509,8 @@ impl Driver {
                     self.places.extend(place);
                     batch.push(*done);
                 }
-                Ok(Performed::Kept(key)) => self.kept(&key),
+                Ok(Performed::Kept(key)) => self.kept(&key, Waits::Answer),
+                Ok(Performed::Called(key, call)) => self.called(&key, call),
                 Err(_aborted) => {}
             }
         }
@@ -458,20 +519,21 @@ impl Driver {
 
     async fn complete(&mut self, batch: Vec<Done>) -> Result<(), RunError> {
         let batch = self.wound_down(batch);
-        // All of them have ended, whatever the machine makes of the first.
+        // All of them have ended, even if the machine reacts to the first by cancelling others.
         for done in &batch {
             self.under_way.swap_remove(&done.activity.key);
         }
         let now = self.world.watch.now_ms();
-        for Done { activity, result, mut about, spent } in batch {
+        for Done { activity, result, mut about } in batch {
             let key = activity.key.clone();
             if about.is_reused() {
                 self.machine.not_made(&activity);
             }
-            // From here on the journal says what it cost.
-            let usage = about.usage.map(|usage| self.priced(&activity, usage, about.model.as_deref(), &spent));
-            about.usage = usage;
-            let repeatable = about.repeatable;
+            if about.from.is_none() {
+                self.machine.begun(&activity);
+            }
+            self.price(&activity, &mut about);
+            let (usage, repeatable) = (about.usage, about.repeatable);
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if matches!(activity.request, Request::Human(_)) {
@@ -488,18 +550,22 @@ impl Driver {
         Ok(())
     }
 
-    /// What an activity used, and what models used that were asked before: each at its own price.
-    fn priced(&self, activity: &Activity, usage: Usage, by: Option<&str>, spent: &[(String, Usage)]) -> Usage {
-        // The last one may have used nothing at all, where others have.
-        let is_used = spent.is_empty() || usage != Usage::default();
-        let mut all = if is_used { self.machine.priced(activity, usage, by) } else { usage };
-        for (name, used) in spent {
-            all.add(self.machine.priced(activity, *used, Some(name)));
+    /// What an activity used, and what models used that were asked before: each at its own price. From here on the journal says it.
+    fn price(&self, activity: &Activity, about: &mut About) {
+        let mut before: Option<Usage> = None;
+        for one in &mut about.told.before {
+            one.usage = one.usage.map(|usage| self.machine.priced(activity, usage, Some(&one.model)));
+            one.usage.into_iter().for_each(|usage| before.get_or_insert_default().add(usage));
         }
-        all
+        let Some(own) = about.usage else { return };
+        // The last model may have used nothing, although others have.
+        let is_used = before.is_none() || own != Usage::default();
+        let mut all = if is_used { self.machine.priced(activity, own, about.model.as_deref()) } else { own };
+        before.into_iter().for_each(|before| all.add(before));
+        about.usage = Some(all);
     }
 
-    /// The switch was used.
+    /// Handles the use of the cancel switch.
     fn stopped(&mut self) -> Result<(), RunError> {
         if self.keeps && self.going.cancel.wanted() == Stop::Interrupt {
             return Err(cancel::interrupted());
@@ -508,7 +574,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Somebody asked the run to stop.
+    /// Cancels the run.
     fn stop(&mut self) {
         self.record(EntryKind::CancelRequested {});
         let output = self.machine.cancel();
@@ -516,26 +582,29 @@ impl Driver {
         self.book_stopped();
     }
 
-    /// Books what stopped model calls are known to have used: it was spent, whoever wanted the answer.
-    fn book_stopped(&mut self) {
+    /// Records the known usage of stopped model calls, because it was spent.
+    pub(super) fn book_stopped(&mut self) {
         let now = self.world.watch.now_ms();
         for (activity, meter) in std::mem::take(&mut self.stopped) {
             let key = activity.key.clone();
             let result = Err(RunError::new(STOPPED, "the call was stopped"));
-            let usage = self.machine.priced(&activity, meter.read(), None);
-            let model = self.world.model(&activity);
-            let about = About { model, partial: self.world.partial(&activity, &meter), ..About::usage(Some(usage)) };
+            let told = meter.instead().map(|instead| model::called(&self.world, &instead)).unwrap_or_default();
+            let model = told.instead.clone().or_else(|| self.world.model(&activity));
+            let partial = self.world.partial(&activity, &meter);
+            let mut about = About { model, partial, told, ..About::usage(Some(meter.read())) };
+            self.price(&activity, &mut about);
+            let usage = about.usage;
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if let Err(error) = &result {
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
-            // Nothing waits for it: the machine only adds up what was used.
-            self.machine.on(Completion { key, at_ms: now, result, usage: Some(usage), repeatable: false });
+            // Nothing waits for the result: the machine only adds the usage.
+            self.machine.on(Completion { key, at_ms: now, result, usage, repeatable: false });
         }
     }
 
-    /// Acts on what the machine says, until it waits for something or has ended.
+    /// Processes the machine's output until the machine waits or has ended.
     pub(super) async fn take(&mut self, mut output: Output) -> Result<(), RunError> {
         loop {
             let more = output.more;
@@ -544,12 +613,12 @@ impl Driver {
                 self.book_stopped();
                 return Ok(());
             }
-            // Whoever watches a long stretch sees it continue.
+            // Sends the events so far, so that watchers see progress.
             self.commit().await?;
             if self.going.cancel.is_cancelled() {
                 return self.stopped();
             }
-            // Others have their turn, too: whoever cancels is one of them.
+            // Lets other tasks run, including one that cancels the run.
             tokio::task::yield_now().await;
             output = self.machine.proceed();
         }
@@ -564,7 +633,7 @@ impl Driver {
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
-                    // Stopped, and asked for anew.
+                    // Cancelled, and requested again in the same output.
                     if void.remove(&activity.key) {
                         self.take_back(|key| *key == activity.key);
                     }
@@ -574,6 +643,8 @@ impl Driver {
                     Some(UnderWay { activity, waits, meter, .. }) => {
                         if matches!(activity.request, Request::Model(_)) {
                             self.stopped.push((activity, meter));
+                        } else if matches!(waits, Waits::Run(_)) {
+                            self.call_off(activity);
                         } else if matches!(waits, Waits::Answer | Waits::Decision) {
                             self.settled.push(key);
                         }
@@ -590,7 +661,7 @@ impl Driver {
         }
     }
 
-    /// What was requested and has not begun is not wanted any more: it was never requested.
+    /// Takes back activities that have not started, as if they had never been requested.
     fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) {
         self.starting.retain(|(activity, _)| !unwanted(&activity.key));
         let (back, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| unwanted(&asked.key));
@@ -600,7 +671,7 @@ impl Driver {
         }
     }
 
-    /// An entry, to be written with the next commit.
+    /// Records an entry, which is written with the next commit.
     pub fn record(&mut self, kind: EntryKind) {
         let now = self.world.watch.now_ms();
         self.record_at(now, || kind);
@@ -621,7 +692,7 @@ impl Driver {
         let written = self.world.ports.journal.append(&self.world.watch.run, &entries).await;
         self.is_kept |= written.is_ok();
         written.map_err(|error| {
-            // What these entries led to has not happened: nobody is told of it, and no answer was taken.
+            // The entries are not stored, so their events are not sent and no message is confirmed.
             self.untold.clear();
             self.settled.clear();
             super::journal_error(error)
@@ -629,14 +700,14 @@ impl Driver {
     }
 
     pub(super) async fn end(mut self: Box<Self>, result: Result<Value, RunError>) -> RunOutcome {
-        // The machine's own errors may repeat what a model or a tool gave back.
+        // The machine's own errors may quote results of models and tools.
         let result = result.map_err(|error| self.world.secrets.hide_error(error));
         self.wind_down().await;
-        // Everything under way ends here: its futures are dropped.
+        // Drops the futures of all activities in progress.
         self.work.clear();
         let mut result = result.map(|value| self.world.result(value));
         let (output, error) = sides(&result);
-        // One whose journal cannot be written, or that continues elsewhere, has not ended.
+        // A run has not ended if its journal cannot be written, or if it stops here to be resumed.
         let mut open =
             self.stays || error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
         if open {
@@ -644,14 +715,15 @@ impl Driver {
         } else {
             self.record(EntryKind::Finished { output, error: error.map(RunError::stored) });
         }
+        // A run is reported as waiting only once that is stored.
         if let Err(failed) = self.commit().await
-            && !open
+            && (!open || std::mem::take(&mut self.is_suspended))
         {
             (result, open) = (Err(failed), true);
         }
         let failed = result.as_ref().err().filter(|error| self.keeps && !open && error.code != STOPPED);
         let continues = match failed {
-            Some(error) => super::reopen::is_possible(&self.world, error).await,
+            Some(error) => super::reopen::is_possible(&self.world, error, self.memo.as_deref()).await,
             None => open && self.keeps && self.is_kept,
         };
         let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };
@@ -666,23 +738,24 @@ impl Driver {
     }
 
     fn outcome(&self, result: Result<Value, RunError>, waiting: Vec<trefoil_machine::event::Waiting>) -> RunOutcome {
-        // What could not be written was not sent, nor was what waits for its turn.
+        // Calls without a written entry and calls in the queue were not sent.
         let starting = self.starting.iter().map(|(activity, _)| activity);
         let unsent = self.asked.iter().chain(starting).chain(self.queue.calls());
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
         let (mut usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
-        // Of a run that has not ended: nobody will know what they used. Whoever resumes it counts them as lost.
+        // If the run has not ended, the usage of its open calls is unknown. A resume counts them as lost.
         let cut_off = self.under_way.values().map(|one| &one.activity);
         for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
             usage.add(self.machine.priced(activity, Usage::unknown(), None));
         }
         let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
         let continues = !waiting.is_empty();
-        RunOutcome { run, result, waiting, continues, usage, calls, duration_ms }
+        let suspended = continues || self.is_suspended;
+        RunOutcome { run, result, waiting, suspended, continues, usage, calls, duration_ms }
     }
 }
 
-/// A time limit that begins now.
+/// A time limit that starts now.
 fn from_now(limit: &Arc<Activity>, now: u64) -> Arc<Activity> {
     let Request::Timer { ms, .. } = limit.request else { return limit.clone() };
     let request = Request::Timer { ms, due_ms: now.saturating_add(ms) };

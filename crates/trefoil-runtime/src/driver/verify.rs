@@ -1,6 +1,5 @@
-//! Whether a journal is true: the program is run against the results that the journal has, and nothing is done. What it asks for is
-//! held against what the journal says was asked for, and what it comes to against how the journal says it ended. What the journal
-//! says of an earlier run is looked up there.
+//! Verifies a journal: replays the program with the results in the journal, and performs nothing. The requests of the program are
+//! compared with those in the journal, and its output with the recorded end. Results reused from earlier runs are looked up there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,35 +13,35 @@ use trefoil_machine::machine::{Difference, What};
 use trefoil_machine::{Prepared, Replay, Unwatched, Watcher};
 use trefoil_template::Value;
 
-/// What came of it.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Entries that were read.
     pub entries: u64,
-    /// Results that were given to the program, each for a request that was compared.
+    /// Results that were passed to the program, each for a request that was compared.
     pub results: u64,
     /// Of these, the results of earlier runs, by run.
     pub cited: BTreeMap<String, u64>,
     /// Whether the journal has the end of the run.
     pub ended: bool,
-    /// Everything that the journal says otherwise than the program or an earlier run, in the order of the entries.
+    /// All differences between the journal and the program or an earlier run, in the order of the entries.
     pub differences: Vec<Difference>,
-    /// What whoever wants to know should know: the semantics have another version now.
+    /// Warnings for the user: the version of the semantics has changed.
     pub notes: Vec<String>,
 }
 
 impl Verified {
-    /// Whether the journal says what the program does.
+    /// Whether the journal matches the program.
     pub fn holds(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
-/// Shows what a journal has to somebody, from its start to its end. Nothing is done.
+/// Replays a whole journal for a watcher, and performs nothing.
 ///
 /// # Errors
 ///
-/// `JOURNAL_ERROR` if it cannot be read, `NONDETERMINISM` if it is of another program.
+/// `JOURNAL_ERROR` if it cannot be read, `NONDETERMINISM` if it belongs to another program.
 pub async fn look_on<W: Watcher + Send>(
     prepared: Arc<Prepared>,
     run: &str,
@@ -54,7 +53,7 @@ pub async fn look_on<W: Watcher + Send>(
     replay.end(watcher).map(|_| ())
 }
 
-/// A replay of a whole journal, with everything that it reopens. Nothing is done.
+/// Replays a whole journal, including reopenings, and performs nothing.
 ///
 /// # Errors
 ///
@@ -64,7 +63,7 @@ pub async fn replayed(prepared: Arc<Prepared>, run: &str, journal: &dyn Journal)
     follow(run, journal, &mut Unwatched, begin, |_| ()).await
 }
 
-/// A replay of a whole journal, as it is read. `each`: sees every entry before it is replayed.
+/// Replays a whole journal while reading it. `each` is called with every entry before it is replayed.
 async fn follow<W: Watcher + Send>(
     run: &str,
     journal: &dyn Journal,
@@ -96,7 +95,7 @@ async fn follow<W: Watcher + Send>(
     replay.map(|(_, replay)| replay).ok_or_else(empty)
 }
 
-/// A result that is said to be of an earlier run.
+/// A result that the journal cites from an earlier run.
 struct Citation {
     seq: u64,
     key: Key,
@@ -141,7 +140,7 @@ fn note(verified: &mut Verified, entry: &Entry, citations: &mut Vec<Citation>) {
     }
 }
 
-/// Holds what is said of earlier runs against their journals.
+/// Compares the citations with the journals of the earlier runs.
 async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mut Vec<Difference>) {
     let runs: BTreeSet<&str> = citations.iter().map(|one| one.cited.run.as_str()).collect();
     for run in runs {
@@ -170,7 +169,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mu
 
 type Results = BTreeMap<Key, (Option<ContentKey>, Value)>;
 
-/// What these activities of a run asked for and came to.
+/// The requests and results of these activities of a run.
 async fn results(journal: &dyn Journal, run: &str, wanted: &BTreeSet<&Key>) -> Result<Results, RunError> {
     let (mut asked, mut results, mut next) = (BTreeMap::new(), Results::new(), 0);
     loop {

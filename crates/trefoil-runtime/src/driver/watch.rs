@@ -1,4 +1,4 @@
-//! The run's clock and its stream of events: numbers without gaps, times since the run began.
+//! The run's clock and its stream of events, which have consecutive numbers and the time since the run started.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::ports::{Clock, EventSink};
 use trefoil_machine::event::{Event, EventKind};
 use trefoil_machine::key::Key;
 
-/// Numbers events and tells the run's time.
+/// Numbers events and measures the run's time.
 pub struct Watch {
     /// The run's id.
     pub run: Arc<str>,
@@ -26,42 +26,42 @@ struct WatchState {
 }
 
 impl Watch {
-    /// Begins now.
+    /// A clock that starts now.
     pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, secrets: Arc<SeenValues>) -> Self {
         let state = WatchState { next: 0, began_ms: clock.now_ms(), base_ms: 0 };
         Self { run, sink, clock, secrets, state: Mutex::new(state) }
     }
 
-    /// The clock of a run that is resumed says so much now.
+    /// Sets the clock of a resumed run to this time.
     pub fn continue_from(&self, at_ms: u64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).base_ms = at_ms;
     }
 
-    /// Milliseconds since the run began.
+    /// Milliseconds since the run started.
     pub fn now_ms(&self) -> u64 {
         let now = self.clock.now_ms();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.base_ms.saturating_add(now.saturating_sub(state.began_ms))
     }
 
-    /// Whether anybody watches.
+    /// Whether the sink wants events.
     pub fn wanted(&self) -> bool {
         self.sink.wants_events()
     }
 
-    /// Shows an event.
+    /// Sends an event.
     pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        // It began when its clock did, whenever its first entry was stored.
+        // A run starts when its clock starts, even if its first entry is stored later.
         let at_ms = if matches!(kind, EventKind::RunStarted { .. }) { 0 } else { self.now_ms() };
         self.note_at(at_ms, key, location, kind);
     }
 
-    /// Shows an event of that time of the run's clock.
+    /// Sends an event with a time of the run's clock.
     pub fn note_at(&self, at_ms: u64, key: Option<Key>, location: Option<Location>, kind: EventKind) {
         self.show(at_ms, key, location, kind, 1);
     }
 
-    /// Shows what is in no journal, and has the number of the event before it.
+    /// Sends an event that is not in the journal. It has the number of the event before it.
     pub fn delta(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
         self.show(self.now_ms(), key, location, kind, 0);
     }
@@ -71,7 +71,7 @@ impl Watch {
             return;
         }
         let kind = self.secrets.hide_event(kind);
-        // Shown under the lock: whoever watches sees the numbers in order.
+        // Sent while the lock is held, so that events arrive in the order of their numbers.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.next += step;
         let seq = state.next.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Clocks: the system's, and one on which no time passes but what runs wait for.
+//! Clocks: the system's, and a virtual one on which time passes only when runs wait for it.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ impl Default for SystemClock {
 }
 
 impl SystemClock {
-    /// Counts from now.
+    /// A clock that starts now.
     pub fn new() -> Self {
         Self::default()
     }
@@ -45,14 +45,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// How often the earliest sleeper looks again, without anybody asking for the time, before time jumps to it.
+/// How often the earliest sleeper is polled, without any other use of the clock, before time jumps to it.
 const PATIENCE: u32 = 16;
 
-/// 2025-01-01 UTC: when a virtual clock begins.
+/// 2025-01-01 UTC: when a virtual clock starts.
 const BEGAN_MS: u64 = 1_735_689_600_000;
 
-/// A clock that stands still while there is work, and jumps to the earliest sleeper when there is none. For tests and
-/// simulation, within one task: work that waits for something outside of the task counts as none.
+/// A clock that stands still while there is work, and jumps to the earliest sleeper when there is none. For tests and simulation,
+/// within one task: work that waits for something outside the task does not count.
 #[derive(Debug, Default)]
 pub struct VirtualClock {
     state: Mutex<Virtual>,
@@ -67,7 +67,7 @@ struct Virtual {
 }
 
 impl VirtualClock {
-    /// At 0.
+    /// A clock at 0.
     pub fn new() -> Self {
         Self::default()
     }
@@ -77,7 +77,7 @@ impl VirtualClock {
     }
 }
 
-/// Takes a sleeper away when its future is dropped.
+/// Removes a sleeper when its future is dropped.
 struct Sleeper<'c> {
     clock: &'c VirtualClock,
     at: (u64, u64),
@@ -93,7 +93,7 @@ impl Drop for Sleeper<'_> {
 impl Clock for VirtualClock {
     fn now_ms(&self) -> u64 {
         let mut state = self.state();
-        // Somebody is at work.
+        // Asking for the time counts as work.
         state.idle = 0;
         state.now_ms
     }

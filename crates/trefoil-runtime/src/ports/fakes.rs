@@ -1,4 +1,4 @@
-//! Models, tools and people made of functions, and of nothing: for tests, simulation and embedding.
+//! Models made of functions, and empty sets of tools and people: for tests, simulation and embedding.
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
@@ -26,7 +26,7 @@ where
         if request.stream {
             delta(&text);
         }
-        // A word a token: enough for budgets to have something to count.
+        // Each word counts as a token, so that budgets have something to count.
         let words = |text: &str| text.split_whitespace().count() as u64;
         let asked = request.messages.iter().map(|m| words(&m.content.to_text())).sum();
         let usage = Usage { input_tokens: asked, output_tokens: words(&text), ..Usage::default() };
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// A model that says its user message again.
+/// A model that repeats its user message.
 pub fn echo() -> impl ModelProvider {
     FnModel(|_: &Key, request: &ModelRequest| {
         let user = request.messages.iter().rev().find(|m| m.role == Role::User);
@@ -59,7 +59,7 @@ impl ToolHost for NoTools {
     }
 }
 
-/// Nobody to ask.
+/// No people.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHumans;
 

@@ -9,7 +9,7 @@ use super::{EventSink, Journal, JournalError};
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 
-/// Keeps entries as long as it lives.
+/// Stores entries in memory.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     runs: Mutex<BTreeMap<String, Vec<Entry>>>,
@@ -21,7 +21,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// The entries of a run; none: no such run.
+    /// The entries of a run. Empty if the run does not exist.
     pub fn entries(&self, run: &str) -> Vec<Entry> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
     }
@@ -60,7 +60,7 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Keeps nothing: for runs that will not be resumed.
+/// Stores nothing: for runs that will not be resumed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoJournal;
 
@@ -81,19 +81,19 @@ fn unknown(run: &str) -> JournalError {
     JournalError::new(format!("unknown run `{run}`"))
 }
 
-/// Keeps events.
+/// Stores events in memory.
 #[derive(Debug, Default)]
 pub struct CollectEvents {
     events: Mutex<Vec<Event>>,
 }
 
 impl CollectEvents {
-    /// Nothing seen yet.
+    /// A sink without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was seen so far.
+    /// The events so far.
     pub fn seen(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -105,7 +105,7 @@ impl EventSink for CollectEvents {
     }
 }
 
-/// Watches nothing.
+/// Wants no events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoEvents;
 

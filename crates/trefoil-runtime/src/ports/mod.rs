@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
 use trefoil_ir::{StepId, ToolKind};
-use trefoil_machine::event::Event;
+use trefoil_machine::event::{AskedBefore, Event, Waiting};
 use trefoil_machine::journal::Entry;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{
@@ -82,40 +82,51 @@ pub struct CallSite<'a> {
 #[derive(Debug, Default)]
 pub struct Meter {
     come: Mutex<(Option<Usage>, String)>,
+    instead: Mutex<Option<Instead>>,
     part: Option<Share>,
     stop: OnceLock<Cancel>,
     secrets: Mutex<Vec<Secret>>,
 }
 
 impl Meter {
-    /// Of a call of a tool, which may use a part of what its run may use.
+    /// The meter of a tool call that has a share of its run's allowance.
     pub(crate) fn of(part: Share) -> Self {
         Self { part: Some(part), ..Self::default() }
     }
-    /// What a run that the call starts may use: see [`Options::within`](crate::Options::within).
+    /// The allowance of a run that the call starts: see [`Options::within`](crate::Options::within).
     pub fn part(&self) -> Option<&Share> {
         self.part.as_ref()
     }
-    /// The call has come by a secret: it is hidden wherever it comes back in this run, in every form, this call's own end included.
+    /// Hides a secret that the call has obtained, in every form and in all data that this run receives, including the call's own
+    /// result.
     pub fn hide(&self, secret: &str) {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(Secret::new(secret));
     }
-    /// The secrets that the call has come by since they were last asked for.
+    /// Takes the secrets that the call has obtained since the last time.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    /// A tool that has something to bring to an end asks for this switch. When the call is stopped, it is used, and the call is
-    /// given a moment instead of being dropped.
+    /// A switch that a tool requests if it needs to clean up. When the call is stopped, the driver uses the switch and gives the
+    /// call a moment to end, instead of dropping it.
     pub fn stop(&self) -> &Cancel {
         self.stop.get_or_init(Cancel::new)
     }
-    /// The switch, if the tool asked for it.
+    /// The switch, if the tool requested it.
     pub(crate) fn winds_down(&self) -> Option<&Cancel> {
         self.stop.get()
     }
-    /// So much, until now. A call that is not told yet counts as one whose usage is unknown.
+    /// Reports the usage so far. Without a report, the usage of the call is unknown.
     pub fn tell(&self, usage: Usage) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
+    }
+    /// Another model is called instead of the requested one. What is reported from now on is its own.
+    pub fn turn_to(&self, instead: Instead) {
+        self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
+        self.instead.lock().unwrap_or_else(PoisonError::into_inner).replace(instead);
+    }
+    /// The model that is called now, if it is not the requested one.
+    pub fn instead(&self) -> Option<Instead> {
+        self.instead.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     /// Reports received text, as it may be shown.
     pub fn say(&self, text: &str) {
@@ -160,10 +171,15 @@ pub struct ModelAnswer {
 pub struct Instead {
     /// Its name, in the form of [`ModelProvider::label`].
     pub by: String,
+    /// The models that were called before it. Their usage is not part of [`ModelAnswer::usage`]: each has a price of its own.
+    pub before: Vec<AskedBefore>,
+}
+
+impl Instead {
     /// Why the previous models did not answer, in one line.
-    pub why: String,
-    /// What the previous models used, each under its name. It is not part of [`ModelAnswer::usage`]: each has a price of its own.
-    pub spent: Vec<(String, Usage)>,
+    pub fn why(&self) -> String {
+        self.before.iter().map(|one| one.why.as_str()).collect::<Vec<_>>().join("; ")
+    }
 }
 
 impl ModelAnswer {
@@ -203,7 +219,7 @@ impl ModelError {
 pub enum ModelErrorKind {
     /// The provider answered with this HTTP status.
     Status(u16),
-    /// The account has no credit left: to ask again does not help.
+    /// The account has no credit left, so a retry does not help.
     Credit,
     /// No connection, or it broke.
     Network,
@@ -243,16 +259,21 @@ pub enum ToolError {
     /// It failed.
     #[error("{0}")]
     Failed(String),
-    /// A limit of the run that calls it would be passed. That run ends with `BUDGET_EXCEEDED`, whatever the step does with failures.
+    /// It started a run that is suspended. The calling run waits too, and makes the call again when it is resumed: the tool must
+    /// then continue the same run. If the call is no longer needed, it is made again with [`Meter::stop`] used: the tool must then
+    /// end that run.
+    #[error("the run {} is waiting", .0.run)]
+    Suspended(Box<SuspendedCall>),
+    /// A limit of the calling run would be exceeded. That run ends with `BUDGET_EXCEEDED`, even if the step handles failures.
     #[error("{0}")]
     Limit(String),
     /// No connection: nothing was sent.
     #[error("{0}")]
     Network(String),
-    /// It was called, and no whole answer came: nobody knows whether it was done.
+    /// It was called, and no complete answer arrived: the outcome is unknown.
     #[error("{0}")]
     Broken(String),
-    /// It was called, and what came back cannot be used: it may have been done.
+    /// It was called, and its answer cannot be used: it may have done its work.
     #[error("{0}")]
     Unusable(String),
     /// It answered, with an HTTP status that means a failure.
@@ -267,7 +288,18 @@ pub enum ToolError {
     },
 }
 
-/// Runs commands. Exists only where the operator allowed it.
+/// A suspended run that a tool call started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuspendedCall {
+    /// Its id.
+    pub run: Arc<str>,
+    /// What it waits for.
+    pub waiting: Vec<Waiting>,
+    /// When it can continue without an answer, in milliseconds since 1970-01-01 UTC.
+    pub wake_at: Option<u64>,
+}
+
+/// Runs commands. Exists only if the operator allowed it.
 #[async_trait]
 pub trait CommandHost: Send + Sync {
     /// Runs the command to its end; dropping the future kills it and all processes that it started.
@@ -339,6 +371,8 @@ pub enum Arrived {
     Answer(Key, String),
     /// The decision about the activity of that key.
     Decided(Key, Decided),
+    /// The run of this id, which a tool call of the run started, can continue.
+    Continue(String),
     /// A request to stop the run.
     Cancel,
 }
@@ -400,7 +434,7 @@ impl JournalError {
 pub trait Clock: Send + Sync {
     /// Milliseconds since some fixed point; never goes back.
     fn now_ms(&self) -> u64;
-    /// Returns after so many milliseconds.
+    /// Returns after this many milliseconds.
     async fn sleep(&self, ms: u64);
     /// Milliseconds since 1970-01-01 UTC, according to this machine; may go back.
     fn wall_ms(&self) -> u64;

@@ -14,7 +14,7 @@ pub struct SeededRandom {
 }
 
 impl SeededRandom {
-    /// From a seed.
+    /// A source with this seed.
     pub fn new(seed: u64) -> Self {
         Self { state: AtomicU64::new(seed) }
     }

@@ -1,4 +1,4 @@
-//! What fills holes: maps, the process's environment, `.env` files.
+//! Sources of values for holes: maps, the process's environment, `.env` files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use trefoil_template::HoleKind;
 
 use super::Secrets;
 
-/// A value of the environment or of a secret, from the moment it is read. Has no text form: `Debug` masks it, and there is neither
+/// The value of a secret or an environment variable. It cannot be printed by accident: `Debug` masks it, and it implements neither
 /// `Display` nor serde.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// A value; none: it is empty.
+    /// A secret. `None` if the text is empty.
     pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// A value of the environment, which may be set and empty.
+    /// The value of an environment variable, which may be empty.
     pub fn of_environment(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The value itself, for the one place that it goes to.
+    /// The value itself, for the one place that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -45,19 +45,19 @@ pub struct MapSecrets {
 }
 
 impl MapSecrets {
-    /// With nothing set.
+    /// Empty maps.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With one more variable.
+    /// Adds a variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    /// With one more secret.
+    /// Adds a secret.
     #[must_use]
     pub fn secret(mut self, name: &str, value: &str) -> Self {
         self.secrets.insert(name.to_owned(), value.to_owned());
@@ -75,7 +75,7 @@ impl Secrets for MapSecrets {
     }
 }
 
-/// The process's environment, with variables beneath it that an `env_file` sets where the environment does not.
+/// The process's environment, and the variables of `env_file`s that it does not set.
 #[derive(Clone, Default)]
 pub struct EnvSecrets {
     overlay: BTreeMap<String, String>,
@@ -87,7 +87,7 @@ impl EnvSecrets {
         Self::default()
     }
 
-    /// With the variables of an `env_file`'s text beneath it. The first of two files, and the first of two lines, loses.
+    /// Adds the variables in the text of an `env_file`. Later files and lines override earlier ones.
     #[must_use]
     pub fn with_env_file(mut self, text: &str) -> Self {
         self.overlay.extend(env_file(text));
@@ -109,8 +109,8 @@ impl Secrets for EnvSecrets {
     }
 }
 
-/// The variables of an `env_file`: `KEY=VALUE` lines, `#` comments; a quoted value runs to the same quote, an unquoted one
-/// to whitespace and `#`. What is not such a line is passed over.
+/// The variables of an `env_file`: `KEY=VALUE` lines and `#` comments. A quoted value ends at the same quote, an unquoted one
+/// before whitespace and `#`. Other lines are skipped.
 pub fn env_file(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! A port in an `Arc` is that port: whoever hands one over may keep it, too.
+//! Implements the ports for `Arc`s of ports, so that a caller can pass a port and keep it.
 
 use std::sync::Arc;
 

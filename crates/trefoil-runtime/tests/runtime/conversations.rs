@@ -1,4 +1,4 @@
-//! Models that call tools: turns, calls, and what the model is told.
+//! Models that call tools: turns, calls, and the messages to the model.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ use testbed::build::{Build, nowhere};
 type Asked = Vec<(String, Vec<String>)>;
 type Say = dyn Fn(&str, &ModelRequest) -> Result<ModelAnswer, ModelError> + Send + Sync;
 
-/// A model that answers by key and request, and keeps what it was asked.
+/// A model whose answer depends on key and request. It records its requests.
 #[derive(Clone)]
 struct Talker {
     say: Arc<Say>,
@@ -73,7 +73,7 @@ impl ModelProvider for Talker {
     }
 }
 
-/// Tools that echo their arguments, and count.
+/// Tools that echo their arguments and count their calls.
 #[derive(Clone, Default)]
 struct Toolbox {
     called: Arc<Mutex<BTreeMap<String, u32>>>,
@@ -244,7 +244,7 @@ fn more_calls_in_a_turn_than_the_limit_are_not_made() {
     assert_eq!((tools.called().len(), warnings(&world).len()), (32, 8));
 }
 
-/// The run as it continues with the first entries of another one.
+/// Resumes a run from the first entries of another one.
 fn cut(world: &World, entries: &[trefoil_runtime::Entry], program: &Arc<Program>) -> RunOutcome {
     block_on(world.journal.append("r1", entries)).unwrap();
     resume(world, program)

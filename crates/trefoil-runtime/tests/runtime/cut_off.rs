@@ -1,4 +1,4 @@
-//! What may go wrong with a journal and with the time while a run is kept.
+//! Failures of the journal and of the clock during a run.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn an_answer_that_could_not_be_written_is_kept() {
     let (program, inbox) = (b.program(main), Arc::new(Inbox::default()));
     inbox.answers.lock().unwrap().insert("first".into(), "yes".into());
     let mut cut = world(&inbox, &[]);
-    // The beginning and the question; the answer no more.
+    // The start and the question fit in the journal, the answer does not.
     cut.ports.journal = Arc::new(Full(MemoryJournal::new(), 2));
     assert_eq!(cut.run(&program, "tea").result.unwrap_err().code, "JOURNAL_ERROR");
     assert!(inbox.taken.lock().unwrap().is_empty());
@@ -60,7 +60,7 @@ fn an_answer_that_could_not_be_written_is_kept() {
     assert_eq!(*inbox.taken.lock().unwrap(), ["first"]);
 }
 
-/// A clock whose time of day was set back by so many milliseconds.
+/// A clock whose wall time was set back by this many milliseconds.
 struct SetBack(Arc<VirtualClock>, u64);
 
 #[async_trait]
@@ -85,7 +85,7 @@ fn a_clock_that_was_set_back_does_not_lengthen_a_time_limit() {
     let (program, inbox) = (b.program(main), Arc::new(Inbox::default()));
     let first = world(&inbox, &[]);
     assert_eq!(first.run(&program, "tea").result.unwrap_err().code, "SUSPENDED");
-    // The next process begins an hour before the run did, by its clock.
+    // According to its wall clock, the next process starts an hour before the run.
     let mut second = world(&inbox, &first.journal.entries("r1"));
     second.ports.clock = Arc::new(SetBack(second.clock.clone(), 3_600_000));
     second.options.linger_ms = u64::MAX;

@@ -1,4 +1,4 @@
-//! What has come of answers that have not ended: when it is kept, and as what.
+//! Drafts of answers in progress: when they are stored, and their content.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use trefoil_runtime::{
 
 use crate::world::{World, block_on};
 
-/// Says something piece by piece, one every ten milliseconds, and ends or not.
+/// A model that sends one piece of text every ten milliseconds, and then ends or not.
 struct Speaker {
     clock: Arc<VirtualClock>,
     pieces: Vec<&'static str>,
@@ -41,7 +41,7 @@ impl ModelProvider for Speaker {
     }
 }
 
-/// Keeps drafts, and when each was written.
+/// A journal that records drafts and when each was written.
 struct Keeping {
     journal: MemoryJournal,
     clock: Arc<VirtualClock>,
@@ -78,7 +78,7 @@ fn world(pieces: Vec<&'static str>, ends: bool) -> (World, Arc<Keeping>) {
     (world, keeping)
 }
 
-/// A secret that nothing is called with, and a call.
+/// A model call, then a call of a missing tool with a secret.
 fn program() -> Arc<Program> {
     let mut b = Build::new();
     let arguments = Expr::Object(vec![("key".into(), b.value("{{secrets.KEY}}"))]);

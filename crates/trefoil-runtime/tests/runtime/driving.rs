@@ -75,7 +75,7 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
     assert_eq!(outcome.result.unwrap_err().code, "CANCELLED");
     assert_eq!(seen.load(Ordering::SeqCst), 0, "a call runs on");
     let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
-    // What a stopped call is known to have used is spent: here nobody knows.
+    // The known usage of a stopped call is recorded. Here it is unknown.
     assert!(matches!(
         kinds[kinds.len() - 4..],
         [
@@ -116,7 +116,7 @@ fn events_are_numbered_without_gaps_and_begin_and_end_with_the_run() {
     world.run(&b.program(main), "x").result.unwrap();
     let events = world.events.seen();
     let numbers: Vec<u64> = events.iter().map(|e| e.seq).collect();
-    // Text that arrives is in no journal and has the number of the event before it.
+    // Text that arrives is not in the journal, and has the number of the event before it.
     assert_eq!(numbers, [0, 1, 2, 2, 3, 4, 5]);
     let names: Vec<String> =
         events.iter().map(|e| serde_json::to_value(e).unwrap()["event"].as_str().unwrap().to_owned()).collect();
@@ -134,7 +134,7 @@ fn events_are_numbered_without_gaps_and_begin_and_end_with_the_run() {
     );
 }
 
-/// Asks nobody, or says the same every time, after a while.
+/// An inbox without people, or one that gives the same answer every time after a delay.
 struct Says(Option<&'static str>, u64, Arc<dyn Clock>);
 
 #[async_trait]
@@ -222,7 +222,7 @@ fn guardrails_stand_before_the_call_and_before_the_journal() {
     expect!["token cap exceeded: 4 tokens used, limit is 2"].assert_eq(&run(cap, "one two", "").0.unwrap_err());
 }
 
-/// Somebody who wants to know where texts come from.
+/// A sink that wants provenance.
 struct Curious(Arc<CollectEvents>);
 
 impl EventSink for Curious {
@@ -234,7 +234,7 @@ impl EventSink for Curious {
     }
 }
 
-/// What guards say, in order.
+/// The verdicts of guardrails, in order.
 fn verdicts(world: &World) -> String {
     let kinds = world.kinds();
     let told = kinds.iter().filter_map(|e| match e {
@@ -300,7 +300,7 @@ fn a_journal_that_fails_ends_the_run_before_the_machine_goes_on() {
     let outcome = world.run(&b.program(main), "x");
     let error = outcome.result.unwrap_err();
     assert_eq!((error.code.as_str(), error.message.as_str()), ("JOURNAL_ERROR", "no space left"));
-    // The first was made; the second was not asked for.
+    // The first call was made, the second was not requested.
     assert_eq!(outcome.calls, 1);
 }
 
@@ -324,7 +324,7 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
         block_on(world.journal.append("r1", &entries[..cut])).unwrap();
         let again = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
         assert_eq!(again.result, first.result, "cut at {cut}");
-        // What the call in progress used that was cut off, nobody knows.
+        // The usage of a call that was in progress at the cut is unknown.
         let cut_off = matches!(&entries[cut - 1].kind, EntryKind::Scheduled { .. });
         let unpriced_calls = first.usage.unpriced_calls + u64::from(cut_off);
         let usage = Usage { unknown_calls: u64::from(cut_off), unpriced_calls, ..first.usage };
@@ -340,7 +340,7 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
             .partition(|kind| matches!(kind, EntryKind::Resumed { execution: 1, .. }));
         assert_eq!(resumed.len(), usize::from(cut < entries.len()), "cut at {cut}");
         if cut_off {
-            // Asked for again, as a call like any other.
+            // The call is requested again like any other.
             assert_eq!(kinds.remove(cut), kinds[cut - 1], "cut at {cut}");
         }
         assert_eq!(kinds, entries.iter().map(|e| e.kind.clone()).collect::<Vec<_>>(), "cut at {cut}");
@@ -373,7 +373,7 @@ fn a_journal_of_something_else_is_refused_by_name() {
     assert_eq!(other.code, "NONDETERMINISM");
     expect!["the journal is for program 637cc287eacea8e0, but this is program 65d08678d57daef0"]
         .assert_eq(&other.message);
-    // Of other semantics: what was asked for is compared, key by key.
+    // With different semantics, the requests are compared key by key.
     let (result, events) = resume(program("x", "say"), Some(0));
     assert_eq!(json(&result.unwrap()), j!("x"));
     let warned =
@@ -401,7 +401,7 @@ fn a_resumed_run_goes_on_in_time() {
     block_on(world.journal.append("r1", &entries[..3])).unwrap();
     let outcome = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
     assert_eq!(outcome.duration_ms, 1_500);
-    // In the middle of a wait, after an outage: only what is left is waited for, and what is overdue not at all.
+    // After an outage during a wait, the run waits only for the remaining time, and not at all if the time is over.
     for (outage, ends) in [(1_200, 1_500), (90_000, 90_000)] {
         let world = World::echo();
         block_on(world.ports.clock.sleep(outage));
@@ -451,7 +451,7 @@ fn ten_runs_at_the_same_time_do_not_get_in_each_others_way() {
 #[test]
 fn the_journal_in_memory_is_a_journal() {
     assert_eq!(block_on(trefoil_runtime::conformance::journal(&MemoryJournal::new())), Ok(()));
-    // And the suite can tell one that is not.
+    // The suite rejects a wrong journal.
     assert!(block_on(trefoil_runtime::conformance::journal(&Forgetful)).is_err());
 }
 
@@ -485,7 +485,7 @@ fn a_long_stretch_without_anything_to_wait_for_can_be_cancelled() {
     assert_eq!(world.run(&program, items).result.unwrap_err().code, "CANCELLED");
     let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
     assert!(matches!(kinds[1..], [EntryKind::CancelRequested {}, EntryKind::Finished { error: Some(_), .. }]));
-    // And the journal of such a run replays.
+    // The journal of such a run can be replayed.
     let again = block_on(driver::resume(program, "r1", world.ports.clone(), driver::Options::default()));
     assert_eq!(again.result.unwrap_err().code, "CANCELLED");
 }

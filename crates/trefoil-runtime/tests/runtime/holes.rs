@@ -1,4 +1,4 @@
-//! Environment and secrets: names inside, values at the effect, stars outside (decision C8).
+//! Environment and secrets: names in the machine, values in the effect, `***` in output (decision C8).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use trefoil_template::{Policy, Value};
 use crate::world::{World, block_on, json};
 use testbed::Build;
 
-/// A tool that says what it was given.
+/// A tool that returns its arguments.
 struct Echo;
 
 #[async_trait]
@@ -182,7 +182,7 @@ fn an_unset_variable_fails_a_value_that_nobody_sends_anywhere() {
     let stars = j!({"alone": "***", "within": "<***>"});
     assert_eq!(run(Policy::SIRENSPEC, true), (Ok(stars.clone()), Some(stars.clone())));
     assert_eq!(run(Policy::AGNTZ, true), (Ok(stars.clone()), Some(stars)));
-    // Stars would say that there is something to hide.
+    // `***` would suggest that there is a value to hide.
     let nothing = j!({"alone": null, "within": "<>"});
     assert_eq!(run(Policy::AGNTZ, false), (Ok(nothing.clone()), Some(nothing)));
 }
@@ -296,7 +296,7 @@ fn what_another_process_used_is_masked_after_a_resume() {
     first.run(&program, "x").result.unwrap();
     let entries = first.journal.entries("r1");
     let cut = entries.iter().position(|e| matches!(e.kind, EntryKind::Completed { .. })).unwrap() + 1;
-    // The key was used before the cut, and only an answer after it repeats it.
+    // The key was used before the cut, and only an answer after the cut contains it.
     let second = with_key("it was sesame-42");
     block_on(second.ports.journal.append("r1", &entries[..cut])).unwrap();
     let resumed = driver::resume(program, "r1", second.ports.clone(), second.options.clone());

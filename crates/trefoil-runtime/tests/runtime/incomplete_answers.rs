@@ -1,16 +1,19 @@
-//! Answers that are not whole fail their call, and keep what had come.
+//! Incomplete answers fail their call. The received text is kept.
 
 use async_trait::async_trait;
 use trefoil_ir::{Guard, PiiAction, PiiEntity, StepKind};
+use trefoil_machine::AskedBefore;
 use trefoil_prices::{Price, Rates};
 use trefoil_runtime::ports::{CallSite, Instead};
-use trefoil_runtime::{EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
+use trefoil_runtime::{
+    Cancel, EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+};
 use trefoil_syntax::{Location, Span};
 
 use crate::world::World;
 use testbed::build::{Build, nowhere};
 
-/// Answers half of something.
+/// A model that returns half an answer.
 struct Half(Finish);
 
 #[async_trait]
@@ -54,7 +57,7 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
     }
 }
 
-/// Is asked when `test` has broken off. Whether it breaks off, too.
+/// A fallback that is called after the answer of `test` was cut off. The flag says whether its own answer is cut off as well.
 struct Second(bool);
 
 #[async_trait]
@@ -66,8 +69,9 @@ impl ModelProvider for Second {
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let tokens = |input_tokens| Usage { input_tokens, ..Usage::default() };
-        let spent = vec![("test".to_owned(), tokens(100))];
-        let instead = Instead { by: "other:x".to_owned(), why: "`test` broke off".to_owned(), spent };
+        let (model, why) = ("test".to_owned(), "`test` broke off".to_owned());
+        let before = vec![AskedBefore { model, why, usage: Some(tokens(100)) }];
+        let instead = Instead { by: "other:x".to_owned(), before };
         let answer = ModelAnswer { instead: Some(Box::new(instead)), ..ModelAnswer::new("Said", tokens(10)) };
         match self.0 {
             false => Ok(answer),
@@ -89,7 +93,7 @@ fn what_each_model_of_a_call_used_has_its_own_price() {
         let say = b.model("writer", "x");
         let main = b.flow("main", say, None);
         let mut world = World::new(Second(breaks));
-        // Micro-dollars of a token.
+        // Micro-dollars per token.
         let rates = |input: u64| Rates { input: input * 1_000_000, ..Rates::default() };
         let price = |input| Price { rates: rates(input), ..Price::default() };
         world.options.prices = vec![("test".to_owned(), price(1)), ("other:x".to_owned(), price(20))];
@@ -99,13 +103,65 @@ fn what_each_model_of_a_call_used_has_its_own_price() {
         let used = Usage { input_tokens: 110, cost_micro: 100 + 10 * 20, ..Usage::default() };
         assert_eq!(outcome.usage, used);
         let told = world.kinds().into_iter().find_map(|kind| match kind {
-            EventKind::ModelFinished { told, .. } | EventKind::EffectFailed { told, .. } => told.instead,
+            EventKind::ModelFinished { told, .. } | EventKind::EffectFailed { told, .. } => Some(told),
             _ => None,
         });
-        assert_eq!(told.as_deref(), Some("other:x"));
+        let told = told.unwrap();
+        assert_eq!(told.instead.as_deref(), Some("other:x"));
+        let before = told.before.iter().map(|one| (&*one.model, one.usage.unwrap().cost_micro));
+        assert_eq!(before.collect::<Vec<_>>(), [("test", 100)], "each at its own price");
         let warned = world.kinds().iter().any(|kind| matches!(kind, EventKind::Warning { .. }));
         assert_eq!(warned, !breaks, "a failure names the models itself");
     }
+}
+
+/// Its first model has broken off, and the second never answers: the run is cancelled.
+struct Hanging(Cancel);
+
+#[async_trait]
+impl ModelProvider for Hanging {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let tokens = |input_tokens| Usage { input_tokens, ..Usage::default() };
+        at.meter.tell(tokens(100));
+        let before =
+            vec![AskedBefore { model: "test".to_owned(), why: "broke off".to_owned(), usage: Some(tokens(100)) }];
+        at.meter.turn_to(Instead { by: "other:x".to_owned(), before });
+        assert_eq!(at.meter.told(), None, "what the first one used is not what the second one uses");
+        at.meter.tell(tokens(10));
+        self.0.cancel();
+        std::future::pending().await
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "test".to_owned()
+    }
+}
+
+#[test]
+fn a_call_that_is_stopped_is_priced_as_the_models_that_were_called() {
+    let mut b = Build::new();
+    let say = b.model("writer", "x");
+    let main = b.flow("main", say, None);
+    let cancel = Cancel::new();
+    let mut world = World::new(Hanging(cancel.clone()));
+    let price =
+        |input: u64| Price { rates: Rates { input: input * 1_000_000, ..Rates::default() }, ..Price::default() };
+    world.options.cancel = cancel;
+    world.options.prices = vec![("test".to_owned(), price(1)), ("other:x".to_owned(), price(20))];
+    world.options.fallbacks = vec![("test".to_owned(), vec!["other:x".to_owned()])];
+    let outcome = world.run(&b.program(main), "x");
+    assert_eq!(outcome.result.unwrap_err().code, "CANCELLED");
+    assert_eq!(outcome.usage, Usage { input_tokens: 110, cost_micro: 100 + 10 * 20, ..Usage::default() });
+    let told = world.kinds().into_iter().find_map(|kind| match kind {
+        EventKind::ModelStopped { told, .. } => Some(told),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert_eq!((told.instead.as_deref(), told.before.len()), (Some("other:x"), 1));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Inputs on their way in.
+//! Validation and conversion of inputs.
 
 use expect_test::expect;
 use serde_json::json as j;
@@ -21,7 +21,7 @@ fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable
     }
 }
 
-/// Runs a flow that gives its input (and its raw input) back.
+/// Runs a flow that returns its input (and its raw input).
 fn run(
     make: impl FnOnce(&mut Build) -> Intake,
     input: Option<serde_json::Value>,
@@ -54,7 +54,7 @@ fn declared() -> Intake {
 fn missing_properties_take_their_default_or_null() {
     let got = run(|_| declared(), Some(j!({"text": "t"}))).unwrap();
     assert_eq!(got, j!({"text": "t", "lang": "en", "note": null}));
-    // Null is a value where it is allowed; the default is for what is left out.
+    // Null is a value where it is allowed. The default applies only to missing inputs.
     assert_eq!(run(|_| declared(), Some(j!({"text": "t", "lang": null}))).unwrap()["lang"], j!(null));
 }
 

@@ -25,7 +25,7 @@ fn judges(flow: FlowId, count: usize, strategy: Strategy, min_judges: u32) -> Va
     ValidatorKind::Judges { judges: (1..=count).map(judge).collect(), consensus }
 }
 
-/// Iterates a model that says `ITERATION: PREVIOUS ERROR`, at most three times.
+/// Iterates a model that answers `ITERATION: PREVIOUS ERROR`, at most three times.
 fn run(
     make: impl FnOnce(&mut Build, FlowId) -> Vec<Validator>,
     answer: impl Fn(&str, &str) -> Result<String, trefoil_runtime::ModelError> + Send + Sync + 'static,

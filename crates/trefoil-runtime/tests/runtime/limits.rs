@@ -1,4 +1,4 @@
-//! Values that grow: without bounds they would end the process, not the run.
+//! Growing values: without limits they would end the process instead of the run.
 
 use expect_test::expect;
 use trefoil_ir::{Expr, StepKind};
@@ -7,7 +7,7 @@ use trefoil_template::{Value, limits};
 use crate::world::World;
 use testbed::Build;
 
-/// A loop that puts the last pass's value under these keys of an object, up to so many times.
+/// A loop of at most `passes` passes that puts the value of the previous pass under these keys of an object.
 fn grow(keys: &[&str], passes: u32) -> Result<Value, String> {
     let mut b = Build::new();
     let members = keys.iter().map(|key| ((*key).into(), b.value("{{grown}}"))).collect();

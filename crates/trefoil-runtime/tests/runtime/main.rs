@@ -1,4 +1,4 @@
-//! The runtime, through its public interface: programs put together by hand, run by the driver with ports in memory.
+//! Tests the runtime through its public interface: programs built by hand, run by the driver with in-memory ports.
 
 #![allow(
     clippy::expect_used,
@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod called;
 mod conversations;
 mod cut_off;
 mod drafts;

@@ -168,7 +168,7 @@ fn a_budget_counts_retries_and_the_calls_of_called_flows() {
     let main = b.flow("main", call, None);
     b.flow_mut(main).budget = Some(budget(None, Some(2), None));
     let error = World::model(|_, _| Err(status(429))).run(&b.program(main), "x").result.unwrap_err();
-    // No failure policy further in saves a run from its budget.
+    // No failure policy of an inner step overrides the run's budget.
     assert_eq!(error.code, "BUDGET_EXCEEDED");
     expect!["call limit reached: 2 of 2 model calls used; 2 failed"].assert_eq(&error.message);
 }
@@ -261,7 +261,7 @@ fn a_list_that_needs_more_calls_than_are_left_fails_before_the_first() {
     expect!["call limit reached: 4 items need at least 4 model calls, but the limit is 3"]
         .assert_eq(&result.unwrap_err());
     assert!(run(false, 4).0.is_ok());
-    // Nobody knows whether these ask.
+    // It is unknown whether these steps make calls.
     assert!(run(true, 0).0.is_ok());
 }
 

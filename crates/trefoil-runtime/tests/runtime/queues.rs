@@ -1,4 +1,4 @@
-//! Calls that wait for their turn, because a limit of the host holds them back.
+//! Model calls that are delayed by a host limit.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,11 +12,11 @@ use trefoil_runtime::{
 
 use crate::world::{World, block_on};
 
-/// A model that takes 300 ms, and fails where it is asked to.
+/// A model that takes 300 ms, and fails if requested.
 #[derive(Clone, Default)]
 struct Slow {
     clock: Arc<VirtualClock>,
-    /// Keys of calls as they came in, and how many were in progress then.
+    /// Keys of calls in order of arrival, the number in progress, and its maximum.
     asked: Arc<Mutex<(Vec<String>, usize, usize)>>,
 }
 
@@ -107,7 +107,7 @@ fn a_call_that_is_stopped_before_its_turn_was_not_made() {
     assert_eq!(ended.usage.unknown_calls, 0, "nothing is unknown of what was not begun");
 }
 
-/// Runs a program until so many calls have begun. Then its process is gone.
+/// Runs a program until this many calls have started. Then the run is dropped, as if its process had ended.
 fn cut_off(world: &World, slow: &Slow, program: &Arc<Program>, calls: usize) {
     let run = driver::run(program.clone(), None, world.ports.clone(), world.options.clone());
     let begun = async {
@@ -176,7 +176,7 @@ fn runs_share_the_limits_and_each_has_its_own() {
     let (one, two) = block_on(async { tokio::join!(run("one"), run("two")) });
     assert!(one.result.is_ok() && two.result.is_ok());
     assert_eq!(slow.asked.lock().unwrap().2, 3);
-    // Alone, a run has fewer.
+    // A single run may make fewer concurrent calls.
     slow.asked.lock().unwrap().2 = 0;
     assert!(block_on(run("three")).result.is_ok());
     assert_eq!(slow.asked.lock().unwrap().2, 2);

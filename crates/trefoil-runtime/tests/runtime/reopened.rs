@@ -16,7 +16,7 @@ use crate::world::{World, block_on, json, status};
 use testbed::Build;
 use testbed::build::retry;
 
-/// A model that fails for some keys, as long as they are in a list; it counts what it is asked.
+/// A model that fails for the keys in a list, and records its requests.
 #[derive(Clone, Default)]
 struct Flaky {
     fails: Arc<Mutex<Vec<String>>>,
@@ -45,7 +45,7 @@ impl Flaky {
     }
 }
 
-/// Goes on with a run; what is told is what a later reading tells, number by number, and the journal replays.
+/// Resumes a run. Checks that reading the journal later produces the same numbered events, and that the journal can be replayed.
 fn go_on(world: &World, program: &Arc<Program>) -> RunOutcome {
     let seen = numbered(world).len();
     let outcome = resume(world, program);
@@ -86,7 +86,7 @@ fn only_what_failed_is_done_again_and_what_was_spent_stays_spent() {
     let reopened: Vec<_> =
         kinds.filter_map(|k| if let EntryKind::Reopened { again, .. } = k { Some(again) } else { None }).collect();
     assert_eq!(reopened, [vec!["b".into()]]);
-    // It has ended well: that is all there is to say.
+    // The run has succeeded, so a resume only returns the result.
     assert_eq!(json(&resume(&world, &program).result.unwrap()), j!("3"));
     assert_eq!(flaky.asked().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Answers that do not fit their schema: asked for again with what does not fit, by a call like any other.
+//! Answers that do not match their schema: requested again with the reason, by a call like any other.
 
 use expect_test::expect;
 use std::sync::{Arc, Mutex};
@@ -11,10 +11,10 @@ use trefoil_template::Value;
 use crate::world::{World, json, status};
 use testbed::build::{Build, retry};
 
-/// What a call was sent: its key, and its messages by role.
+/// The requests: key and messages with roles.
 type Sent = Arc<Mutex<Vec<(String, Vec<(Role, String)>)>>>;
 
-/// A model that gives these answers in turn.
+/// A model that returns these answers in turn.
 fn answers(all: Vec<Result<&'static str, u16>>) -> (World, Sent) {
     let sent = Sent::default();
     let seen = sent.clone();
@@ -27,7 +27,7 @@ fn answers(all: Vec<Result<&'static str, u16>>) -> (World, Sent) {
     (World::new(FnModel(model)), sent)
 }
 
-/// A call whose answer has to hold a number.
+/// A call whose answer must contain a number.
 fn build() -> (Build, StepId) {
     let mut b = Build::new();
     let say = b.model("say", "x");
@@ -49,7 +49,7 @@ fn plain() -> Arc<Program> {
     program(build(), None)
 }
 
-/// The same with two tries of the manifest's own for a failure.
+/// The same with a retry policy of two tries in the manifest.
 fn retried(on: RetryOn) -> Arc<Program> {
     let (mut b, say) = build();
     b.at(say).policy.retry = Some(retry(2, &[on]));

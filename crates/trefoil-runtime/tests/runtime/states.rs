@@ -181,7 +181,7 @@ fn a_state_whose_transitions_are_all_for_failures_ends_the_run_when_it_succeeds(
     };
     assert_eq!(json(&run(0, true).unwrap()), j!({"exit_code": 0}));
     assert_eq!(json(&run(3, true).unwrap()), j!("reported"));
-    // Neither a success nor matched; and a success of a state that has a transition for one.
+    // A failure without a matching transition, and a success of a state that has no matching transition.
     for (code, ends) in [(4, true), (0, false)] {
         let error = run(code, ends).unwrap_err();
         assert_eq!(error.code, "NO_TRANSITION");
@@ -189,10 +189,10 @@ fn a_state_whose_transitions_are_all_for_failures_ends_the_run_when_it_succeeds(
     }
 }
 
-/// The key, the answers that lead on, the answer before that did not.
+/// The key, the accepted answers, and the previous answer if it was rejected.
 type Question = (String, Vec<String>, Option<String>);
 
-/// Says one thing after the other, then nothing; remembers what was asked.
+/// A person who gives these answers in turn, then none, and records the questions.
 #[derive(Default)]
 struct Person {
     says: Mutex<Vec<&'static str>>,

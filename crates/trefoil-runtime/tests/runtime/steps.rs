@@ -67,7 +67,7 @@ fn calls_that_never_end_hit_the_limit_of_depth() {
 fn branches_of_a_parallel_step_see_the_slots_as_they_were() {
     let mut b = Build::new();
     let first = b.compute("a", "{{input}}");
-    // `compute` is done at once: without the snapshot the second would see the first.
+    // `compute` completes at once: without the snapshot, the second step would see the result of the first.
     let second = b.compute("b", "[{{a}}]");
     let body = b.parallel("both", &[first, second], OnItemFailure::Abort);
     let main = b.flow("main", body, Some("{{a}} {{b}}"));
@@ -102,7 +102,7 @@ fn a_parallel_step_that_continues_leaves_the_failed_branch_unset() {
     assert_eq!((both.total, both.failed), (2, 1));
 }
 
-/// How the items of a step ended, as its last event says.
+/// The counts of a step's items, from its last event.
 fn finished(world: &World, key: &str) -> Option<Tally> {
     world.events.seen().into_iter().find_map(|e| match e.kind {
         EventKind::StepFinished { items, .. } if e.key.as_ref().is_some_and(|k| &*k.0 == key) => Some(items),
@@ -401,7 +401,7 @@ fn a_hundred_thousand_items_and_a_long_chain_do_not_deepen_the_stack() {
     let items: Vec<Value> = (0..100_000u32).map(Value::from).collect();
     let program = b.program(main);
     let input = Value::from(items);
-    // A small stack: recursion over items or steps would not fit.
+    // A small stack, which recursion over items or steps would overflow.
     let small = std::thread::Builder::new().stack_size(1 << 20);
     let outcome = small.spawn(move || World::echo().run(&program, input)).unwrap().join().unwrap();
     assert_eq!(outcome.result.unwrap().as_list().map(<[Value]>::len), Some(100_000));

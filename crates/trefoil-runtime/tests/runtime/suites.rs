@@ -1,4 +1,4 @@
-//! The suites for tools and people: what is in this crate passes them, and what breaks a promise does not.
+//! The suites for tools and people: the implementations in this crate pass, and wrong ones fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,17 +26,17 @@ fn no_tools_and_nobody_conform() {
     assert_eq!(runtime().block_on(people(&One(Arc::new(NoHumans), Asked::Nobody))), Ok(()));
 }
 
-/// One tool, with something wrong.
+/// What is wrong with a tool.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,
-    /// It offers anything.
+    /// It offers every tool.
     Offers,
-    /// It gives something else the second time.
+    /// It returns a different result the second time.
     Counts,
     /// It lists nothing.
     Lists,
-    /// Its list says that it may be called twice, and it does not.
+    /// Its list says that it is idempotent, but the host says that it is not.
     Effects,
 }
 
@@ -69,7 +69,7 @@ fn a_tool_host_that_breaks_a_promise_does_not_pass() {
     let sample = ToolSample { works, fails: None, unknown: request("none"), lists: vec!["echo"] };
     let passes = |wrong| {
         let host: Arc<dyn ToolHost> = Arc::new(Tool(wrong, AtomicUsize::new(0)));
-        // One in an `Arc` is the same.
+        // A host in an `Arc` behaves the same.
         runtime().block_on(tools(Arc::new(host), &sample))
     };
     assert_eq!(passes(Wrong::Nothing), Ok(()));
@@ -78,7 +78,7 @@ fn a_tool_host_that_breaks_a_promise_does_not_pass() {
     }
 }
 
-/// People to whom nothing can be sent.
+/// An inbox that receives no messages.
 struct One(Arc<dyn HumanInbox>, Asked);
 
 #[async_trait]
@@ -94,7 +94,7 @@ impl People for One {
     }
 }
 
-/// Says something else every time.
+/// An inbox that gives a different answer every time.
 struct Fickle(AtomicUsize);
 
 #[async_trait]

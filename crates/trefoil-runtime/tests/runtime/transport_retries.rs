@@ -1,4 +1,4 @@
-//! Tries that no manifest asked for: calls that got no answer, twice more, on the run's own clock.
+//! Retries without a policy in the manifest: calls without an answer are repeated twice, on the run's clock.
 
 use expect_test::expect;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use trefoil_runtime::{Event, EventKind, ModelError};
 use crate::world::{World, status};
 use testbed::Build;
 
-/// A model that fails so often, then answers.
+/// A model that fails this many times, then answers.
 fn failing(times: u32, error: impl Fn() -> ModelError + Send + Sync + 'static) -> (World, Arc<AtomicU32>) {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();

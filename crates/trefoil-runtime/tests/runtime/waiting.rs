@@ -1,4 +1,4 @@
-//! Runs that outlive their process: suspended for people, resumed after a crash, told again with the same numbers.
+//! Runs that outlive their process: suspended for people, resumed after a crash, replayed with the same event numbers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,14 +18,14 @@ use trefoil_runtime::{
 use crate::world::{World, block_on, json};
 use testbed::Build;
 
-/// Keeps questions; answers are put into it from outside.
+/// An inbox that stores questions. Tests add the answers.
 #[derive(Default)]
 pub struct Inbox {
     pub answers: Mutex<BTreeMap<String, String>>,
     decisions: Mutex<BTreeMap<String, Decided>>,
     pub taken: Mutex<Vec<String>>,
-    /// Comes in while the run is running.
-    arriving: Mutex<Vec<Arrived>>,
+    /// Messages that arrive while the run is in progress.
+    pub arriving: Mutex<Vec<Arrived>>,
 }
 
 #[async_trait]
@@ -55,7 +55,7 @@ pub fn asking(b: &mut Build, label: &str, timeout_ms: Option<u64>) -> trefoil_ir
     b.out(ask, label)
 }
 
-/// Two questions and a model call beside each other, then a model call.
+/// Two questions and a model call in parallel, then a model call.
 fn questions(timeout_ms: Option<u64>) -> Arc<Program> {
     let mut b = Build::new();
     let branches = [asking(&mut b, "first", timeout_ms), asking(&mut b, "second", timeout_ms), b.model("say", "x")];
@@ -95,9 +95,9 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
     assert_eq!(outcome.waiting[0].prompt.as_deref(), Some("ok with tea?"));
     assert_eq!(outcome.calls, 1, "what needs nobody is done before");
     let entries = first.journal.entries("r1");
-    assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: None }));
+    assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: None, .. }));
 
-    // One answer: the run takes it and waits for the other. Weeks later.
+    // Weeks later, one answer has arrived. The run uses it and waits for the other.
     inbox.answers.lock().unwrap().insert("all/first".into(), "yes".into());
     let second = world(&inbox, &entries);
     block_on(second.ports.clock.sleep(3_000_000_000));
@@ -105,7 +105,7 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
     assert_eq!(steps(&outcome), ["second"]);
     assert_eq!(*inbox.taken.lock().unwrap(), ["all/first"], "what is in the journal need not be kept");
 
-    // The other comes in while a process looks on.
+    // The other answer arrives while a process works on the run.
     *inbox.arriving.lock().unwrap() = vec![
         Arrived::Answer(Key("all/second".into()), "no".into()),
         Arrived::Answer(Key("all/first".into()), "too late".into()),
@@ -123,12 +123,12 @@ fn a_suspended_run_says_when_time_goes_on_with_it() {
     let first = world(&inbox, &[]);
     assert_eq!(steps(&first.run(&program, "tea")), ["first", "second"]);
     let entries = first.journal.entries("r1");
-    assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: Some(1_735_690_200_000) }));
-    // Past that: nobody answered, and the default does.
+    assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: Some(1_735_690_200_000), .. }));
+    // After that time there is no answer, so the default is used.
     let second = world(&inbox, &entries);
     block_on(second.ports.clock.sleep(700_000));
     assert_eq!(json(&resume(&second, &program).result.unwrap()), j!("nobody nobody"));
-    // Time that is near is waited for.
+    // The process waits for a timer that is due soon.
     let mut third = world(&inbox, &[]);
     third.options.linger_ms = 600_000;
     assert_eq!(json(&third.run(&program, "tea").result.unwrap()), j!("nobody nobody"));
@@ -142,7 +142,7 @@ fn cancelling_from_elsewhere_ends_a_run() {
     assert_eq!(world.run(&program, "tea").result.unwrap_err().code, "CANCELLED");
 }
 
-/// Counts what it runs.
+/// Counts the commands.
 #[derive(Default)]
 struct Commands(Mutex<u32>);
 
@@ -180,10 +180,10 @@ fn a_command_that_may_have_been_done_is_not_done_again_unasked() {
     let outcome = resume(&world, &program);
     assert_eq!((steps(&outcome), outcome.waiting[0].sort), (vec!["pay"], "command"));
     assert_eq!(*commands.0.lock().unwrap(), 0);
-    // The model is asked again; what it used the first time nobody knows.
+    // The model is called again. The usage of the first call is unknown.
     let used = Usage { input_tokens: 1, output_tokens: 1, unknown_calls: 1, unpriced_calls: 2, ..Usage::default() };
     assert_eq!(outcome.usage, used);
-    // Somebody looks, and decides.
+    // A person decides.
     inbox.decisions.lock().unwrap().insert("pay".into(), Decided::Retry);
     let outcome = resume(&world, &program);
     assert!(outcome.result.is_ok());
@@ -213,16 +213,16 @@ fn the_time_limit_of_a_command_waits_for_the_decision_and_begins_with_it() {
         block_on(world.clock.sleep(ms));
         world
     };
-    // The process ended while the command ran; an hour later there is a new one.
+    // The process ended while the command was running. An hour later, a new process resumes the run.
     let first = later(&entries[..at("Completed")], 3_600_000);
     let outcome = resume(&first, &program);
     assert_eq!((steps(&outcome), outcome.waiting[0].sort), (vec!["pay"], "command"));
-    // Another hour until somebody decides.
+    // The decision takes another hour.
     inbox.decisions.lock().unwrap().insert("pay".into(), Decided::Retry);
     let second = later(&first.journal.entries("r1"), 7_200_000);
     assert!(resume(&second, &program).result.is_ok());
     assert_eq!(*commands.0.lock().unwrap(), 1);
-    // And so says the journal.
+    // The journal says the same.
     let done = second.journal.entries("r1");
     assert!(done.iter().any(|e| matches!(e.kind, EntryKind::Restarted { anew: true, .. })));
     let third = world(&inbox, &done);
@@ -248,7 +248,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
     let (program, world, _) = crashed(&inbox);
     let entries = world.journal.entries("r1");
     let mut again = world;
-    // Each process ends right after it began.
+    // Each process ends right after its start.
     for execution in 1..=3u32 {
         let resumed = EntryKind::Resumed { engine: "0".into(), execution, lost: Vec::new(), changes: Box::default() };
         let seq = entries.len() as u64 + u64::from(execution) - 1;
@@ -262,7 +262,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
     assert_eq!(resume(&again, &program).result.unwrap_err().code, "SUSPENDED");
 }
 
-/// The numbered events of what a world has seen: text that arrives has no number of its own.
+/// The events that a world has seen, without arriving text, which has no number of its own.
 pub fn numbered(world: &World) -> Vec<(u64, Option<String>, String)> {
     let seen = world.events.seen().into_iter().filter(|e| !matches!(e.kind, EventKind::TextDelta { .. }));
     let tell = |e: trefoil_runtime::Event| (e.seq, e.key.map(|k| k.to_string()), e.kind.name().to_owned());

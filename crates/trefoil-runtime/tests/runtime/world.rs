@@ -1,4 +1,4 @@
-//! Ports in memory, and shortcuts to run programs on them.
+//! In-memory ports, and shortcuts to run programs with them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use trefoil_runtime::{
 };
 use trefoil_template::Value;
 
-/// Ports in memory, kept by hand so that tests can look at them.
+/// In-memory ports, with fields that let tests inspect them.
 pub struct World {
     pub ports: Ports,
     pub journal: Arc<MemoryJournal>,
@@ -47,7 +47,7 @@ impl World {
         Self::new(echo())
     }
 
-    /// A model that answers by the call's key and user message.
+    /// A model whose answer depends on the call's key and user message.
     pub fn model(answer: impl Fn(&str, &str) -> Result<String, ModelError> + Send + Sync + 'static) -> Self {
         Self::new(FnModel(move |key: &Key, request: &ModelRequest| {
             let user = request.messages.last().map(|m| m.content.to_text().to_string());
@@ -74,7 +74,7 @@ pub fn status(status: u16) -> ModelError {
     ModelError::new(ModelErrorKind::Status(status), format!("status {status}"))
 }
 
-/// JSON for comparisons that read well.
+/// Converts a value to JSON for readable comparisons.
 pub fn json(value: &Value) -> serde_json::Value {
     value.to_json()
 }

@@ -1,4 +1,4 @@
-//! Which runs have asked models for what.
+//! The index of model requests.
 
 use trefoil_machine::journal::Cited;
 use trefoil_machine::{About, ContentKey, EntryKind, Key, RunError};
@@ -40,7 +40,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     equal(&found(store, 92).await?, &names(&[]), "the runs that asked a tool for it")?;
     equal(&done(store.asked(ContentKey([91; 32]), 1).await, "looking")?, &names(&["asked-2"]), "one of them")?;
 
-    // One that goes on, and one that used an answer of another.
+    // A run in progress, and one that reused an answer of another run.
     let lease = begun(store, "asked-3", "main", AT + 2).await?;
     done(store.append(&lease, batch(&[entry(1, scheduled(93, "model"))])?).await, "appending")?;
     equal(&found(store, 93).await?, &names(&["asked-3"]), "a run that goes on")?;
@@ -51,7 +51,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     done(store.append(&lease, batch(&[entry(2, kept), entry(3, failed)])?).await, "failing")?;
     equal(&found(store, 91).await?.first(), &Some(&"asked-3".to_owned()), "the newest that has the answer")?;
 
-    // A run that had failed goes on, and asks for more.
+    // A failed run is reopened and makes another request.
     let lease =
         done(store.claim("asked-3", crate::Claim { failed: true, ..claim("suite", AT, AT + 9) }).await, "claiming")?;
     let again =
@@ -62,7 +62,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     done(store.delete("asked-3", AT + 10).await, "deleting")?;
     equal(&found(store, 94).await?, &names(&[]), "the runs that asked for it, without one that is gone")?;
 
-    // Nothing is found of a run whose content is not kept.
+    // Runs whose content is not kept are not found.
     let first = batch(&[entry(0, started("asked-4", "main", AT + 3, "in".into()))])?;
     let claim = Some(claim("suite", AT, AT + 10_000));
     let new =

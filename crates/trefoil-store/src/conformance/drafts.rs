@@ -1,4 +1,4 @@
-//! Drafts: what has come of answers that have not ended.
+//! Drafts: partial answers of calls that have not ended.
 
 use trefoil_machine::Key;
 use trefoil_runtime::ports::Draft;
@@ -47,7 +47,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     done(store.append(&lease, batch(&[entry(7, finished(None))])?).await, "ending the run")?;
     equal(&of("draft").await?, &vec![], "drafts of a run that has ended")?;
 
-    // Somebody else has it now.
+    // Another process has claimed the run.
     let later = done(store.claim("draft-other", claim("later", AT + 50_000, AT + 60_000)).await, "claiming")?;
     let _ = store.draft(&other, vec![draft("a", "late"), draft("b", "late")]).await;
     equal(&of("draft-other").await?, &vec![draft("a", "another")], "what whoever has lost a run cannot write to")?;

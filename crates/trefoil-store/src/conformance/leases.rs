@@ -1,13 +1,15 @@
-//! A run is one process's at a time, and letters reach whoever has it.
+//! Only one process works on a run at a time, and letters reach the owner.
 
 use trefoil_template::Value;
 
-use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, resumed, scheduled};
+use super::{
+    batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, resumed, scheduled, started,
+};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::inbox::{Letter, LetterKind};
 use crate::lease::Claim;
-use crate::port::Store;
+use crate::port::{NewRun, Store};
 use crate::record::Status;
 
 pub async fn all(store: &dyn Store) -> Result<(), String> {
@@ -45,7 +47,7 @@ async fn fencing(store: &dyn Store) -> Result<(), String> {
     done(store.release(&second).await, "releasing")?;
     refused(store.append(&second, batch(&[entry(2, scheduled("b"))])?).await, "append after releasing", lost)?;
     done(store.claim("fenced", claim("third", 12_002, 90_000)).await, "claiming what was released")?;
-    // Whoever is known to be gone need not be waited for.
+    // An owner that is known to have ended need not be waited for.
     let gone = Some("third".to_owned());
     let fourth = store.claim("fenced", Claim { gone, ..claim("fourth", 12_003, 90_000) }).await;
     let fourth = done(fourth, "succeeding the dead")?;
@@ -73,11 +75,27 @@ async fn claimable(store: &dyn Store) -> Result<(), String> {
     let answer = Letter { kind: LetterKind::Answer, key: "ask".to_owned(), value: "yes".into(), at: 1 };
     done(store.post("due", answer).await, "posting")?;
     expect(is(12_000).await?, "a run that waits is claimable when a letter has come")?;
+    let of_due = NewRun {
+        run: "of-due".to_owned(),
+        parent: Some("due".to_owned()),
+        batch: batch(&[entry(0, started("of-due", "main", 1_000, "in".into()))])?,
+        ..NewRun::default()
+    };
+    done(store.create(of_due).await, "creating a run that another one has started")?;
+    let others = async || -> Result<bool, String> {
+        let runs = done(store.claimable(12_000, 1_000).await, "asking for runs without a process")?;
+        let some = done(store.claim_some(claim("taker", 12_000, 22_000), &runs, 10).await, "claiming some")?;
+        expect(some.is_empty(), "nothing is claimed but what is claimable")?;
+        Ok(runs.iter().any(|run| run == "of-due"))
+    };
+    expect(!others().await?, "a run is not claimable while the one that has started it has not ended")?;
     done(store.delete("due", 60_000).await, "deleting a run that nobody holds")?;
+    expect(others().await?, "a run is claimable when the one that has started it is gone")?;
+    done(store.delete("of-due", 60_000).await, "deleting a run that nobody holds")?;
     expect(!is(90_000).await?, "a run that is gone is not claimable")
 }
 
-/// Whoever takes what waits gets each run once, and not those that it does not want.
+/// Concurrent claims get each run once, and no excluded runs.
 async fn claimed_together(store: &dyn Store) -> Result<(), String> {
     let mut others = done(store.claimable(11_001, 1_000).await, "asking for runs without a process")?;
     for n in 0..5 {
@@ -99,7 +117,7 @@ async fn claimed_together(store: &dyn Store) -> Result<(), String> {
     done(store.delete("some-1", 12_001).await, "deleting what nobody holds")
 }
 
-/// A run that no process works on any more is pending, and what its calls in progress cost is not known.
+/// A run that no process works on any more is pending, and the cost of its calls in progress is unknown.
 async fn reclaimed(store: &dyn Store) -> Result<(), String> {
     let lease = begun(store, "left", "main", 1_000).await?;
     done(store.append(&lease, batch(&[entry(1, scheduled("a")), entry(2, scheduled("b"))])?).await, "appending")?;
@@ -146,7 +164,7 @@ async fn letters(store: &dyn Store) -> Result<(), String> {
     let mine = done(store.posted("suite", first).await, "reading letters of an owner")?;
     equal(&mine.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "later letters")?;
     expect(mine.iter().all(|posted| posted.run == "asked"), "letters say for which run they are")?;
-    // Taken in with the entries that act on it, or not at all.
+    // A letter is removed together with the entries that process it, or not at all.
     let mut taking = batch(&[entry(3, scheduled("b"))])?;
     taking.taken = vec![first];
     expect(store.append(&lease, taking.clone()).await.is_err(), "entries with a gap are refused")?;

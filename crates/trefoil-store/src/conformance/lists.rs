@@ -1,4 +1,4 @@
-//! Lists: newest first, filters, and cursors that stay right while runs come.
+//! Lists: newest first, filters, and cursors that stay correct while runs are added.
 
 use trefoil_machine::RunError;
 
@@ -13,7 +13,7 @@ const AT: u64 = 1_000_000;
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     for n in 0..10 {
         let (run, flow) = (format!("list-{n}"), if n % 2 == 0 { "even" } else { "odd" });
-        // Two runs begin at the same time, each.
+        // Pairs of runs have the same start time.
         let at = AT + n / 2;
         match n % 3 {
             0 => ended(store, &run, flow, at, None).await?,
@@ -69,7 +69,7 @@ async fn pages(store: &dyn Store, filter: &Filter) -> Result<(), String> {
         let page = done(store.list(filter, after, 3).await, "listing a page")?;
         expect(page.runs.len() <= 3, "a page is not longer than was asked for")?;
         seen.extend(page.runs.into_iter().map(|record| record.run));
-        // A run that comes in between moves nothing.
+        // A new run between two pages does not move the cursor.
         begun(store, &format!("new-{}", seen.len()), "new", AT + 100).await?;
         let Some(next) = page.next else { break };
         let text = next.to_string();

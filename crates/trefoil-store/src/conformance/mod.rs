@@ -1,7 +1,7 @@
-//! What every store must do, as data for its tests: an `Err` says what it does not.
+//! The requirements for every store, as a test suite: an `Err` names the requirement that is not met.
 //!
-//! A store's tests call [`store`] with an empty instance of theirs. What only one sort of store has (files, disks that are
-//! full) is tested beside it.
+//! A store's tests call [`store`] with an empty store. What applies to only one kind of store (files, full disks) is
+//! tested separately.
 
 mod asked;
 mod drafts;
@@ -25,7 +25,7 @@ use crate::lease::{Claim, Lease};
 use crate::owner::Owner;
 use crate::port::{NewRun, Store};
 
-/// Everything, one thing after the other, in one store that was empty.
+/// Runs all parts of the suite in order, in one store that is empty at first.
 pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
     let owner = Owner::new(store.clone(), "suite", Arc::new(VirtualClock::new()));
     trefoil_runtime::conformance::journal(&*owner).await?;
@@ -42,7 +42,7 @@ pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
     }
 }
 
-/// An error says what was wanted.
+/// Fails with a description of the requirement.
 fn expect(right: bool, wanted: &str) -> Result<(), String> {
     if right { Ok(()) } else { Err(format!("it should be so: {wanted}")) }
 }
@@ -51,12 +51,12 @@ fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, what: &str) -> R
     if found == wanted { Ok(()) } else { Err(format!("{what} is {found:?}, and should be {wanted:?}")) }
 }
 
-/// What was to succeed.
+/// Requires success.
 fn done<T>(result: Result<T, StoreError>, what: &str) -> Result<T, String> {
     result.map_err(|error| format!("{what}: {error}"))
 }
 
-/// What was to fail in a certain way.
+/// Requires a certain failure.
 fn refused<T>(result: Result<T, StoreError>, what: &str, why: impl Fn(&StoreError) -> bool) -> Result<(), String> {
     match result {
         Ok(_) => Err(format!("it lets somebody {what}")),
@@ -129,7 +129,7 @@ fn finished(error: Option<RunError>) -> EntryKind {
     EntryKind::Finished { output, error }
 }
 
-/// A run that has begun, held by `suite` until 10,000.
+/// A started run, owned by `suite` with a lease of 10,000 ms.
 async fn begun(store: &dyn Store, run: &str, flow: &str, at: u64) -> Result<Lease, String> {
     let batch = batch(&[entry(0, started(run, flow, at, "in".into()))])?;
     let claim = Some(claim("suite", at, at + 10_000));
@@ -138,7 +138,7 @@ async fn begun(store: &dyn Store, run: &str, flow: &str, at: u64) -> Result<Leas
     lease.ok_or_else(|| "a run that is created for somebody has no lease".to_owned())
 }
 
-/// The same, and it has ended: one more entry for each.
+/// A run that has ended: [`begun`] plus one entry.
 async fn ended(store: &dyn Store, run: &str, flow: &str, at: u64, error: Option<RunError>) -> Result<(), String> {
     let lease = begun(store, run, flow, at).await?;
     done(store.append(&lease, batch(&[entry(1, finished(error))])?).await, "ending a run")

@@ -1,4 +1,4 @@
-//! A record is what the journal says; values and files are kept once; labels; figures that entries do not have.
+//! Records match their journals; values and files are stored once; labels; figures that are not in entries.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ async fn figures(store: &dyn Store) -> Result<(), String> {
     };
     let spent = Spent { calls: 2, usage };
     equal(&(record.spent, record.entries), &(spent, 5), "what was spent")?;
-    // That it waits, without an entry, and that it does not any more.
+    // A waiting status can be set without an entry, and the next entry ends it.
     let waits = Batch { status: Some(Status::Waiting), wake_at: Some(90_000), ..Batch::default() };
     done(store.append(&lease, waits).await, "appending nothing but a status")?;
     let record = done(store.record("figures").await, "reading a record")?;

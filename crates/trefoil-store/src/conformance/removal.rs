@@ -1,4 +1,4 @@
-//! Deleting and pruning: what goes, what stays, and that the space comes back.
+//! Deleting and pruning: what is deleted, what is kept, and that the space is freed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ async fn deleting(store: &dyn Store) -> Result<(), String> {
     let gone = |e: &StoreError| matches!(e, StoreError::NoRun { .. });
     refused(store.entries("busy", 0).await, "read a deleted journal", gone)?;
     refused(store.delete("busy", AT).await, "delete a run twice", gone)?;
-    // The same id may come again, and has nothing of the former one.
+    // The id can be used again, and the new run has no data of the old one.
     let again = begun(store, "busy", "main", AT).await?;
     equal(&done(store.entries("busy", 0).await, "reading")?.len(), &1, "entries of a new run with an old id")?;
     let lost = |e: &StoreError| matches!(e, StoreError::NotHeld { .. });
@@ -45,7 +45,7 @@ async fn deleting(store: &dyn Store) -> Result<(), String> {
     done(store.release(&again).await, "releasing")
 }
 
-/// What a run asked and was answered goes when it ends, if that was wanted; figures stay. A run that failed can continue.
+/// If requested, prompts and answers are deleted when a run ends; its figures remain. A failed run can be resumed.
 async fn content(store: &dyn Store) -> Result<(), String> {
     let file = Arc::new(Blob::new(b"prompt: tell me".to_vec()));
     let large = Value::from("reply ".repeat(INLINE));
@@ -106,7 +106,7 @@ async fn pruning(store: &dyn Store) -> Result<(), String> {
     done(store.prune_some(&retention).await, "pruning some")?;
     equal(&left().await?, &vec!["old-bad", "new", "new-bad", "open"], "what is left when nothing more is due")?;
     let retention = Retention { ended_before: None, failed_before: Some(AT + 100), max_bytes: None };
-    // Those of the other parts of the suite, too.
+    // Includes runs of the other parts of the suite.
     let gone = done(store.prune(&retention).await, "pruning")?;
     expect(gone.runs > 0 && gone.failed == gone.runs, "pruning says how many runs went, and how many had failed")?;
     equal(&left().await?, &vec!["new", "new-bad", "open"], "what is left then")
@@ -124,7 +124,7 @@ async fn by_size(store: &dyn Store) -> Result<(), String> {
     expect(pruned.bytes > 0 && half.used < full.used, "runs that are gone take up no room")?;
     expect(store.record("size-19").await.is_ok(), "the newest run stays")?;
     expect(store.record("size-0").await.is_err(), "the run that ended first goes")?;
-    // It is given back to the disk, or there for what comes next.
+    // The space was returned to the disk, or is reused by new runs.
     fill(store, 20..28).await?;
     let again = done(store.size().await, "measuring")?;
     expect(again.disk <= full.disk + full.disk / 20, "the space of runs that are gone is used again")
@@ -135,7 +135,7 @@ async fn fill(store: &dyn Store, runs: Range<u64>) -> Result<(), String> {
     for n in runs {
         let run = format!("size-{n}");
         let lease = begun(store, &run, "size", AT + 10_000 + n).await?;
-        // Random enough that packing does not help.
+        // Random enough that compression does not help.
         let noise = (0..2 * INLINE / 64).map(|i| Hash::of(format!("{n} {i}").as_bytes()).to_string());
         let noise: String = noise.collect();
         let entries = [entry(1, completed("a", Value::from(noise), 1)), entry(2, finished(None))];

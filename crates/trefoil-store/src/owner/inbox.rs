@@ -1,4 +1,4 @@
-//! People who are not here: their answers, decisions and requests to stop come as letters, from any process.
+//! An inbox that gets answers, decisions and stop requests as letters from any process.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 use super::Owner;
 use crate::inbox::{Letter, LetterKind, Posted};
 
-/// Asks whoever is here, and takes what others write to the runs of a process.
+/// Asks the local inbox first, if there is one, and accepts letters that other processes write to this owner's runs.
 pub struct Inbox {
     owner: Arc<Owner>,
     here: Option<Arc<dyn HumanInbox>>,
 }
 
 impl Inbox {
-    /// `here`: somebody who is asked first. Without, questions are kept, and the run waits for a letter.
+    /// `here` is the inbox that is asked first. Without it, questions are stored and the run waits for a letter.
     pub fn new(owner: Arc<Owner>, here: Option<Arc<dyn HumanInbox>>) -> Self {
         Self { owner, here }
     }
@@ -72,7 +72,7 @@ impl HumanInbox for Inbox {
     }
 }
 
-/// What a letter is for a run; none: something that no run waits for.
+/// The meaning of a letter for a run; `None` if no run waits for it.
 fn arrived(posted: &Posted) -> Option<Arrived> {
     let letter = &posted.letter;
     let key = Key(letter.key.as_str().into());
@@ -83,6 +83,7 @@ fn arrived(posted: &Posted) -> Option<Arrived> {
     match (letter.kind, &*text) {
         (LetterKind::Answer, answer) => Some(Arrived::Answer(key, answer.to_owned())),
         (LetterKind::Signal, "retry") => Some(Arrived::Decided(key, Decided::Retry)),
+        (LetterKind::Signal, Letter::CONTINUE) => Some(Arrived::Continue(letter.key.clone())),
         (LetterKind::Signal, "fail") => Some(Arrived::Decided(key, Decided::Fail)),
         (LetterKind::Cancel, _) => Some(Arrived::Cancel),
         (LetterKind::Signal, _) => None,

@@ -1,5 +1,5 @@
-//! Letters for the runs of this process, as they come in. One question to the store, every quarter of a second, is enough for
-//! all of them: many runs may wait at the same time.
+//! Incoming letters for the runs of this process. One query to the store every quarter of a second serves all runs,
+//! however many wait.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,17 +12,17 @@ use crate::error::Result;
 use crate::inbox::Posted;
 use crate::port::Store;
 
-/// How often the store is asked.
+/// Time between queries.
 pub const PAUSE: Duration = Duration::from_millis(250);
 
-/// What has come in.
+/// The letters that have arrived.
 #[derive(Default)]
 pub struct Letters {
     piles: Mutex<BTreeMap<String, Pile>>,
     bell: Notify,
-    /// The last letter that the store has handed over.
+    /// The number of the last letter that the store returned.
     after: AtomicU64,
-    /// Whether somebody asks the store.
+    /// Whether a task queries the store.
     pub asking: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ pub struct Letters {
 #[derive(Default)]
 struct Pile {
     waiting: VecDeque<Posted>,
-    /// Those that the run has seen, and whether it has taken them in.
+    /// Letters that the run has received: the activity's key, and whether the run has processed the letter.
     seen: BTreeMap<u64, (String, bool)>,
     last: u64,
 }
@@ -49,10 +49,10 @@ impl Letters {
         self.piles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next letter of a run. Nothing is lost if nobody waits for the end of this.
+    /// The next letter of a run. Cancelling this future loses no letter.
     pub async fn next(&self, store: &dyn Store, run: &str) -> Posted {
         while self.load(store, run).await.is_err() {
-            // The next append tells what is wrong with the store.
+            // The next append reports what is wrong with the store.
             tokio::time::sleep(PAUSE).await;
         }
         loop {
@@ -67,23 +67,23 @@ impl Letters {
         }
     }
 
-    /// A letter of a run that fits, without taking it off the pile.
+    /// A matching letter of a run; it stays on the pile.
     pub async fn find<T>(
         &self,
         store: &dyn Store,
         run: &str,
         fits: impl Fn(&Posted) -> Option<T>,
     ) -> Result<Option<T>> {
-        // Somebody may have written it just now.
+        // It may have been written just now, so this reads the store.
         Ok(store.inbox(run).await?.iter().rev().find_map(fits))
     }
 
-    /// A run is about to begin: no letter for it can be there before.
+    /// Prepares for a new run. It cannot have any letters yet, so the store need not be queried.
     pub fn expect(&self, run: &str) {
         self.piles().entry(run.to_owned()).or_default();
     }
 
-    /// What was there before this process asked.
+    /// Loads the letters that were written before this process first asked.
     async fn load(&self, store: &dyn Store, run: &str) -> Result<()> {
         if self.piles().contains_key(run) {
             return Ok(());
@@ -95,7 +95,7 @@ impl Letters {
         Ok(())
     }
 
-    /// Asks the store once, for all runs.
+    /// Queries the store once, for all runs.
     pub async fn ask(&self, store: &dyn Store, owner: &str) {
         if self.piles().is_empty() {
             return;
@@ -105,7 +105,7 @@ impl Letters {
         self.after.store(last.id, Ordering::SeqCst);
         let mut piles = self.piles();
         for letter in letters {
-            // Whoever has not asked so far finds it when it does.
+            // A run without a pile loads its letters when it first asks.
             if let Some(pile) = piles.get_mut(&letter.run) {
                 pile.add(letter);
             }
@@ -114,14 +114,14 @@ impl Letters {
         self.bell.notify_waiters();
     }
 
-    /// What the run has made of the letters with a key is in its journal: they go with its next entries.
+    /// The journal records what the run did with the letters for a key, so they are deleted with its next entries.
     pub fn taken(&self, run: &str, key: &str) {
         if let Some(pile) = self.piles().get_mut(run) {
             pile.seen.values_mut().filter(|(of, _)| of == key).for_each(|(_, taken)| *taken = true);
         }
     }
 
-    /// The letters that can go.
+    /// The letters that can be deleted.
     pub fn done(&self, run: &str) -> Vec<u64> {
         let mut piles = self.piles();
         let Some(pile) = piles.get_mut(run) else { return Vec::new() };
@@ -130,7 +130,7 @@ impl Letters {
         done
     }
 
-    /// The run is no longer this process's.
+    /// Forgets a run that this process no longer owns.
     pub fn forget(&self, run: &str) {
         self.piles().remove(run);
     }

@@ -1,7 +1,7 @@
-//! A process as the owner of runs: it holds a lease for each, renews it all the time, and gives it back at the end.
+//! A process as the owner of runs: it holds a lease on each, renews it regularly, and releases it at the end.
 //!
-//! [`Owner`] makes a journal of any store. [`Owner::begin`] and [`Owner::resume`] make the journal of one run, which gives the run
-//! back when it is dropped: a driver's future that is dropped lets go of its run.
+//! [`Owner`] makes a journal of any store. [`Owner::begin`] and [`Owner::resume`] return the journal of one run, which
+//! releases the run when it is dropped. Dropping a driver's future therefore releases its run.
 
 mod inbox;
 mod letters;
@@ -28,10 +28,11 @@ use crate::record::Content;
 pub use inbox::Inbox;
 use letters::{Letters, PAUSE};
 
-/// How long a lease holds that is not renewed, in milliseconds: how long a run whose machine is gone waits for another one.
+/// How long a lease lasts without renewal, in milliseconds. If a machine fails, its runs wait this long before another
+/// one can claim them.
 pub const LEASE_MS: u64 = 30_000;
 
-/// A process that runs runs.
+/// A process that owns runs.
 pub struct Owner {
     store: Arc<dyn Store>,
     name: String,
@@ -40,17 +41,17 @@ pub struct Owner {
     held: Mutex<BTreeMap<String, Held>>,
     letters: Letters,
     renewing: AtomicBool,
-    /// Runs that are being given back.
+    /// Tasks that are releasing runs.
     leaving: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// A run of this process.
+/// A run that this process owns.
 enum Held {
-    /// Its first append creates it.
+    /// Not in the store yet: its first append creates it.
     New(Box<NewRun>),
-    /// That is on its way.
+    /// It is being created or claimed.
     Beginning,
-    /// It is in the store.
+    /// It is in the store, and this process has its lease.
     Leased(Lease),
 }
 
@@ -61,25 +62,25 @@ impl std::fmt::Debug for Owner {
 }
 
 impl Owner {
-    /// A process by a name that no other process has, ever: see [`Self::name`].
+    /// An owner with a name that no other process ever has: see [`Self::name`].
     pub fn new(store: Arc<dyn Store>, name: impl Into<String>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Self::with_lease(store, name, clock, LEASE_MS)
     }
 
-    /// This process, by the store's clock.
+    /// An owner for this process, with the store's clock.
     pub fn of_process(store: Arc<dyn Store>) -> Arc<Self> {
         Self::of_process_with_lease(store, LEASE_MS)
     }
 
-    /// The same, with another length of leases, in milliseconds.
+    /// Like [`Self::of_process`], with a lease time in milliseconds.
     pub fn of_process_with_lease(store: Arc<dyn Store>, lease_ms: u64) -> Arc<Self> {
-        // Numbers of processes come again, and on other hosts.
+        // Process ids are reused, and other hosts have the same ones.
         let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
         let clock = store.clock();
         Self::with_lease(store, name, clock, lease_ms)
     }
 
-    /// The same, with another length of leases, in milliseconds.
+    /// Like [`Self::new`], with a lease time in milliseconds.
     pub fn with_lease(
         store: Arc<dyn Store>,
         name: impl Into<String>,
@@ -108,8 +109,8 @@ impl Owner {
         &self.name
     }
 
-    /// The journal of a run that begins. The run is in the store from its first entry on, with these files and labels.
-    /// `run.claim` and `run.batch` are filled in here.
+    /// The journal of a new run. The run is in the store from its first entry on, with these files and labels. This
+    /// method fills in `run.claim` and `run.batch`.
     pub fn begin(self: &Arc<Self>, run: NewRun) -> Hold {
         let id = run.run.clone();
         self.letters.expect(&id);
@@ -118,18 +119,19 @@ impl Owner {
         Hold { owner: self.clone(), run: id }
     }
 
-    /// Takes over a run that was interrupted or has failed, and its journal. Any other that has ended can be read, which is all that
-    /// is done with it.
+    /// Claims a run that was interrupted or has failed, and returns its journal. A run that has ended otherwise can
+    /// only be read.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Held`] if a process works on it, this one included; [`StoreError::NoRun`].
+    /// [`StoreError::Held`] if a process works on it, possibly this one; [`StoreError::NoRun`].
     pub async fn resume(self: &Arc<Self>, run: &str) -> Result<Hold> {
         if self.held().contains_key(run) {
             let until = self.clock.wall_ms().saturating_add(self.lease_ms);
             return Err(StoreError::Held { run: run.to_owned(), owner: self.name.clone(), until });
         }
-        // Whoever is dropped while the claim is on its way gives back what it may have got.
+        // If this future is dropped while the claim is in progress, `hold` releases the lease that may have been
+        // acquired.
         self.held().insert(run.to_owned(), Held::Beginning);
         let hold = Hold { owner: self.clone(), run: run.to_owned() };
         let claimed = self.store.claim(run, self.claim()).await;
@@ -145,7 +147,7 @@ impl Owner {
         Ok(hold)
     }
 
-    /// Takes over runs that wait for a process, and their journals, but for these.
+    /// Claims runs that wait for a process, except the listed ones, and returns their journals.
     pub async fn take(self: &Arc<Self>, except: &[String], most: usize) -> Result<Vec<Hold>> {
         let claim = Claim { failed: false, ..self.claim() };
         let leases = self.store.claim_some(claim, except, most).await?;
@@ -161,7 +163,7 @@ impl Owner {
         Ok(holds)
     }
 
-    /// Gives back all runs, and returns when the store knows. For a process that is about to end.
+    /// Releases all runs, and returns when the store has recorded that. For a process that is about to end.
     pub async fn release_all(&self) -> Result<()> {
         let held = std::mem::take(&mut *self.held());
         for held in held.into_values() {
@@ -171,13 +173,14 @@ impl Owner {
         }
         let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
         for task in leaving {
-            // One whose runtime has ended gives nothing back: its lease runs out.
+            // A task whose runtime has ended releases nothing; its lease expires.
             let _ = task.await;
         }
         Ok(())
     }
 
-    /// Adds to a run that this process holds, with more than the entries say: what it cost, that it waits, letters it has taken.
+    /// Appends to a run that this process owns. The batch may have more than entries: cost, a waiting status, processed
+    /// letters.
     pub async fn add(&self, run: &str, mut batch: Batch) -> Result<()> {
         let lease = match self.held().get_mut(run) {
             Some(Held::Leased(lease)) => Ok(lease.clone()),
@@ -208,7 +211,7 @@ impl Owner {
                     .create(NewRun { claim: Some(self.claim()), batch, now, run: run.to_owned(), ..new })
                     .await;
                 let mut held = self.held();
-                // One that could not be created is not held.
+                // If it could not be created, this process does not own it.
                 held.remove(run);
                 match created? {
                     Some(lease) if !ends => held.insert(run.to_owned(), Held::Leased(lease)),
@@ -219,12 +222,12 @@ impl Owner {
         }
     }
 
-    /// Entries, as far as they are kept.
+    /// Builds a batch from entries, limited to the content that the run keeps.
     fn batch(&self, run: &str, entries: &[Entry]) -> Result<Batch> {
         Batch::of_kept(entries, self.content(run))
     }
 
-    /// What is kept of a run that is held.
+    /// How much content a run keeps.
     fn content(&self, run: &str) -> Content {
         self.held().get(run).map_or(Content::All, |held| match held {
             Held::New(new) => new.content,
@@ -233,7 +236,7 @@ impl Owner {
         })
     }
 
-    /// Keeps drafts. What cannot be kept is not: the next append says what is wrong with the store.
+    /// Stores drafts. Failures are ignored, because the next append reports what is wrong with the store.
     async fn draft(&self, run: &str, drafts: &[Draft]) {
         let lease = self.held().get(run).and_then(Held::lease).cloned();
         if let Some(lease) = lease {
@@ -254,7 +257,7 @@ impl Owner {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a run back, soon. If there is no time left for that, its lease runs out.
+    /// Releases a run in a separate task. If the process ends first, the lease expires.
     fn let_go(&self, run: &str) {
         self.letters.forget(run);
         let (Some(held), Ok(runtime)) = (self.held().remove(run), Handle::try_current()) else { return };
@@ -262,7 +265,7 @@ impl Owner {
         let task = runtime.spawn(async move {
             let lease = match held {
                 Held::Leased(lease) => Ok(lease),
-                // Its first entry was on its way: nobody has seen the lease that came with it.
+                // Its first append or claim was in progress, so this process does not know the lease.
                 Held::Beginning => store.claim(&run, claim).await,
                 Held::New(_) => return,
             };
@@ -275,8 +278,8 @@ impl Owner {
         leaving.push(task);
     }
 
-    /// Leases are renewed as long as the owner lives, in a task of their own: a run may wait for a model longer than a lease
-    /// holds.
+    /// Renews leases in a separate task while the owner lives, because a run may wait for a model longer than a lease
+    /// lasts.
     fn keep_renewing(self: &Arc<Self>) {
         if let Ok(runtime) = Handle::try_current()
             && !self.renewing.swap(true, Ordering::SeqCst)
@@ -286,9 +289,9 @@ impl Owner {
         }
     }
 
-    /// A letter of one of the runs that fits.
+    /// A matching letter of a run.
     async fn letter<T>(&self, run: &str, fits: impl Fn(&Posted) -> Option<T>) -> Option<T> {
-        // A store that fails says so at the next append.
+        // If the store fails, the next append reports it.
         self.letters.find(&*self.store, run, fits).await.ok().flatten()
     }
 
@@ -302,7 +305,7 @@ impl Owner {
         self.letters.next(&*self.store, run).await
     }
 
-    /// What came of letters is in the journal.
+    /// Records that the journal has the results of these letters.
     fn taken(&self, run: &str, key: &str) {
         self.letters.taken(run, key);
     }
@@ -312,7 +315,7 @@ impl Owner {
         if leases.is_empty() {
             return;
         }
-        // What cannot be renewed now is tried again before it runs out. What is lost is told by the next append.
+        // A failed renewal is retried before the lease expires. The next append reports a lost lease.
         let _ = self.store.renew(leases, self.until()).await;
     }
 }
@@ -346,7 +349,8 @@ async fn listen(owner: Weak<Owner>) {
     }
 }
 
-/// Every run of this process. A run that it does not hold is created if its first entry is entry 0.
+/// The journals of all runs of this process. A run that it does not own is created by an append that starts with entry
+/// 0.
 #[async_trait]
 impl Journal for Owner {
     async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
@@ -364,7 +368,7 @@ impl Journal for Owner {
     }
 }
 
-/// The journal of one run of this process. Dropped, it gives the run back.
+/// The journal of one run of this process. Dropping it releases the run.
 #[derive(Debug)]
 pub struct Hold {
     owner: Arc<Owner>,
@@ -411,7 +415,7 @@ impl Journal for Hold {
     }
 }
 
-/// As a run's failure says it.
+/// The error with which the run fails.
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
         Self { message: error.to_string(), help: error.help().map(str::to_owned) }

@@ -1,5 +1,5 @@
-//! Which runs have asked models for what: for whoever looks for answers of earlier runs. As in the file's store, what a run asked
-//! for is noted when somebody looks for the first time after its end.
+//! An index of the model requests of runs, to find answers of earlier runs. As in the SQLite store, a run's requests
+//! are indexed at the first lookup after its end.
 
 use trefoil_machine::ContentKey;
 
@@ -7,28 +7,28 @@ use super::connect::Session;
 use super::fault::Done;
 use super::int;
 
-/// Entries that are read in one transaction: others write in between.
+/// Entries read in one transaction; other writers get their turn between transactions.
 const ENTRIES: i64 = 20_000;
-/// Transactions in which it is noted what runs have asked for. What is left then is noted the next time.
+/// Maximum number of indexing transactions in one call. The rest is indexed in the next call.
 const NOTED: usize = 5;
-/// Half of a content key finds it. Whoever looks compares all of it.
+/// The index has half of each content key. Callers compare the full key.
 const HALF: usize = 16;
 
-/// Notes what runs have asked for.
+/// Indexes the model requests of runs.
 pub async fn note(s: &mut Session) -> Done<()> {
     for _ in 0..NOTED {
         if !note_some(s).await? {
             break;
         }
     }
-    // The newest of those that go on, or were interrupted, each time.
+    // The newest runs in progress (or interrupted) are indexed at every call.
     let open = "SELECT no FROM run WHERE ended IS NULL AND content = 0 ORDER BY no DESC LIMIT 16";
     let open = s.rows(open, &[]).await?;
     let open: Vec<i64> = open.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     note_runs(s, &open).await
 }
 
-/// Notes what runs that have ended have asked for, the newest first. Whether there are more.
+/// Indexes the requests of runs that have ended, newest first. Returns whether there are more.
 async fn note_some(s: &mut Session) -> Done<bool> {
     s.begin().await?;
     let select = "SELECT no, next, content FROM run WHERE NOT noted AND ended IS NOT NULL ORDER BY no DESC LIMIT 1000 \
@@ -52,8 +52,8 @@ async fn note_some(s: &mut Session) -> Done<bool> {
     Ok(!found.is_empty())
 }
 
-/// Calls that were made, and answers of earlier runs that were used. Quotes in texts are escaped, so nothing else looks like either.
-/// The server's own functions for JSON refuse some of what models say.
+/// Matches calls and reused answers of earlier runs. Quotes in texts are escaped, so no text matches by accident. The
+/// server's JSON functions are not used, because they reject some texts of models.
 const NOTE: &str = r#"
 INSERT INTO asked (content, run)
 SELECT decode(left(hex, 32), 'hex'), run FROM (
@@ -68,7 +68,7 @@ async fn note_runs(s: &mut Session, runs: &[i64]) -> Done<()> {
     Ok(())
 }
 
-/// The runs that may have an answer, the newest first.
+/// The runs that may have an answer, newest first.
 pub async fn runs(s: &mut Session, content: ContentKey, limit: usize) -> Done<Vec<String>> {
     let half = content.0.get(..HALF).unwrap_or_default();
     let select = "SELECT run.id FROM asked JOIN run ON run.no = asked.run \

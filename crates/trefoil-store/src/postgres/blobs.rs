@@ -1,4 +1,4 @@
-//! Bytes by content, known to the runs that use them.
+//! Content by its hash, and the runs that use it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::blob::{Blob, Hash};
 use crate::error::StoreError;
 use crate::packed::{Packed, unpack};
 
-/// Keeps files for a run. Most files are those of an earlier run, so they are packed only when they are new.
+/// Stores files for a run. Most are already stored for an earlier run, so only new files are compressed.
 pub async fn keep(s: &mut Session, run: i64, files: &[Arc<Blob>]) -> Done<()> {
     if files.is_empty() {
         return Ok(());
@@ -32,7 +32,7 @@ pub async fn keep(s: &mut Session, run: i64, files: &[Arc<Blob>]) -> Done<()> {
     Ok(())
 }
 
-/// Bytes by their hash.
+/// Reads bytes by their hash.
 pub async fn get(s: &mut Session, hash: Hash) -> Done<Option<Vec<u8>>> {
     let found = s.row("SELECT size, packed, data FROM blob WHERE hash = $1", &[&hash.0.as_slice()]).await?;
     let Some(row) = found else { return Ok(None) };
@@ -42,7 +42,7 @@ pub async fn get(s: &mut Session, hash: Hash) -> Done<Option<Vec<u8>>> {
     }
 }
 
-/// Something is not as it was written.
+/// The error for stored data that differs from what was written.
 pub fn damaged(why: &str) -> StoreError {
     StoreError::Corrupt { path: std::path::PathBuf::new(), why: why.to_owned() }
 }

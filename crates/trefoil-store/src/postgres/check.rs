@@ -1,4 +1,4 @@
-//! Reading everything, to say what is wrong. Whether the server's files are sound is for its own tools to say.
+//! Reads and verifies all data. The server's own files are verified by its own tools.
 
 use super::connect::Session;
 use super::entries::page;
@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::packed::unpack;
 use crate::upkeep::Health;
 
-/// What must not be found: a question with rows of text, and what each row is.
+/// Queries that must return no rows, each with a description of the rows it returns.
 const NONE: &[(&str, &str)] = &[
     (
         "SELECT DISTINCT run::text FROM entry WHERE NOT EXISTS (SELECT 1 FROM run WHERE no = entry.run)",
@@ -29,7 +29,7 @@ const NONE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Reads everything, as it is at one moment.
+/// Verifies all data in one snapshot.
 pub async fn all(s: &mut Session) -> Done<Health> {
     s.begin_to_read().await?;
     let mut health = Health::default();
@@ -44,7 +44,7 @@ pub async fn all(s: &mut Session) -> Done<Health> {
     Ok(health)
 }
 
-/// Content is what its hash says.
+/// Verifies that content matches its hash.
 async fn blobs(s: &mut Session, health: &mut Health) -> Done<()> {
     let mut after: Vec<u8> = Vec::new();
     loop {
@@ -69,7 +69,7 @@ async fn blobs(s: &mut Session, health: &mut Health) -> Done<()> {
     }
 }
 
-/// Journals are whole and readable, and the records of their runs say what they say.
+/// Verifies that journals are complete and readable and match the records of their runs.
 async fn journals(s: &mut Session, health: &mut Health) -> Done<()> {
     let mut after = 0_i64;
     loop {

@@ -1,4 +1,4 @@
-//! Connections: how an address is read, when they are encrypted, what holds for each, and the statements that it has prepared.
+//! Connections: parsing addresses, encryption, session settings, and prepared statements.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,11 +14,11 @@ use crate::address::Address;
 use crate::error::{Result, StoreError};
 use crate::sqlite::Durability;
 
-/// How long a server may take to let somebody in, if the address does not say.
+/// Default time limit for connecting, if the address does not set one.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection of which nothing is heard for so long is asked whether it still lives.
+/// After this much silence, TCP keepalive probes the connection.
 const QUIET: Duration = Duration::from_secs(30);
-/// A server that does not acknowledge what it was sent for so long is gone.
+/// A server that does not acknowledge sent data for this long is considered unreachable.
 const DEAF: Duration = Duration::from_secs(20);
 
 /// How connections are made.
@@ -26,12 +26,12 @@ const DEAF: Duration = Duration::from_secs(20);
 pub struct Door {
     config: Config,
     tls: Option<Tls>,
-    /// What is said at the beginning of each.
+    /// Settings that are sent at the start of each connection.
     greeting: String,
 }
 
 impl Door {
-    /// To an address.
+    /// Prepares connections to an address.
     pub fn to(address: &Address, durability: Durability) -> Result<Self> {
         let open = |why: String| StoreError::Open { path: address.path(), why };
         // Certificates are always checked.
@@ -68,7 +68,7 @@ impl Door {
         Ok(Self { config, tls, greeting })
     }
 
-    /// A connection.
+    /// Opens a connection.
     pub async fn connect(&self) -> Done<Session> {
         let client = match &self.tls {
             None => {
@@ -86,7 +86,7 @@ impl Door {
         Ok(Session { client, statements: HashMap::new(), begun: false })
     }
 
-    /// A connection that tells of what others say in a channel, until it breaks.
+    /// Opens a connection and calls `heard` for each notification in a channel, until the connection breaks.
     pub async fn listen(&self, channel: &str, heard: impl Fn() + Send + 'static) -> Done<()> {
         match &self.tls {
             None => {
@@ -126,7 +126,7 @@ where
     ended
 }
 
-/// Whether the server is on this machine: what is said to it goes over no network.
+/// Whether the server is on this machine, so that no data crosses a network.
 fn is_here(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
@@ -135,10 +135,10 @@ fn is_here(config: &Config) -> bool {
     })
 }
 
-/// Values for a statement.
+/// The parameters of a statement.
 pub type Values<'v> = &'v [&'v (dyn ToSql + Sync)];
 
-/// A connection, with the statements that it knows already.
+/// A connection with its prepared statements.
 pub struct Session {
     client: Client,
     statements: HashMap<&'static str, Statement>,
@@ -147,7 +147,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether it can be used no longer.
+    /// Whether the connection is closed.
     pub fn is_gone(&self) -> bool {
         self.client.is_closed()
     }
@@ -161,53 +161,53 @@ impl Session {
         Ok(statement)
     }
 
-    /// The rows of an answer.
+    /// Runs a query and returns its rows.
     pub async fn rows(&mut self, sql: &'static str, values: Values<'_>) -> Done<Vec<Row>> {
         let statement = self.statement(sql).await?;
         Ok(self.client.query(&statement, values).await?)
     }
 
-    /// The first row.
+    /// Runs a query and returns its first row.
     pub async fn row(&mut self, sql: &'static str, values: Values<'_>) -> Done<Option<Row>> {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
-    /// The rows of an answer to a question that is put together.
+    /// Runs a query whose text is generated, so that it is not kept as a prepared statement.
     pub async fn asked(&mut self, sql: &str, values: Values<'_>) -> Done<Vec<Row>> {
         Ok(self.client.query(sql, values).await?)
     }
 
-    /// Does something; to how many rows.
+    /// Runs a statement and returns the number of affected rows.
     pub async fn execute(&mut self, sql: &'static str, values: Values<'_>) -> Done<u64> {
         let statement = self.statement(sql).await?;
         Ok(self.client.execute(&statement, values).await?)
     }
 
-    /// Does several things that have no values.
+    /// Runs several statements without parameters.
     pub async fn batch(&mut self, sql: &str) -> Done<()> {
         Ok(self.client.batch_execute(sql).await?)
     }
 
-    /// Everything from now on, or nothing.
+    /// Begins a transaction.
     pub async fn begin(&mut self) -> Done<()> {
         self.begun = true;
         self.batch("BEGIN").await
     }
 
-    /// The same, of what the store is at one moment.
+    /// Begins a read-only transaction that sees one snapshot.
     pub async fn begin_to_read(&mut self) -> Done<()> {
         self.begun = true;
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
     }
 
-    /// It is done.
+    /// Commits the transaction.
     pub async fn commit(&mut self) -> Done<()> {
         self.batch("COMMIT").await?;
         self.begun = false;
         Ok(())
     }
 
-    /// Nothing was done, if a transaction is open. False: the connection is of no use.
+    /// Rolls back the open transaction, if there is one. Returns whether the connection can still be used.
     pub async fn give_up(&mut self) -> bool {
         if self.begun {
             self.begun = self.batch("ROLLBACK").await.is_err();

@@ -14,7 +14,7 @@ use crate::blob::Hash;
 use crate::error::{Result, StoreError};
 use crate::packed::unpack;
 
-/// As many as are handed over at a time: a thousand, or 4 MB of them.
+/// One page of entries: at most a thousand, or about 4 MB.
 const PAGE: &str = "\
 SELECT seq, body, value, size, packed, data FROM (
   SELECT e.seq, e.body, e.value, b.size, b.packed, b.hash,
@@ -24,14 +24,14 @@ SELECT seq, body, value, size, packed, data FROM (
 ) AS page LEFT JOIN LATERAL (SELECT data FROM blob WHERE blob.hash = page.value) AS large ON true
 WHERE before < 4194304 ORDER BY seq";
 
-/// Entries from a number on. Those before one that cannot be read are handed over first: the error comes when that one is asked
-/// for.
+/// Reads entries from a number on. If an entry cannot be read, the entries before it are returned first; the error is
+/// returned when that entry is requested.
 pub async fn page(s: &mut Session, run: &str, from: u64) -> Done<Vec<Entry>> {
-    // No journal is as long.
+    // No journal is that long; the limit prevents an overflow.
     let rows = s.rows(PAGE, &[&text(run), &int(from.min(1 << 40))]).await?;
     if rows.is_empty() {
         number(s, run).await?;
-        // Entries that are missing in between are told of by whoever reads those after them.
+        // A reader of the next entries detects a gap, so this skips it.
         let after = "SELECT min(seq) FROM entry WHERE run = (SELECT no FROM run WHERE id = $1) AND seq >= $2";
         let next = s.row(after, &[&text(run), &int(from.min(1 << 40))]).await?;
         return match next.map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten() {

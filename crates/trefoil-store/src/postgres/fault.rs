@@ -1,30 +1,30 @@
-//! The server's errors as those of a store, and which of them say that nothing was done.
+//! Converts the server's errors to store errors, and classifies which of them mean that nothing was written.
 
 use tokio_postgres::error::SqlState;
 
 use crate::address::Address;
 use crate::error::StoreError;
 
-/// What a piece of work with the server ends with.
+/// The result of an operation on the server.
 pub type Done<T> = Result<T, Fault>;
 
-/// Why it did not.
+/// The error of an operation.
 #[derive(Debug)]
 pub enum Fault {
-    /// The server or the connection says so.
+    /// From the server or the connection.
     Sql(tokio_postgres::Error),
-    /// The store says so.
+    /// From the store itself.
     Store(StoreError),
 }
 
-/// What an error of the server means for whoever tries again.
+/// What an error means for a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing was done, and nothing will be by trying again.
+    /// Nothing was done, and a retry would fail, too.
     Failed,
-    /// Nothing was done: others were at the same rows.
+    /// Nothing was done, because of a conflict with another transaction; it can be retried.
     Collided,
-    /// The connection is gone: nobody knows what was done.
+    /// The connection is lost, so the outcome is unknown.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// What it means for whoever tries again.
+    /// What the error means for a retry.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Store(_) => Outcome::Failed,
@@ -49,7 +49,7 @@ impl Fault {
         }
     }
 
-    /// As the store's callers see it.
+    /// Converts it to the error that callers of the store see.
     pub fn at(self, address: &Address) -> StoreError {
         match self {
             Self::Store(error) => error,
@@ -62,7 +62,7 @@ fn outcome(error: &tokio_postgres::Error) -> Outcome {
     let Some(state) = error.code() else {
         return if is_of_connection(error) { Outcome::Unknown } else { Outcome::Failed };
     };
-    // A file or a value was removed while a run began to use it, or the other way round.
+    // The foreign key error occurs if a file or value is deleted while a run starts to use it, or the reverse.
     if [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
@@ -96,7 +96,7 @@ fn is_of_connection(error: &tokio_postgres::Error) -> bool {
     error.is_closed()
 }
 
-/// What an error says, without where in the client it came up.
+/// The text of an error, without the client's internal context.
 pub fn said(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
     match error.as_db_error() {
@@ -105,6 +105,9 @@ pub fn said(error: &tokio_postgres::Error) -> String {
             let mut words = error.to_string();
             let mut source = error.source();
             while let Some(cause) = source {
+                if cause.is::<tokio_postgres::types::WrongType>() {
+                    return "a column of its tables has another type than this version of Trefoil gives it".to_owned();
+                }
                 let more = cause.to_string();
                 if !words.contains(&more) {
                     words = format!("{words}: {more}");
@@ -119,10 +122,10 @@ pub fn said(error: &tokio_postgres::Error) -> String {
 fn of_sql(error: &tokio_postgres::Error, address: &Address) -> StoreError {
     let (path, why) = (address.path(), said(error));
     let Some(state) = error.code() else {
-        // What has a source is about the connection, or about how to begin one.
+        // Errors without a code come from the connection, or from setting it up.
         return StoreError::Unreachable { path, why };
     };
-    // Class 28: who may connect.
+    // Class 28: invalid authorization.
     let refused = state.code().starts_with("28") || *state == SqlState::INVALID_CATALOG_NAME;
     match state {
         _ if refused || outcome(error) == Outcome::Unknown => StoreError::Unreachable { path, why },

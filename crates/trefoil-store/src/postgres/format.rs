@@ -1,4 +1,4 @@
-//! The tables: whether they are there, and making them, or bringing them to the last format.
+//! The tables: checking that they exist, creating them, and migrating them to the latest format.
 
 use super::connect::Session;
 use super::fault::Done;
@@ -6,10 +6,10 @@ use super::pool::refuse;
 use crate::address::Address;
 use crate::error::StoreError;
 
-/// The formats, one after the other. A store of an earlier format is brought to the last one when it is opened.
+/// The formats in order. A store with an earlier format is migrated to the latest one when it is opened.
 const FORMATS: &[&str] = &[include_str!("schema.sql")];
 
-/// Makes sure that the tables are there, as this build knows them.
+/// Ensures that the tables exist in the format that this build knows.
 pub async fn prepare(s: &mut Session, address: &Address, create: bool) -> Done<()> {
     let known = FORMATS.len() as i64;
     let found = format(s, address).await?;
@@ -20,7 +20,7 @@ pub async fn prepare(s: &mut Session, address: &Address, create: bool) -> Done<(
         return refuse(StoreError::Missing { path: address.path() });
     }
     s.begin().await?;
-    // Whoever else is at it is waited for.
+    // Waits for other processes that do the same.
     s.rows("SELECT pg_advisory_xact_lock(1414677830, 0)", &[]).await?;
     let found = format(s, address).await?;
     if found == 0 {
@@ -34,7 +34,7 @@ pub async fn prepare(s: &mut Session, address: &Address, create: bool) -> Done<(
     s.commit().await
 }
 
-/// The version of the format; 0: there are no tables.
+/// The version of the format; 0 if there are no tables.
 async fn format(s: &mut Session, address: &Address) -> Done<i64> {
     let path = address.path();
     let question = "SELECT current_setting('server_encoding'), to_regclass('trefoil.format') IS NOT NULL, \

@@ -1,4 +1,4 @@
-//! Letters for runs, and what has come of answers that have not ended.
+//! Letters to runs, and drafts (partial answers).
 
 use tokio_postgres::Row;
 use trefoil_machine::Key;
@@ -28,9 +28,10 @@ pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -
         }
     }
     s.begin().await?;
-    // Whoever asks for letters after a number must not miss one with a smaller number that comes later: one at a time.
+    // Letters are added one at a time. Otherwise, a reader that asks for letters after a number could miss a letter
+    // with a smaller number that is committed later.
     s.rows("SELECT pg_advisory_xact_lock(1414677830, 1)", &[]).await?;
-    // The run cannot end meanwhile.
+    // Locks the run's row, so that the run cannot end in the meantime.
     let posted = s
         .row(
             "WITH to_run AS (SELECT no FROM run WHERE id = $1 AND ended IS NULL FOR SHARE) \
@@ -79,13 +80,13 @@ fn read(row: &Row) -> Done<Posted> {
     Ok(Posted { id, run: row.try_get(1)?, letter: Letter { kind, key, value, at: uint(row.try_get(5)?) } })
 }
 
-/// Keeps drafts, for whoever holds the run, if what prompts and answers say is kept of it. Nobody waits for the server's disk.
+/// Stores drafts if the lease is valid and the run keeps all its content. Does not wait for the server's disk.
 pub async fn draft(s: &mut Session, lease: &Lease, drafts: &[Draft]) -> Done<()> {
     let keys: Vec<&[u8]> = drafts.iter().map(|draft| draft.key.as_str().as_bytes()).collect();
     let texts: Vec<&[u8]> = drafts.iter().map(|draft| draft.text.as_bytes()).collect();
     s.begin().await?;
     s.batch("SET LOCAL synchronous_commit TO off").await?;
-    // Whoever takes the run over, or ends it, waits for this or comes first.
+    // The row lock orders this before or after a claim or the end of the run.
     s.execute(
         "WITH held AS (SELECT no FROM run WHERE no = $1 AND epoch = $2 AND owner IS NOT NULL AND content = 0 FOR SHARE) \
          INSERT INTO draft (run, key, text) SELECT held.no, d.key, d.text FROM held, unnest($3::bytea[], $4::bytea[]) AS d (key, text) \

@@ -19,7 +19,7 @@ macro_rules! columns {
     };
 }
 
-/// Runs that are handed over at a time, at most.
+/// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
 
 fn read(row: &Row) -> Done<(i64, Record)> {
@@ -51,7 +51,7 @@ fn read(row: &Row) -> Done<(i64, Record)> {
         started: count("started")?,
         ended: maybe("ended")?,
         error,
-        // While a process works on it, they are on their way.
+        // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.try_get("free")?) },
         in_flight,
         entries: count("next")?,
@@ -78,7 +78,7 @@ async fn label(s: &mut Session, mut runs: Vec<(i64, Record)>) -> Done<Vec<Record
     Ok(runs.into_iter().map(|(_, record)| record).collect())
 }
 
-/// One run.
+/// Reads the record of a run.
 pub async fn record(s: &mut Session, run: &str) -> Done<Record> {
     let found = s.row(concat!("SELECT ", columns!(), " FROM run WHERE id = $1"), &[&text(run)]).await?;
     let Some(row) = found else { return refuse(StoreError::NoRun { run: run.to_owned() }) };
@@ -88,7 +88,7 @@ pub async fn record(s: &mut Session, run: &str) -> Done<Record> {
     }
 }
 
-/// Runs, newest first.
+/// Lists runs, newest first.
 pub async fn page(s: &mut Session, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
     let limit = limit.clamp(1, LIMIT);
     let (conditions, mut values) = conditions(filter, after);
@@ -104,14 +104,14 @@ pub async fn page(s: &mut Session, filter: &Filter, after: Option<Cursor>, limit
     Ok(Page { runs: label(s, found).await?, next })
 }
 
-/// A value to compare with.
+/// A parameter of a query.
 type Value = Box<dyn ToSql + Sync + Send>;
 
-/// The conditions of a filter, and what they compare with.
+/// The conditions of a filter, and their parameters.
 fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
     let Filter { status, flow, since, until, text: part, label, parent } = filter;
     let (mut all, mut values) = (vec!["true".to_owned()], Vec::<Value>::new());
-    // `#` is where a value belongs.
+    // Each `#` in a condition is replaced by the number of a parameter.
     let mut add = |condition: &str, new: Vec<Value>| {
         let mut parts = condition.split('#');
         let mut numbered = parts.next().unwrap_or_default().to_owned();
@@ -142,7 +142,7 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
         add("no IN (SELECT run FROM label WHERE key = # AND value = #)", vec![of(key), of(value)]);
     }
     if let Some(part) = part {
-        // In the order of bytes, upper and lower case are the same of ASCII letters only.
+        // With byte collation, only ASCII letters are compared without case.
         let part = part.to_ascii_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         let like = format!("%{part}%");
         let places =
@@ -158,7 +158,8 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
     (all.join(" AND "), values)
 }
 
-/// How many runs have each status. A counter that every run changes would make them wait for each other, so the index is counted.
+/// The number of runs with each status. It is counted from the index, because runs would have to wait for each other to
+/// update a shared counter.
 pub async fn counts(s: &mut Session) -> Done<Vec<(Status, u64)>> {
     let rows = s.rows("SELECT status, count(*) FROM run GROUP BY status", &[]).await?;
     let mut counts: Vec<(Status, u64)> = Status::ALL.into_iter().map(|status| (status, 0)).collect();

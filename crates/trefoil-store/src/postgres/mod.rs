@@ -1,11 +1,12 @@
-//! A store in Postgres, for several hosts: the layout of the file's store, with what hosts that share it need.
+//! A store in Postgres, for several hosts. Its layout is that of the SQLite store, plus what shared access needs.
 //!
-//! Who has a run is decided by its lease and its epoch alone: nothing on a disk says which processes live. Leases go by the server's
-//! clock, so hosts whose clocks differ agree. An append is one statement, which changes nothing unless the
-//! run is held and the entries are the next ones; the server commits those of several connections together. What became of an append
-//! whose connection broke is read before it is tried again: it is never there twice, and never lost once it was acknowledged.
+//! Only leases and epochs decide which process owns a run; there are no lock files. Leases use the server's clock, so
+//! hosts with different clocks agree. An append is one statement, which changes nothing unless the lease is valid and
+//! the entries are the next ones; the server can commit appends of several connections together. If the connection
+//! breaks during an append, the journal is read before the retry, so no append is repeated, and none is lost after it
+//! was acknowledged.
 //!
-//! `schema.sql` is the layout, in a schema of its own, `trefoil`.
+//! `schema.sql` defines the layout, in its own schema `trefoil`.
 
 /// The server's clock, in milliseconds since 1970-01-01 UTC.
 macro_rules! now {
@@ -59,7 +60,7 @@ use pool::Pool;
 pub struct PostgresStore {
     pool: Pool,
     address: Address,
-    /// Rings when somebody says that runs wait.
+    /// Notified when runs may be waiting for a process.
     bell: Arc<Notify>,
     listening: OnceCell<()>,
 }
@@ -71,8 +72,8 @@ impl std::fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to a server; makes the tables if they do not exist and [`Options::create`] says so. Waits for the server, in whatever
-    /// surroundings, but tries only once.
+    /// Connects to a server; creates the tables if they do not exist and [`Options::create`] says so. Blocks until the
+    /// server answers, in any context, and does not retry.
     pub fn open(address: Address, options: Options) -> Result<Self> {
         let pool = Pool::new(address.clone(), Door::to(&address, options.durability)?)?;
         let to = address.clone();
@@ -83,7 +84,7 @@ impl PostgresStore {
         Ok(Self { pool, address, bell: Arc::default(), listening: OnceCell::new() })
     }
 
-    /// Says where damage is.
+    /// Adds the store's address to reports of damage.
     fn here<T>(&self, done: Result<T>) -> Result<T> {
         done.map_err(|error| match error {
             StoreError::Corrupt { why, .. } => StoreError::Corrupt { path: self.address.path(), why },
@@ -92,7 +93,7 @@ impl PostgresStore {
     }
 }
 
-/// Does something with a connection: the names are clones that the work has of its own, each time it is tried.
+/// Runs an operation with a connection. Each try gets its own clones of the named values.
 macro_rules! work {
     ($self:ident, |$s:ident, $before:pat_param| [$($own:ident),*] $work:expr) => {
         $self.here($self.pool.work(move |$s, $before| {
@@ -168,7 +169,7 @@ impl Store for PostgresStore {
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
         let (leases, clock) = (Arc::new(leases), self.pool.server_clock());
         work!(self, |s, _| [leases, clock] async {
-            // A host's own clock may go at another speed.
+            // This host's clock may run at a different speed.
             clock.read(s).await?;
             runs::renew(s, &leases, until).await
         })
@@ -263,7 +264,7 @@ impl Store for PostgresStore {
     }
 
     async fn stirred(&self, at_most: Duration) {
-        // Whoever has just begun to listen may have missed something: it asks soon.
+        // A notification may have been missed before listening started, so the first wait is short.
         let first = !self.listening.initialized();
         self.listening.get_or_init(async || self.pool.listen(runs::CHANNEL, self.bell.clone())).await;
         let at_most = if first { at_most.min(Duration::from_millis(100)) } else { at_most };
@@ -271,17 +272,17 @@ impl Store for PostgresStore {
     }
 }
 
-/// A count or a time, as the server keeps it.
+/// A count or a time as the server stores it.
 fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// And back.
+/// The reverse of [`int`].
 fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// Text as the server takes it: it knows every character but one.
+/// Text as the server accepts it: any character except NUL.
 fn text(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }

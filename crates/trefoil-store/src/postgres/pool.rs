@@ -1,9 +1,9 @@
-//! The connections of a process: a few, whoever needs one waits for it. They live in a runtime of their own, so that a store can be
-//! used from any runtime, and what was begun ends even if whoever asked for it is gone.
+//! A small connection pool. The connections run in their own runtime, so the store can be used from any runtime, and an
+//! operation is finished even if its caller is dropped.
 //!
-//! Work that collided with that of others is done again: the server has undone it. Where the connection broke, nobody knows
-//! whether the work was done, and it is tried again with that knowledge: [`Before::Perhaps`]. Each piece of work says what it makes
-//! of it.
+//! An operation that collides with another transaction is retried, because the server has rolled it back. If the
+//! connection broke, the outcome is unknown, and the retry gets [`Before::Perhaps`]; each operation decides what that
+//! means for it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,32 +20,34 @@ use super::fault::{Done, Fault, Outcome};
 use crate::address::Address;
 use crate::error::{Result, StoreError};
 
-/// Connections at most. A commit waits for the disk of the server, which commits those of several connections together.
+/// Maximum number of connections. A commit waits for the server's disk; the server commits transactions of several
+/// connections together.
 const MOST: usize = 8;
-/// How long work is tried again while the server cannot be reached: less than a lease holds, and enough for a restart.
+/// How long operations are retried while the server is unreachable: shorter than a lease, and long enough for a restart
+/// of the server.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// The first pause between tries; each further one is twice as long, up to the longest.
+/// The first pause between tries. It doubles with each try, up to `LONGEST`.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(500);
-/// How often work that collides is tried.
+/// Maximum number of retries after collisions.
 const COLLISIONS: u32 = 50;
 
-/// Whether work may have been done before.
+/// Whether an earlier try may have been executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// It was not.
+    /// No earlier try was executed.
     No,
-    /// A connection broke while it was under way: it may have been done, and may still be.
+    /// A connection broke during an earlier try: it may have been executed, or may still be.
     Perhaps,
 }
 
-/// What is done with a connection.
+/// An operation on a connection.
 pub type Doing<'s, T> = Pin<Box<dyn Future<Output = Done<T>> + Send + 's>>;
 
-/// The connections of a process.
+/// The connection pool of a process.
 pub struct Pool {
     shared: Arc<Shared>,
-    /// None: it has ended.
+    /// `None` after shutdown.
     runtime: Option<Runtime>,
 }
 
@@ -58,7 +60,7 @@ struct Shared {
 }
 
 impl Pool {
-    /// To a server. Nothing is connected yet.
+    /// A pool for a server. Does not connect yet.
     pub fn new(address: Address, door: Door) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("trefoil-store").enable_all().build();
         let runtime = runtime
@@ -77,7 +79,7 @@ impl Pool {
         self.runtime.as_ref().map(Runtime::handle).ok_or(StoreError::Closed)
     }
 
-    /// Does something with a connection, as often as that takes.
+    /// Runs an operation on a connection, with retries.
     pub async fn work<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -88,7 +90,7 @@ impl Pool {
         task.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// The same for whoever cannot wait in a future, and once: a server that is not there is told at once.
+    /// Blocking version without retries while the server is unreachable, for callers that are not async.
     pub fn at_once<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -102,13 +104,13 @@ impl Pool {
         said.recv().unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Listens to a channel as long as the pool is there, and rings a bell.
+    /// Listens to a channel while the pool exists, and notifies `bell`.
     pub fn listen(&self, channel: &'static str, bell: Arc<Notify>) {
         let (door, Ok(runtime)) = (self.shared.door.clone(), self.handle()) else { return };
         runtime.spawn(async move {
             loop {
                 let ring = bell.clone();
-                // Whoever cannot listen asks now and then.
+                // If listening fails, waiting callers query regularly anyway.
                 let _ = door.listen(channel, move || ring.notify_waiters()).await;
                 tokio::time::sleep(LONGEST * 2).await;
             }
@@ -123,7 +125,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // Not everywhere may one wait for it.
+        // A blocking shutdown is not allowed inside an async context.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -142,7 +144,8 @@ impl Shared {
             let fault = match self.session().await {
                 Ok(mut session) => match work(&mut session, before).await {
                     Ok(done) => {
-                        // A transaction that was not committed has changed nothing, and must not go on.
+                        // If the operation left a transaction open, roll it back, so that it does not affect the next
+                        // operation.
                         if session.give_up().await {
                             self.keep(session);
                         }
@@ -158,7 +161,7 @@ impl Shared {
                         fault
                     }
                 },
-                // Nothing was sent.
+                // Connecting failed, so nothing was sent.
                 Err(fault) => fault,
             };
             match fault.outcome() {
@@ -166,7 +169,7 @@ impl Shared {
                 Outcome::Collided if collisions < COLLISIONS => collisions += 1,
                 Outcome::Collided => return Err(fault.at(&self.address)),
                 Outcome::Unknown => {
-                    // Those that are idle broke, too.
+                    // The idle connections are probably broken as well.
                     self.idle.lock().unwrap_or_else(PoisonError::into_inner).retain(|session| !session.is_gone());
                     if since.get_or_insert_with(Instant::now).elapsed() >= patience {
                         return Err(fault.at(&self.address));
@@ -178,7 +181,7 @@ impl Shared {
         }
     }
 
-    /// A connection: one that is idle, or a new one.
+    /// Returns an idle connection, or opens one.
     async fn session(&self) -> Done<Session> {
         while let Some(session) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             if !session.is_gone() {
@@ -195,7 +198,8 @@ impl Shared {
     }
 }
 
-/// The server's clock, which all hosts share: what it said last, and how long ago that was by this machine's own, which only goes on.
+/// The server's clock, which all hosts share. It is computed from the last time reported by the server and this
+/// machine's monotonic clock.
 #[derive(Default)]
 pub struct ServerClock {
     read: Mutex<Option<(Instant, u64)>>,
@@ -203,12 +207,12 @@ pub struct ServerClock {
 }
 
 impl ServerClock {
-    /// Asks the server what time it is.
+    /// Reads the server's time.
     pub async fn read(&self, session: &mut Session) -> Done<()> {
         let asked = Instant::now();
         let row = session.row("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
         let Some(now) = row.map(|row| row.try_get::<_, i64>(0)).transpose()? else { return Ok(()) };
-        // It said so somewhere between the question and the answer.
+        // The server read its clock at some moment between request and response.
         let at = asked + asked.elapsed() / 2;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, super::uint(now)));
         Ok(())
@@ -231,7 +235,7 @@ impl Clock for ServerClock {
     }
 }
 
-/// What the store itself refuses.
+/// Returns an error from the store itself.
 pub fn refuse<T>(error: StoreError) -> Done<T> {
     Err(Fault::Store(error))
 }

@@ -1,4 +1,4 @@
-//! Removing runs. What they took up on the server's disk is used again.
+//! Deletes runs. The server reuses their disk space.
 
 use super::connect::Session;
 use super::fault::Done;
@@ -8,10 +8,10 @@ use crate::batch::Body;
 use crate::error::StoreError;
 use crate::upkeep::{Pruned, Retention};
 
-/// Runs that are removed in one transaction: others write in between.
+/// Runs deleted in one transaction; other writers get their turn between transactions.
 const REMOVED: i64 = 100;
 
-/// Removes one run that no process works on.
+/// Deletes a run that no process works on.
 pub async fn one(s: &mut Session, run: &str, now: u64, before: Before) -> Done<()> {
     s.begin().await?;
     let select = concat!(
@@ -34,7 +34,7 @@ pub async fn one(s: &mut Session, run: &str, now: u64, before: Before) -> Done<(
     s.commit().await
 }
 
-/// Whether any run need not be kept.
+/// Whether any run may be deleted.
 pub async fn is_due(s: &mut Session, retention: &Retention) -> Done<bool> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let due = s
@@ -51,7 +51,7 @@ pub async fn is_due(s: &mut Session, retention: &Retention) -> Done<bool> {
         })
 }
 
-/// Removes some of the runs that need not be kept. Returns how many.
+/// Deletes some of the runs that may be deleted. Returns their number.
 pub async fn some(s: &mut Session, retention: &Retention) -> Done<Pruned> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     s.begin().await?;
@@ -66,7 +66,8 @@ pub async fn some(s: &mut Session, retention: &Retention) -> Done<Pruned> {
     if let (Some(most), true) = (max_bytes, old.is_empty()) {
         let over = used(s).await?.1.saturating_sub(*most);
         if over > 0 {
-            // The first to have ended, until those before take up enough. What they share with others stays: then there is a next time.
+            // Selects the runs that ended first, until their size is large enough. Content that other runs share is not
+            // freed, so another pass may be needed.
             old = s
                 .rows(
                     "SELECT run.no, status = 'failed' FROM run JOIN ( \
@@ -93,7 +94,7 @@ pub async fn some(s: &mut Session, retention: &Retention) -> Done<Pruned> {
     Ok(gone)
 }
 
-/// Labels, letters and drafts go with the row. Files and values go if no other run uses them.
+/// Labels, letters and drafts are deleted with the row; files and values, if no other run uses them.
 async fn everything_of(s: &mut Session, runs: &[i64]) -> Done<()> {
     if runs.is_empty() {
         return Ok(());
@@ -104,7 +105,7 @@ async fn everything_of(s: &mut Session, runs: &[i64]) -> Done<()> {
     Ok(())
 }
 
-/// Files and values that only these runs use.
+/// Deletes files and values that only these runs use.
 async fn contents(s: &mut Session, runs: &[i64]) -> Done<()> {
     let unused = s.rows("DELETE FROM uses WHERE run = ANY ($1) RETURNING hash", &[&runs]).await?;
     let mut hashes: Vec<Vec<u8>> = unused.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
@@ -118,7 +119,7 @@ async fn contents(s: &mut Session, runs: &[i64]) -> Done<()> {
     Ok(())
 }
 
-/// Removes what prompts and answers say, of a run that has ended and of which it was to be kept only until then.
+/// Deletes the content of prompts and answers, if the run has ended and keeps its content only until then.
 pub async fn content(s: &mut Session, no: i64) -> Done<()> {
     if s.execute("UPDATE run SET content = 2 WHERE no = $1 AND content = 1", &[&no]).await? == 0 {
         return Ok(());
@@ -137,19 +138,19 @@ pub async fn content(s: &mut Session, no: i64) -> Done<()> {
             s.execute(change, &[&no, &from, &bare.json]).await?;
         }
     }
-    // Nothing of what it asked for can be found any more.
+    // Requests of this run can no longer be found by other runs.
     s.execute("DELETE FROM asked WHERE run = $1", &[&no]).await?;
     contents(s, &[no]).await
 }
 
-/// Removes files and values that no run uses. There are none unless something went wrong.
+/// Deletes files and values that no run uses. There are none unless something went wrong.
 pub async fn sweep(s: &mut Session) -> Done<()> {
     s.execute("DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)", &[]).await?;
     Ok(())
 }
 
-/// What was removed is room for what comes, at once. The server does the same by itself after a while, so whoever may not ask for
-/// it does without.
+/// Makes the freed space available at once. The server's autovacuum does the same later, so a user without the
+/// permission can skip this.
 pub async fn give_back(s: &mut Session) -> Done<()> {
     match s.batch("VACUUM entry, blob, uses, run, label, inbox, draft, asked").await {
         Err(fault) if fault.outcome() == super::fault::Outcome::Unknown => Err(fault),
@@ -157,7 +158,7 @@ pub async fn give_back(s: &mut Session) -> Done<()> {
     }
 }
 
-/// Runs, and bytes that hold something.
+/// The number of runs, and of bytes in use.
 pub async fn used(s: &mut Session) -> Done<(u64, u64)> {
     let row = s
         .row(
@@ -170,7 +171,7 @@ pub async fn used(s: &mut Session) -> Done<(u64, u64)> {
     Ok((uint(row.try_get(0)?), uint(row.try_get(1)?)))
 }
 
-/// Bytes on the server's disk.
+/// Bytes used on the server's disk.
 pub async fn disk(s: &mut Session) -> Done<u64> {
     let row = s
         .row(

@@ -1,4 +1,4 @@
-//! Runs: adding them, adding to them, and who holds them.
+//! Creating runs, appending to them, and leases.
 
 use tokio_postgres::Row;
 
@@ -14,13 +14,13 @@ use crate::packed::Packed;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
 
-/// Bytes that an entry takes besides what it says.
+/// Overhead of an entry's row in bytes.
 const ROW: i64 = 60;
 
-/// The channel in which runs that wait for a process are told of.
+/// The channel for notifications that a run may be waiting for a process.
 pub const CHANNEL: &str = "trefoil_runs";
 
-/// Adds a run.
+/// Creates a run.
 pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Before) -> Done<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
@@ -63,7 +63,7 @@ pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Be
     Ok(claim.is_some().then_some(lease))
 }
 
-/// A run of this id is there: somebody else's, or the one that an earlier try has added.
+/// A run with this id exists: either another one, or this one, created by an earlier try.
 async fn exists(s: &mut Session, new: &NewRun, before: Before) -> Done<Option<Lease>> {
     let NewRun { run, claim, batch, content, .. } = new;
     if before == Before::Perhaps {
@@ -71,7 +71,7 @@ async fn exists(s: &mut Session, new: &NewRun, before: Before) -> Done<Option<Le
         if let Some(row) = found {
             let (no, owner, epoch): (i64, Option<String>, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             let mine = match claim {
-                // No other process has its name, ever.
+                // No other process ever has this owner's name.
                 Some(claim) => epoch == 1 && (owner.as_deref() == Some(&*text(&claim.owner)) || batch.end.is_some()),
                 None => epoch == 0,
             };
@@ -84,7 +84,7 @@ async fn exists(s: &mut Session, new: &NewRun, before: Before) -> Done<Option<Le
     refuse(StoreError::RunExists { run: run.clone() })
 }
 
-/// Whether the entries of a batch are in the store as they are.
+/// Whether the store has exactly the entries of a batch.
 async fn has(s: &mut Session, no: i64, batch: &Batch) -> Done<bool> {
     for Body { seq, json, .. } in &batch.bodies {
         let found = s.row("SELECT body FROM entry WHERE run = $1 AND seq = $2", &[&no, &int(*seq)]).await?;
@@ -95,7 +95,7 @@ async fn has(s: &mut Session, no: i64, batch: &Batch) -> Done<bool> {
     Ok(true)
 }
 
-/// Adds to a run, for whoever holds its lease.
+/// Appends to a run, if the lease is valid.
 pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], before: Before) -> Done<()> {
     let written = if batch.is_final() && lease.content == Content::UntilEnd {
         s.begin().await?;
@@ -113,7 +113,8 @@ pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Pac
         write(s, lease, batch, values, false).await
     };
     match written {
-        // An earlier try may have come through: the entries are there then, and nobody but this process can have written them.
+        // An earlier try may have succeeded. Its entries are then in the store, and only this process can have written
+        // them.
         Err(super::fault::Fault::Store(error)) if before == Before::Perhaps => {
             let found = s.row("SELECT epoch, next FROM run WHERE no = $1", &[&lease.no]).await?;
             let Some(row) = found else { return refuse(error) };
@@ -127,8 +128,8 @@ pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Pac
     }
 }
 
-/// One statement, so that it takes one way to the server and back, and is a transaction by itself. Nothing of it is done unless the
-/// run is held, and the entries are the next ones.
+/// One statement: a single round trip, and a transaction by itself. It changes nothing unless the lease is valid and
+/// the entries are the next ones.
 const WRITE: &str = "\
 WITH held AS (
   UPDATE run SET
@@ -240,7 +241,7 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
     refuse(StoreError::NotHeld { run: lease.run.clone() })
 }
 
-/// Sets a label, or takes it away.
+/// Sets a label; `None` removes it.
 pub async fn label(s: &mut Session, run: &str, key: &str, value: Option<&str>) -> Done<()> {
     let no = number(s, run).await?;
     set_label(s, no, key, value).await
@@ -258,7 +259,7 @@ async fn set_label(s: &mut Session, no: i64, key: &str, value: Option<&str>) -> 
     Ok(())
 }
 
-/// The number of a run.
+/// The store's number of a run.
 pub async fn number(s: &mut Session, run: &str) -> Done<i64> {
     match s.row("SELECT no FROM run WHERE id = $1", &[&text(run)]).await? {
         Some(row) => Ok(row.try_get(0)?),
@@ -266,8 +267,8 @@ pub async fn number(s: &mut Session, run: &str) -> Done<i64> {
     }
 }
 
-/// Takes a run over, if nobody holds it. Whoever does has it until its lease ends by the server's clock, too: a host whose clock
-/// is ahead takes nothing too early.
+/// Claims a run that is free. A lease must also have expired by the server's clock, so that a host whose clock is ahead
+/// cannot claim a run too early.
 const CLAIM: &str = concat!(
     "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE id = $1 AND (ended IS NULL OR ($6 AND status = 'failed')) \
      AND (owner IS NULL OR owner = $2 OR owner = $5 OR lease_until < least($4::bigint, ",
@@ -275,7 +276,7 @@ const CLAIM: &str = concat!(
     ")) RETURNING no, epoch, content"
 );
 
-/// Takes a run over, if nobody holds it.
+/// Claims a run that is free.
 pub async fn claim(s: &mut Session, run: &str, claim: &Claim) -> Done<Lease> {
     let (owner, gone) = (text(&claim.owner), claim.gone.as_deref().map(text));
     let taken = s.row(CLAIM, &[&text(run), &owner, &int(claim.until), &int(claim.now), &gone, &claim.failed]).await?;
@@ -296,7 +297,7 @@ pub async fn claim(s: &mut Session, run: &str, claim: &Claim) -> Done<Lease> {
     })
 }
 
-/// Lengthens leases. Returns the runs whose leases were lost.
+/// Renews leases. Returns the runs whose leases were lost.
 pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<String>> {
     let nos: Vec<i64> = leases.iter().map(|lease| lease.no).collect();
     let epochs: Vec<i64> = leases.iter().map(|lease| int(lease.epoch)).collect();
@@ -311,14 +312,14 @@ pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<St
     Ok(leases.iter().filter(|lease| !renewed.contains(&lease.no)).map(|lease| lease.run.clone()).collect())
 }
 
-/// Nobody works on it any more.
+/// Releases a run from its owner.
 macro_rules! free {
     () => {
         "UPDATE run SET owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END "
     };
 }
 
-/// Gives a run back.
+/// Releases a run.
 pub async fn release(s: &mut Session, lease: &Lease) -> Done<()> {
     let freed = s
         .row(
@@ -332,7 +333,7 @@ pub async fn release(s: &mut Session, lease: &Lease) -> Done<()> {
     }
 }
 
-/// Takes runs whose leases have run out.
+/// Releases runs whose leases have expired.
 pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
     let free = concat!(
         free!(),
@@ -347,13 +348,14 @@ pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
     Ok(usize::try_from(freed).unwrap_or(usize::MAX))
 }
 
-/// Runs that wait for a process at a time, `$1`.
+/// Condition for runs that wait for a process at time `$1`.
 macro_rules! waiting {
     () => {
         concat!(
             "ended IS NULL AND (owner IS NULL OR lease_until < least($1::bigint, ",
             now!(),
-            ")) AND (status <> 'waiting' OR wake_at <= $1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) "
+            ")) AND (status <> 'waiting' OR wake_at <= $1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
+             AND NOT EXISTS (SELECT 1 FROM run AS caller WHERE caller.id = run.parent AND caller.ended IS NULL) "
         )
     };
 }
@@ -365,8 +367,8 @@ pub async fn claimable(s: &mut Session, now: u64, limit: usize) -> Done<Vec<Stri
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// Takes over some of them: whoever asks at the same time gets others. Those of a try of which nobody knows what became of it wait
-/// until their leases have run out.
+/// Claims some of these runs. Concurrent callers get different runs. If the outcome of a try is unknown, the runs that
+/// it may have claimed wait until their leases expire.
 pub async fn claim_some(s: &mut Session, claim: &Claim, except: &[String], most: usize) -> Done<Vec<Lease>> {
     let take = concat!(
         "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE no IN (SELECT no FROM run WHERE ",
@@ -383,7 +385,7 @@ pub async fn claim_some(s: &mut Session, claim: &Claim, except: &[String], most:
     rows.iter().map(lease).collect()
 }
 
-/// Whoever waits for runs is told that there may be one.
+/// Notifies waiting processes that a run may be available.
 pub async fn tell(s: &mut Session) -> Done<()> {
     s.rows("SELECT pg_notify($1, '')", &[&CHANNEL]).await.map(drop)
 }

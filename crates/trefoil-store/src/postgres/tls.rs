@@ -1,5 +1,5 @@
-//! Encrypted connections. The server's certificate is always checked against the certificates that this machine trusts, whatever
-//! the address says: encryption to a stranger protects nothing.
+//! Encrypted connections. The server's certificate is always verified against the certificates that this machine
+//! trusts, whatever the address says: encryption without verification does not protect against an impostor.
 
 use std::io;
 use std::pin::Pin;
@@ -13,12 +13,12 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Encrypted;
 
-/// Makes connections encrypted.
+/// Encrypts connections.
 #[derive(Clone)]
 pub struct Tls(TlsConnector);
 
 impl Tls {
-    /// With what this machine trusts. `SSL_CERT_FILE` names other certificates.
+    /// Uses the certificates that this machine trusts. `SSL_CERT_FILE` names others.
     pub fn of_machine() -> Result<Self, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config =
@@ -41,7 +41,7 @@ impl MakeTlsConnect<Socket> for Tls {
     }
 }
 
-/// A connection that is about to be encrypted.
+/// A connection before its TLS handshake.
 pub struct Handshake {
     name: ServerName<'static>,
     connector: TlsConnector,

@@ -1,6 +1,6 @@
-//! Whether the process that holds a run still lives: it has a file locked, beside the store, and the system unlocks it whatever
-//! way the process ends. So a run whose process was killed can be continued at once, by any process on the same disk, and need
-//! not wait for its lease to run out. Where this cannot be told, the lease decides.
+//! Detects whether the process that owns a run is alive. Each process holds a lock on a file next to the store, and the
+//! operating system releases the lock however the process ends. A run of a killed process can therefore be resumed at
+//! once by any process on the same disk. If this cannot be determined, the lease decides.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -12,32 +12,32 @@ use super::open::{make_folder, private_file};
 use super::place::StorePlace;
 use crate::blob::Hash;
 
-/// The files of the processes that act through this store.
+/// The lock files of the processes that use this store.
 pub struct Alive {
     folder: PathBuf,
     held: Mutex<BTreeMap<String, Option<File>>>,
-    /// Leases that this process has, or may have: what was being written when the disk failed may be there or not.
+    /// Leases that this process has or may have: after a disk error, it is unknown whether a write took effect.
     leases: AtomicI64,
 }
 
 impl Alive {
-    /// Beside a store.
+    /// The lock files next to a store.
     pub fn new(place: &StorePlace) -> Self {
         let mut folder = place.path.clone().into_os_string();
         folder.push("-owners");
         Self { folder: folder.into(), held: Mutex::default(), leases: AtomicI64::new(0) }
     }
 
-    /// Names are anybody's: the file is called by their hash.
+    /// An owner's name may have any characters, so the file is named by its hash.
     fn file(&self, owner: &str) -> PathBuf {
         self.folder.join(Hash::of(owner.as_bytes()).to_string())
     }
 
-    /// This process acts as an owner from now on.
+    /// Registers this process as an owner.
     pub fn is_here(&self, owner: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if !held.contains_key(owner) {
-            // Without a file, others wait for its leases.
+            // If the file cannot be created, other processes rely on the expiry of leases.
             let lock = || -> Option<File> {
                 make_folder(&self.folder).ok()?;
                 let file = private_file(&self.file(owner)).ok()?;
@@ -53,22 +53,22 @@ impl Alive {
         self.leases.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A lease was given back, or was not to be had.
+    /// A lease was released, or the request failed.
     pub fn gave(&self) {
         self.leases.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// An owner that has ended holds nothing any more.
+    /// Removes the file of an owner that has ended.
     pub fn forget(&self, owner: &str) {
         let _ = std::fs::remove_file(self.file(owner));
     }
 
-    /// Whether an owner has ended for certain.
+    /// Whether an owner has certainly ended.
     pub fn is_gone(&self, owner: &str) -> bool {
         self.lives(owner) == Some(false)
     }
 
-    /// Whether an owner is alive; none: it cannot be told here.
+    /// Whether an owner is alive; `None` if this cannot be determined.
     pub fn lives(&self, owner: &str) -> Option<bool> {
         let file = File::open(self.file(owner)).ok()?;
         match file.try_lock() {
@@ -81,7 +81,7 @@ impl Alive {
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        // Others have to see that this process has ended while anything is held by its name.
+        // While this process has leases, the file stays, so that others can see that the process has ended.
         if self.leases.load(Ordering::SeqCst) > 0 {
             return;
         }
@@ -91,7 +91,7 @@ impl Drop for Alive {
                 let _ = std::fs::remove_file(self.file(&owner));
             }
         }
-        // Only if nobody else has a file in it.
+        // Fails unless the folder is empty, as intended.
         let _ = std::fs::remove_dir(&self.folder);
     }
 }

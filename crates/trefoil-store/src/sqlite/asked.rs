@@ -1,7 +1,7 @@
-//! Which runs have asked models for what: for whoever looks for answers of earlier runs.
+//! An index of the model requests of runs, to find answers of earlier runs.
 //!
-//! What a run asks for is noted when somebody looks for answers for the first time after its end, so no step of a run writes to one
-//! page more. Runs whose content is not kept are not noted.
+//! A run's requests are indexed at the first lookup after its end, so that the steps of a run do not write an
+//! additional page. Runs whose content is not kept are not indexed.
 
 use rusqlite::{Connection, params};
 use trefoil_machine::ContentKey;
@@ -10,14 +10,14 @@ use super::entries::id;
 use super::fault::Done;
 use super::int;
 
-/// Entries that are read in one transaction: others write in between.
+/// Entries read in one transaction; other writers get their turn between transactions.
 const ENTRIES: i64 = 20_000;
-/// Runs that go on, or were interrupted, and are read each time: the newest.
+/// How many of the newest runs in progress (or interrupted) are indexed at every lookup.
 const OPEN: i64 = 16;
-/// Half of a content key finds it. Whoever looks compares all of it.
+/// The index has half of each content key. Callers compare the full key.
 const HALF: usize = 16;
 
-/// Notes what runs that have ended have asked for, the newest first. Whether there are more.
+/// Indexes the requests of runs that have ended, newest first. Returns whether there are more.
 pub fn note_some(c: &Connection) -> Done<bool> {
     let mut select = c.prepare_cached(
         "SELECT no, next, content FROM run INDEXED BY run_unnoted WHERE noted = 0 AND ended IS NOT NULL ORDER BY no DESC",
@@ -38,7 +38,7 @@ pub fn note_some(c: &Connection) -> Done<bool> {
     Ok(false)
 }
 
-/// Notes what the newest runs that have not ended have asked for so far.
+/// Indexes the requests so far of the newest runs that have not ended.
 pub fn note_open(c: &Connection) -> Done<()> {
     let mut select =
         c.prepare_cached("SELECT no FROM run WHERE ended IS NULL AND content = 0 ORDER BY no DESC LIMIT ?1")?;
@@ -46,19 +46,19 @@ pub fn note_open(c: &Connection) -> Done<()> {
     open.into_iter().try_for_each(|no| note(c, no))
 }
 
-/// The run goes on: what it will have asked for is noted after its end.
+/// Marks a run that continues as not indexed, so that its new requests are indexed after its end.
 pub fn goes_on(c: &Connection, no: i64) -> Done<()> {
     c.prepare_cached("UPDATE run SET noted = 0 WHERE no = ?1 AND noted = 1")?.execute([no])?;
     Ok(())
 }
 
-/// Nothing of what it asked for can be found any more.
+/// Removes a run's requests from the index.
 pub fn forget(c: &Connection, no: i64) -> Done<()> {
     c.prepare_cached("DELETE FROM asked WHERE run = ?1")?.execute([no])?;
     Ok(())
 }
 
-/// Calls that were made, and answers of earlier runs that were used. In texts, quotes are escaped: no answer looks like either.
+/// Matches calls and reused answers of earlier runs. Quotes in texts are escaped, so no text matches by accident.
 fn note(c: &Connection, no: i64) -> Done<()> {
     c.prepare_cached(
         "INSERT OR IGNORE INTO asked (content, run) \
@@ -73,7 +73,7 @@ fn note(c: &Connection, no: i64) -> Done<()> {
     Ok(())
 }
 
-/// The runs that may have an answer, the newest first.
+/// The runs that may have an answer, newest first.
 pub fn runs(c: &Connection, content: ContentKey, limit: usize) -> Done<Vec<String>> {
     let half = content.0.get(..HALF).unwrap_or_default();
     let mut select = c.prepare_cached(

@@ -1,4 +1,4 @@
-//! Bytes by content, known to the runs that use them.
+//! Content by its hash, and the runs that use it.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -7,7 +7,7 @@ use crate::blob::{Blob, Hash};
 use crate::error::StoreError;
 use crate::packed::{Packed, unpack};
 
-/// Keeps bytes for a run.
+/// Stores bytes for a run.
 pub fn put(c: &Connection, run: i64, bytes: &Packed) -> Done<()> {
     let Packed { hash, size, packed, data } = bytes;
     c.prepare_cached("INSERT OR IGNORE INTO blob (hash, size, packed, data) VALUES (?1, ?2, ?3, ?4)")?
@@ -15,7 +15,7 @@ pub fn put(c: &Connection, run: i64, bytes: &Packed) -> Done<()> {
     uses(c, run, *hash)
 }
 
-/// Keeps a file for a run. Most files are those of an earlier run, so it is packed only when it is new.
+/// Stores a file for a run. Most are already stored for an earlier run, so only a new file is compressed.
 pub fn keep(c: &Connection, run: i64, file: &Blob) -> Done<()> {
     let known = "SELECT 1 FROM blob WHERE hash = ?1";
     let known = c.prepare_cached(known)?.query_row([file.hash().0.as_slice()], |_| Ok(())).optional()?;
@@ -31,7 +31,7 @@ fn uses(c: &Connection, run: i64, hash: Hash) -> Done<()> {
     Ok(())
 }
 
-/// Bytes by their hash.
+/// Reads bytes by their hash.
 pub fn get(c: &Connection, hash: Hash) -> Done<Option<Vec<u8>>> {
     let mut found = c.prepare_cached("SELECT size, packed, data FROM blob WHERE hash = ?1")?;
     let row = found.query_row([hash.0.as_slice()], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)));
@@ -39,7 +39,7 @@ pub fn get(c: &Connection, hash: Hash) -> Done<Option<Vec<u8>>> {
     Ok(Some(unpack(size, packed, data).map_err(|why| damaged(c, &format!("`{hash}` cannot be unpacked: {why}")))?))
 }
 
-/// Something in the file is not as it was written.
+/// The error for stored data that differs from what was written.
 pub fn damaged(c: &Connection, why: &str) -> StoreError {
     StoreError::Corrupt { path: c.path().unwrap_or_default().into(), why: why.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Reading everything, to say what is wrong.
+//! Reads and verifies all data.
 
 use rusqlite::{Connection, ErrorCode, params};
 
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::packed::unpack;
 use crate::upkeep::Health;
 
-/// What must not be found: a question with rows of text, and what each row is.
+/// Queries that must return no rows, each with a description of the rows it returns.
 const NONE: &[(&str, &str)] = &[
     (
         "SELECT DISTINCT id >> 32 FROM entry WHERE NOT EXISTS (SELECT 1 FROM run WHERE no = entry.id >> 32)",
@@ -29,7 +29,7 @@ const NONE: &[(&str, &str)] = &[
     ("SELECT \"table\" FROM pragma_foreign_key_check", "rows of no run in"),
 ];
 
-/// Reads everything, as it is at one moment.
+/// Verifies all data in one snapshot.
 pub fn all(c: &Connection) -> Done<Health> {
     let _snapshot = c.unchecked_transaction()?;
     read(c)
@@ -40,19 +40,19 @@ fn read(c: &Connection) -> Done<Health> {
     if let Err(fault) = pages(c, &mut health) {
         unreadable(&mut health, "the file", fault)?;
     }
-    // What the tables say of each other means nothing where they are damaged.
+    // Comparing tables makes no sense if they are damaged.
     if health.problems.is_empty() {
         tables(c, &mut health)?;
         blobs(c, &mut health)?;
     }
-    // Which runs can still be read is worth knowing all the more.
+    // Even then, it is useful to know which runs can still be read.
     if let Err(fault) = journals(c, &mut health) {
         unreadable(&mut health, "the list of runs", fault)?;
     }
     Ok(health)
 }
 
-/// The pages of the file.
+/// Verifies the pages of the file.
 fn pages(c: &Connection, health: &mut Health) -> Done<()> {
     let mut pages = c.prepare("PRAGMA integrity_check(100)")?;
     let mut found = pages.query([])?;
@@ -64,7 +64,7 @@ fn pages(c: &Connection, health: &mut Health) -> Done<()> {
     Ok(())
 }
 
-/// What the tables say of each other.
+/// Verifies that the tables are consistent.
 fn tables(c: &Connection, health: &mut Health) -> Done<()> {
     for (question, what) in NONE {
         let mut select = c.prepare(question)?;
@@ -89,7 +89,7 @@ fn journals(c: &Connection, health: &mut Health) -> Done<()> {
     Ok(())
 }
 
-/// Notes what damage keeps from being read. Any other error is one of the check.
+/// Reports data that cannot be read because of damage. Any other error is returned.
 fn unreadable(health: &mut Health, what: &str, fault: Fault) -> Done<()> {
     let why = match &fault {
         Fault::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => error.to_string(),
@@ -99,7 +99,7 @@ fn unreadable(health: &mut Health, what: &str, fault: Fault) -> Done<()> {
             health.note(error.to_string());
             return Ok(());
         }
-        // The record is gone from its table, and still in an index of it.
+        // The record is missing from its table, but an index still has it.
         Fault::Store(StoreError::NoRun { .. }) => "its record cannot be found".to_owned(),
         _ => return Err(fault),
     };
@@ -115,7 +115,7 @@ fn shown(value: rusqlite::types::Value) -> String {
     }
 }
 
-/// Content is what its hash says.
+/// Verifies that content matches its hash.
 fn blobs(c: &Connection, health: &mut Health) -> Done<()> {
     let mut select = c.prepare("SELECT hash, size, packed, data FROM blob")?;
     let mut rows = select.query([])?;
@@ -137,13 +137,13 @@ fn said(c: &Connection, run: &str) -> Done<Said> {
     Ok(said)
 }
 
-/// Counts the calls in progress of all runs that have not ended, for a store that was of the first
-/// format once: its records do not have them.
+/// Counts the calls in progress of all runs that have not ended, for a store migrated from the first format, whose
+/// records lack these counts.
 pub fn count_open(c: &Connection) -> Done<()> {
     let mut select = c.prepare("SELECT id FROM run WHERE ended IS NULL")?;
     let runs: Vec<String> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for run in runs {
-        // One that cannot be read is told of when somebody needs it.
+        // A run that cannot be read is reported when it is used.
         let Ok(said) = said(c, &run) else { continue };
         c.execute(
             "UPDATE run SET in_flight = ?2, free = ?3 WHERE id = ?1",
@@ -153,7 +153,7 @@ pub fn count_open(c: &Connection) -> Done<()> {
     Ok(())
 }
 
-/// A journal is whole and readable, and its run's record says what the journal says.
+/// Verifies that a journal is complete and readable and matches the record of its run.
 fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
     let said = said(c, run)?;

@@ -1,4 +1,4 @@
-//! What has come of answers that have not ended.
+//! Drafts: partial answers of calls that have not ended.
 
 use rusqlite::{Connection, params};
 use trefoil_machine::Key;
@@ -10,7 +10,7 @@ use super::int;
 use crate::batch::Batch;
 use crate::lease::Lease;
 
-/// Keeps them, for whoever holds the run, if what prompts and answers say is kept of it.
+/// Stores drafts if the lease is valid and the run keeps all its content.
 pub fn put(c: &Connection, lease: &Lease, drafts: &[Draft]) -> Done<()> {
     let mut put = c.prepare_cached(
         "INSERT INTO draft (run, key, text) SELECT no, ?3, ?4 FROM run \
@@ -23,7 +23,7 @@ pub fn put(c: &Connection, lease: &Lease, drafts: &[Draft]) -> Done<()> {
     Ok(())
 }
 
-/// Those of a run.
+/// The drafts of a run.
 pub fn of_run(c: &Connection, run: &str) -> Done<Vec<Draft>> {
     let no = number(c, run)?;
     let mut select = c.prepare_cached("SELECT key, text FROM draft WHERE run = ?1 ORDER BY key")?;
@@ -34,7 +34,7 @@ pub fn of_run(c: &Connection, run: &str) -> Done<Vec<Draft>> {
     Ok(drafts.collect::<Result<_, _>>()?)
 }
 
-/// Removes those whose calls have ended.
+/// Removes the drafts of calls that have ended.
 pub fn end(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
     if batch.end.is_some() {
         c.prepare_cached("DELETE FROM draft WHERE run = ?1")?.execute([no])?;

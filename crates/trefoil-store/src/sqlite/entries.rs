@@ -10,17 +10,17 @@ use crate::batch::{Batch, Body};
 use crate::blob::Hash;
 use crate::error::StoreError;
 
-/// Entries that are handed over at a time.
+/// Maximum number of entries in one page.
 const PAGE: usize = 1_000;
-/// And about how many bytes of them.
+/// Approximate maximum size of a page in bytes.
 const BYTES: usize = 4 << 20;
 
-/// The id of an entry: entries of one run are beside each other, in order.
+/// The id of an entry. Entries of one run are adjacent and in order.
 pub fn id(run: i64, seq: u64) -> i64 {
     run << 32 | int(seq.min(u64::from(u32::MAX)))
 }
 
-/// Writes entries. That they are the next ones has been made sure of.
+/// Writes entries. The caller has checked that they are the next ones.
 pub fn put(c: &Connection, run: i64, batch: &Batch) -> Done<()> {
     let mut insert = c.prepare_cached("INSERT INTO entry (id, body, value) VALUES (?1, ?2, ?3)")?;
     for Body { seq, json, value } in &batch.bodies {
@@ -35,15 +35,15 @@ pub fn put(c: &Connection, run: i64, batch: &Batch) -> Done<()> {
     Ok(())
 }
 
-/// The number of a run.
+/// The store's number of a run.
 pub fn number(c: &Connection, run: &str) -> Done<i64> {
     let mut found = c.prepare_cached("SELECT no FROM run WHERE id = ?1")?;
     let no = found.query_row([run], |row| row.get(0)).optional()?;
     no.ok_or_else(|| StoreError::NoRun { run: run.to_owned() }.into())
 }
 
-/// Entries from a number on. Those before one that cannot be read are handed over first: the error comes when that one is asked
-/// for.
+/// Reads entries from a number on. If an entry cannot be read, the entries before it are returned first; the error is
+/// returned when that entry is requested.
 pub fn page(c: &Connection, run: &str, from: u64) -> Done<Vec<Entry>> {
     let no = number(c, run)?;
     if from > u64::from(u32::MAX) {
@@ -67,7 +67,7 @@ pub fn page(c: &Connection, run: &str, from: u64) -> Done<Vec<Entry>> {
     Ok(entries)
 }
 
-/// An entry, and how large it is.
+/// Reads an entry and its size.
 fn entry(c: &Connection, run: &str, row: &Row<'_>) -> Done<(Entry, usize)> {
     let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
     let value = match row.get::<_, Option<[u8; 32]>>(2)? {

@@ -1,19 +1,19 @@
-//! SQLite's errors as those of a store.
+//! Converts SQLite's errors to store errors.
 
 use rusqlite::ErrorCode;
 
 use super::place::StorePlace;
 use crate::error::StoreError;
 
-/// What a piece of work with the database ends with.
+/// The result of an operation on the database.
 pub type Done<T> = Result<T, Fault>;
 
-/// Why it did not.
+/// The error of an operation.
 #[derive(Debug)]
 pub enum Fault {
-    /// SQLite says so.
+    /// From SQLite.
     Sql(rusqlite::Error),
-    /// The store says so.
+    /// From the store itself.
     Store(StoreError),
 }
 
@@ -30,7 +30,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// As the store's callers see it.
+    /// Converts it to the error that callers of the store see.
     pub fn at(self, place: &StorePlace) -> StoreError {
         match self {
             Self::Store(error) => error,
@@ -42,6 +42,17 @@ impl Fault {
 fn of_sql(error: &rusqlite::Error, place: &StorePlace) -> StoreError {
     let path = place.path.clone();
     let why = error.to_string();
+    // The client's words name columns by number, and types as it calls them.
+    let odd = match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => Some(why.to_string()),
+        rusqlite::Error::InvalidColumnType(_, column, _) => Some(format!("`{column}` has a value of another type")),
+        rusqlite::Error::IntegralValueOutOfRange(..) => Some("a number is out of range".to_owned()),
+        rusqlite::Error::Utf8Error(..) => Some("a text is not UTF-8".to_owned()),
+        _ => None,
+    };
+    if let Some(why) = odd {
+        return StoreError::Corrupt { path, why };
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             StoreError::Locked { path, waited_ms: place.options.busy_ms }

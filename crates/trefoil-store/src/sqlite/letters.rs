@@ -1,4 +1,4 @@
-//! Letters for runs.
+//! Letters to runs.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 use trefoil_template::wire::{Wire, Wired};

@@ -13,7 +13,7 @@ use crate::record::{Content, Record, Spent, Status};
 const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, \
                        tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content";
 
-/// Runs that are handed over at a time, at most.
+/// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
 
 fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
@@ -21,7 +21,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
     let status: String = row.get("status")?;
     let error = row.get::<_, Option<String>>("error_code")?.zip(row.get("error")?);
     let owner: Option<String> = row.get("owner")?;
-    let status: Status = status.parse().map_err(|_| rusqlite::Error::InvalidColumnName(status))?;
+    let status: Status = status
+        .parse()
+        .map_err(|why: String| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, why.into()))?;
     let in_flight = count("in_flight")?;
     let spent = Spent {
         calls: count("calls")?,
@@ -44,7 +46,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
         started: count("started")?,
         ended: row.get::<_, Option<i64>>("ended")?.map(uint),
         error,
-        // While a process works on it, they are on their way.
+        // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.get("free")?) },
         in_flight,
         entries: count("next")?,
@@ -65,7 +67,7 @@ fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {
     Ok(record)
 }
 
-/// One run.
+/// Reads the record of a run.
 pub fn record(c: &Connection, run: &str) -> Done<Record> {
     let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE id = ?1"))?;
     let found = select.query_row([run], read).optional()?;
@@ -73,7 +75,7 @@ pub fn record(c: &Connection, run: &str) -> Done<Record> {
     with_labels(c, no, record)
 }
 
-/// Runs, newest first.
+/// Lists runs, newest first.
 pub fn page(c: &Connection, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
     let limit = limit.clamp(1, LIMIT);
     let (conditions, mut parameters) = conditions(filter, after);
@@ -89,7 +91,7 @@ pub fn page(c: &Connection, filter: &Filter, after: Option<Cursor>, limit: usize
     Ok(Page { runs, next })
 }
 
-/// The conditions of a filter, and what they compare with.
+/// The conditions of a filter, and their parameters.
 fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>) {
     let Filter { status, flow, since, until, text, label, parent } = filter;
     let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
@@ -130,7 +132,7 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>
     (all.join(" AND "), parameters)
 }
 
-/// How many runs have each status.
+/// The number of runs with each status.
 pub fn counts(c: &Connection) -> Done<Vec<(Status, u64)>> {
     let mut select = c.prepare_cached("SELECT n FROM tally WHERE status = ?1")?;
     let mut counts = Vec::new();

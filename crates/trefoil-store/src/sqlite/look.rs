@@ -1,7 +1,8 @@
-//! Connections for whoever only reads: a file or a folder that cannot be written, a store that others keep.
+//! Read-only connections, also to files and folders without write access, and to stores that other processes write.
 //!
-//! SQLite reads a write-ahead log through an index beside it (`-shm`), which even a reader has to create. Where it cannot, a
-//! database without a log can still be read as a file that nobody changes. Whether that was so is looked at after each reading.
+//! SQLite reads a write-ahead log through an index file next to it (`-shm`), which even a reader must create. If it
+//! cannot, a database without a log can still be opened as an immutable file. After each read, the file is checked for
+//! changes.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -15,18 +16,18 @@ use super::open::{APPLICATION, busy};
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
-/// Where the number of the application is in a file.
+/// The offset of the application id in the file.
 const APPLICATION_AT: u64 = 68;
 
-/// A connection that reads.
+/// A read-only connection.
 pub struct Reader {
     /// The connection.
     pub connection: Connection,
-    /// How the file was when it was opened as one that nobody changes.
+    /// The state of the file when it was opened as immutable; `None` if it was opened normally.
     frozen: Option<Stamp>,
 }
 
-/// What is different after a file was written.
+/// The properties of a file that change when it is written.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
@@ -44,26 +45,26 @@ impl Stamp {
 }
 
 impl Reader {
-    /// Of a store that this process has open to write.
+    /// A connection to a store that this process also writes.
     pub fn beside_writer(connection: Connection) -> Self {
         Self { connection, frozen: None }
     }
 
-    /// Whether what was read with it is what was in the file at one moment.
+    /// Whether everything read with this connection is from one state of the file.
     pub fn is_sound(&self, place: &StorePlace) -> bool {
         self.frozen.as_ref().is_none_or(|stamp| *stamp == Stamp::of(place))
     }
 }
 
 impl StorePlace {
-    /// Opens a connection that reads and changes nothing.
+    /// Opens a connection that only reads.
     ///
     /// # Errors
     ///
     /// [`StoreError::Missing`] if there is no store yet.
     pub fn onlooker(&self) -> Result<Reader> {
         self.is_store()?;
-        // A connection that may write removes what it had to create beside the file.
+        // A connection with write access removes the files that it had to create.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         match self.look(&self.path, flags) {
             Ok(connection) => Ok(Reader { connection, frozen: None }),
@@ -72,7 +73,7 @@ impl StorePlace {
         }
     }
 
-    /// As a file that nobody changes.
+    /// Opens the file as immutable.
     fn frozen(&self) -> Result<Reader> {
         let stamp = Stamp::of(self);
         if stamp.log > 0 {
@@ -94,7 +95,7 @@ impl StorePlace {
         Ok(c)
     }
 
-    /// Whether there is a file with something in it, which this user may read.
+    /// Checks that the file exists, is not empty, and can be read by this user.
     pub fn is_store(&self) -> Result<()> {
         let path = self.path.clone();
         match File::open(&path).and_then(|file| file.metadata()) {
@@ -106,7 +107,7 @@ impl StorePlace {
         }
     }
 
-    /// A file whose beginning is damaged is not known as a database any more, though it may be a store.
+    /// SQLite does not recognize a file with a damaged header as a database, although it may be a store.
     fn damaged(&self, error: StoreError) -> StoreError {
         let known = || -> std::io::Result<bool> {
             let mut file = File::open(&self.path)?;
@@ -124,7 +125,7 @@ impl StorePlace {
     }
 }
 
-/// Whether SQLite needed a file that it could not create.
+/// Whether SQLite failed because it could not create a file.
 fn may_not_create(fault: &Fault) -> bool {
     let Fault::Sql(error) = fault else { return false };
     matches!(
@@ -134,7 +135,7 @@ fn may_not_create(fault: &Fault) -> bool {
     )
 }
 
-/// SQLite's name for a file that nobody changes.
+/// The URI with which SQLite opens a file as immutable.
 fn unchanging(path: &Path) -> String {
     let mut uri = String::from("file:");
     if path.has_root() {

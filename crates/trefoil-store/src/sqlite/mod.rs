@@ -1,7 +1,8 @@
-//! A store in one SQLite file: bundled SQLite, write-ahead log, one connection that writes, readers that never wait.
+//! A store in one SQLite file: bundled SQLite, a write-ahead log, one writing connection, and readers that never wait.
 //!
-//! `schema.sql` is the layout. SQLite from 3.7.0 to 3.51.2 can damage a database that two connections checkpoint and write at
-//! the same time, so the system's library is never used, and a live store is not for older `sqlite3` tools.
+//! `schema.sql` defines the layout. SQLite 3.7.0 to 3.51.2 can damage a database if two connections checkpoint and
+//! write at the same time, so the system's library is never used, and older `sqlite3` tools must not open a store in
+//! use.
 
 mod alive;
 mod asked;
@@ -44,11 +45,11 @@ use writer::{Where, Writer, checkpoint};
 
 pub use place::{Durability, Options};
 
-/// Runs that are removed in one transaction: others write in between.
+/// Runs deleted in one transaction; other writers get their turn between transactions.
 const REMOVED: usize = 100;
-/// Transactions in which it is noted what runs have asked for. What is left then is noted the next time.
+/// Maximum number of indexing transactions in one call. The rest is indexed in the next call.
 const NOTED: usize = 3;
-/// Pages that are given back in one transaction.
+/// Pages that are returned to the disk in one transaction.
 const PAGES: u32 = 2_000;
 
 /// A store in one file.
@@ -56,9 +57,9 @@ const PAGES: u32 = 2_000;
 /// [`Store::create`] and [`Store::append`] may commit on the caller's thread ([`tokio::task::block_in_place`]), so on a runtime
 /// with several threads they must not be called inside a `LocalSet`.
 pub struct SqliteStore {
-    // Dropped in this order: the last connection to close moves the log into the database.
+    // Fields are dropped in this order: the last connection to close moves the log into the database.
     readers: Readers,
-    /// None: it is only read.
+    /// `None` if the store is read-only.
     writer: Option<Writer>,
     alive: Alive,
     place: StorePlace,
@@ -78,8 +79,8 @@ impl SqliteStore {
         Ok(Self { readers: Readers::new(place.clone()), writer: Some(writer), alive: Alive::new(&place), place })
     }
 
-    /// Opens a store to look at it: nothing is created and nothing changed, and neither the file nor its folder has to be
-    /// writable. Whatever would change it fails with [`StoreError::ReadOnly`].
+    /// Opens a store for reading: creates and changes nothing, and needs no write access to the file or its folder.
+    /// Operations that would change the store fail with [`StoreError::ReadOnly`].
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl SqliteStore {
     pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let place = StorePlace { path: path.into(), options };
         if place.is_older()? {
-            // Its records lack what this version reads.
+            // The records of an older format lack fields that this version reads, so the file is migrated first.
             drop(Writer::open(StorePlace {
                 options: Options { create: false, ..place.options.clone() },
                 ..place.clone()
@@ -191,7 +192,7 @@ impl Store for SqliteStore {
         self.alive.is_here(&claim.owner);
         self.alive.took();
         let claimed = match self.claim_as(run, claim.clone()).await {
-            // Its process was killed, perhaps.
+            // The owner may have been killed.
             Err(StoreError::Held { owner, .. }) if self.alive.is_gone(&owner) => {
                 let claimed = self.claim_as(run, Claim { gone: Some(owner.clone()), ..claim }).await;
                 let name = owner.clone();
@@ -277,7 +278,7 @@ impl Store for SqliteStore {
         }
         self.writer()?.write(Where::There, remove::sweep).await?;
         self.give_back().await?;
-        // The file is shortened when the log is moved into it. Whoever reads just now may keep that for later.
+        // The file shrinks when the log is moved into it. A concurrent reader may delay that.
         self.writer()?.alone(|c| Ok(checkpoint(c, "TRUNCATE")?)).await?;
         Ok(Pruned { bytes: before.saturating_sub(self.size().await?.disk), ..all })
     }
@@ -297,7 +298,7 @@ impl Store for SqliteStore {
 
     async fn check(&self) -> Result<Health> {
         match self.readers.read(check::all).await {
-            // So damaged that it cannot be read to its end.
+            // The file is too damaged to be read completely.
             Err(StoreError::Corrupt { why, .. }) => Ok(Health { problems: vec![why], ..Health::default() }),
             health => health,
         }
@@ -322,7 +323,7 @@ impl Store for SqliteStore {
             let path = to.clone();
             move |error: std::io::Error| StoreError::Io { path: path.clone(), why: error.to_string() }
         };
-        // What was left of a backup that was interrupted.
+        // Removes the remains of an interrupted backup.
         let _ = std::fs::remove_file(&part);
         open::private_file(&part).map_err(&failed)?;
         let file = part.clone();
@@ -331,7 +332,7 @@ impl Store for SqliteStore {
             Ok(())
         });
         let kept = match copied.await {
-            // SQLite leaves it to the system when the copy is written.
+            // SQLite does not sync the copy to the disk.
             Ok(()) => std::fs::File::open(&part)
                 .and_then(|file| file.sync_all())
                 .and_then(|()| std::fs::hard_link(&part, &to))
@@ -353,19 +354,19 @@ impl SqliteStore {
         self.writer()?.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
     }
 
-    /// Gives pages that hold nothing back to the disk, some at a time.
+    /// Returns free pages to the disk, some at a time.
     async fn give_back(&self) -> Result<()> {
         while self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await? {}
         Ok(())
     }
 }
 
-/// A count or a time, as SQLite keeps it.
+/// A count or a time as SQLite stores it.
 fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// And back.
+/// The reverse of [`int`].
 fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

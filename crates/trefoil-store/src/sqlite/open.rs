@@ -1,4 +1,4 @@
-//! Opening the file: its mode, what kind of file it is, settings of connections, formats.
+//! Opening the file: permissions, file type, connection settings, formats.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use super::fault::Done;
 use super::place::{Options, StorePlace};
 use crate::error::{Result, StoreError};
 
-/// `TREF`: what SQLite's own tools and `file` know a store by.
+/// `TREF`: the application id by which SQLite's tools and `file` recognize a store.
 pub const APPLICATION: i64 = 0x5452_4546;
 
-/// The formats, one after the other. A store of an earlier format is brought to the last one when it is opened.
+/// The formats in order. A store with an earlier format is migrated to the latest one when it is opened.
 const FORMATS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("format-2.sql"),
@@ -23,14 +23,14 @@ const FORMATS: &[&str] = &[
 ];
 
 impl StorePlace {
-    /// Opens the connection that writes: creates the file, or brings it to the last format.
+    /// Opens the writing connection; creates the file, or migrates it to the latest format.
     pub fn writer(&self) -> Result<Connection> {
         self.create()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let began = Instant::now();
         loop {
             match self.prepare(flags).map_err(|fault| self.unwritable(fault.at(self))) {
-                // SQLite does not wait for whoever changes the mode of the log at the same time.
+                // SQLite does not wait if another process changes the journal mode at the same time.
                 Err(StoreError::Locked { .. }) if began.elapsed() < Duration::from_millis(self.options.busy_ms) => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -39,7 +39,7 @@ impl StorePlace {
         }
     }
 
-    /// A file that is there, and cannot be opened: what SQLite needs beside it is what is missing.
+    /// If the file itself can be opened, the files that SQLite needs next to it could not be created.
     fn unwritable(&self, error: StoreError) -> StoreError {
         match error {
             StoreError::Open { path, .. } if std::fs::File::open(&path).is_ok() => StoreError::ReadOnly { path },
@@ -55,7 +55,7 @@ impl StorePlace {
         busy(&c, &self.options)?;
         let format = self.format(&c)?;
         if format == 0 {
-            // Both count only before anything is written.
+            // Both settings take effect only before anything is written.
             c.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;")?;
         }
         c.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
@@ -64,7 +64,7 @@ impl StorePlace {
         Ok(c)
     }
 
-    /// What every connection has.
+    /// Applies the settings of every connection.
     fn settings(&self, c: &Connection) -> Done<()> {
         let synchronous = self.options.durability.synchronous();
         // The writer checkpoints when it is idle. On macOS, fsync alone does not reach the disk.
@@ -72,7 +72,7 @@ impl StorePlace {
             "PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0; \
              PRAGMA journal_size_limit = 67108864; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1;"
         ))?;
-        // What is removed leaves nothing in the pages that it was in. This much of it costs no further writes.
+        // Deleted content is overwritten in its pages, as far as this costs no additional writes.
         c.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
         if let Some(bytes) = self.options.max_bytes {
             let page: i64 = c.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -83,9 +83,9 @@ impl StorePlace {
         Ok(())
     }
 
-    /// The version of the file's format; 0: it is empty. An error if it is not a store, or one of a later version.
+    /// The version of the file's format; 0 if it is empty. Fails if it is not a store, or has a later format.
     pub fn format(&self, c: &Connection) -> Done<i64> {
-        // One statement sees one moment: somebody else may be creating it.
+        // A single statement sees one state of the file: another process may be creating it.
         let (application, format, tables): (i64, i64, i64) = c.query_row(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
              FROM pragma_application_id, pragma_user_version",
@@ -121,7 +121,7 @@ impl StorePlace {
     }
 
     fn migrate_from(&self, c: &Connection) -> Done<()> {
-        // Another process may have been faster.
+        // Another process may have migrated it first.
         let format = self.format(c)?;
         for format in FORMATS.iter().skip(usize::try_from(format).unwrap_or(0)) {
             c.execute_batch(format)?;
@@ -134,7 +134,7 @@ impl StorePlace {
         Ok(())
     }
 
-    /// Opens a connection that reads, beside the one that writes.
+    /// Opens a reading connection for a process that also writes.
     pub fn reader(&self) -> Result<Connection> {
         let open = || -> Done<Connection> {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -146,7 +146,8 @@ impl StorePlace {
         open().map_err(|fault| fault.at(self))
     }
 
-    /// The file is its user's alone: it has prompts and answers. The write-ahead log gets its mode from it.
+    /// Creates the file readable only by its user, because it contains prompts and answers. The write-ahead log gets
+    /// the same mode.
     fn create(&self) -> Result<()> {
         let failed = |error: std::io::Error| {
             let path = self.path.clone();
@@ -173,12 +174,12 @@ impl StorePlace {
     }
 }
 
-/// How long a connection waits for others.
+/// Sets how long a connection waits for locks.
 pub fn busy(c: &Connection, options: &Options) -> rusqlite::Result<()> {
     c.busy_timeout(Duration::from_millis(options.busy_ms))
 }
 
-/// A new file that only its user may read.
+/// Creates a file that only its user may read.
 pub fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -187,7 +188,7 @@ pub fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
     options.open(path)
 }
 
-/// A new folder that only its user may look into, if there is none.
+/// Creates a folder that only its user may access, if it does not exist.
 pub fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());

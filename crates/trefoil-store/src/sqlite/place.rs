@@ -1,20 +1,20 @@
-//! Which file, and how it is opened.
+//! The file of a store, and how it is opened.
 
 use std::path::PathBuf;
 
-/// What each durability may lose.
+/// Which data may be lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Nothing that was acknowledged, whatever happens: each commit is written through to the disk.
+    /// Nothing that was acknowledged is lost: each commit is written through to the disk.
     #[default]
     Sync,
-    /// When the machine stops (power cut, kernel panic): the last commits, never more than since the last checkpoint, and
-    /// never parts of one. When only the process stops: nothing.
+    /// If the machine stops (power cut, kernel panic), whole commits since the last checkpoint may be lost. If only the
+    /// process stops, nothing is lost.
     Batch,
 }
 
 impl Durability {
-    /// SQLite's word for it.
+    /// SQLite's name for it.
     pub(super) fn synchronous(self) -> &'static str {
         match self {
             Self::Sync => "FULL",
@@ -26,11 +26,11 @@ impl Durability {
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What must not be lost.
+    /// Which data may be lost.
     pub durability: Durability,
     /// How long to wait for another process that writes, in milliseconds.
     pub busy_ms: u64,
-    /// The file never becomes larger: what would make it so fails as on a full disk.
+    /// Maximum size of the file in bytes. A write that would exceed it fails as on a full disk.
     pub max_bytes: Option<u64>,
     /// Create the file if it does not exist.
     pub create: bool,
@@ -42,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// A store's file.
+/// The file of a store.
 #[derive(Debug, Clone)]
 pub struct StorePlace {
     /// The file.

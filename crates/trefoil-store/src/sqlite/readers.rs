@@ -1,4 +1,4 @@
-//! Connections that read. They never wait for the one that writes, nor it for them.
+//! Reading connections. They never wait for the writing connection, nor the reverse.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,40 +11,40 @@ use super::look::Reader;
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
-/// How many there are at most, and are kept for the next reading. Thousands of runs may want to read at once: a connection for
-/// each would take longer to open than to wait for, and a hundred times the memory of a run.
+/// Maximum number of connections, open or idle. Thousands of runs may want to read at once: opening a connection for
+/// each would take longer than waiting for one, and need a hundred times the memory of a run.
 const MOST: usize = 8;
 
-/// Connections that read.
+/// A pool of reading connections.
 #[derive(Clone)]
 pub struct Readers {
     place: Arc<StorePlace>,
-    /// Whether nothing of the store is to be changed, not even by a connection that writes.
+    /// Whether nothing may change the store, not even a connection with write access.
     only: bool,
     idle: Arc<Mutex<Vec<Reader>>>,
-    /// Whoever has one may read.
+    /// Limits the number of concurrent readers.
     turns: Arc<Semaphore>,
 }
 
 impl Readers {
-    /// Of a file that a connection of this process writes.
+    /// Connections to a file that this process also writes.
     pub fn new(place: StorePlace) -> Self {
         Self { place: Arc::new(place), only: false, idle: Arc::default(), turns: Arc::new(Semaphore::new(MOST)) }
     }
 
-    /// Of a file that is only read. The first connection is opened now.
+    /// Connections to a file that is only read. Opens the first one at once.
     pub fn only(place: StorePlace) -> Result<Self> {
         let first = place.onlooker()?;
         Ok(Self { only: true, idle: Arc::new(Mutex::new(vec![first])), ..Self::new(place) })
     }
 
-    /// Reads, on a thread that may wait.
+    /// Runs a read on a thread that may block.
     pub async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Done<T> + Send + 'static,
     {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let turn = self.turns.clone().acquire_owned().await.ok();
         let readers = self.clone();
         let read = move || {

@@ -1,4 +1,4 @@
-//! Removing runs, and giving back their space.
+//! Deletes runs and returns their space.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -9,7 +9,7 @@ use crate::batch::Body;
 use crate::error::StoreError;
 use crate::upkeep::{Pruned, Retention};
 
-/// Removes one run that no process works on.
+/// Deletes a run that no process works on.
 pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
     let found = c
         .prepare_cached("SELECT no, owner, lease_until FROM run WHERE id = ?1")?
@@ -25,7 +25,7 @@ pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
     }
 }
 
-/// Whether any run need not be kept.
+/// Whether any run may be deleted.
 pub fn is_due(c: &Connection, retention: &Retention) -> Done<bool> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let ended = c
@@ -37,7 +37,7 @@ pub fn is_due(c: &Connection, retention: &Retention) -> Done<bool> {
     Ok(ended || max_bytes.is_some_and(|max| used(c).is_ok_and(|(_, bytes)| bytes > max)))
 }
 
-/// Removes some of the runs that need not be kept. Returns how many.
+/// Deletes some of the runs that may be deleted. Returns their number.
 pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<Pruned> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let mut select = c.prepare_cached(
@@ -65,13 +65,13 @@ pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<Pruned>
     Ok(Pruned { runs: old.len() as u64, failed, bytes: 0 })
 }
 
-/// Removes what prompts and answers say, of a run that has ended and of which it was to be kept only until then.
+/// Deletes the content of prompts and answers, if the run has ended and keeps its content only until then.
 pub fn content(c: &Connection, no: i64) -> Done<()> {
     let due = c.prepare_cached("UPDATE run SET content = 2 WHERE no = ?1 AND content = 1")?.execute([no])?;
     if due == 0 {
         return Ok(());
     }
-    // Pages that are given up are overwritten, too.
+    // Freed pages are overwritten, too.
     c.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
     let removed = bare_entries(c, no).and_then(|()| contents(c, no)).and_then(|()| asked::forget(c, no));
     c.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
@@ -93,7 +93,7 @@ fn bare_entries(c: &Connection, no: i64) -> Done<()> {
     Ok(())
 }
 
-/// Files and values that only this run uses.
+/// Deletes files and values that only this run uses.
 fn contents(c: &Connection, no: i64) -> Done<()> {
     c.prepare_cached(
         "DELETE FROM blob WHERE hash IN (SELECT hash FROM uses WHERE run = ?1) \
@@ -104,7 +104,7 @@ fn contents(c: &Connection, no: i64) -> Done<()> {
     Ok(())
 }
 
-/// Labels and letters go with the row. Files and values go if no other run uses them.
+/// Labels and letters are deleted with the row; files and values, if no other run uses them.
 fn everything_of(c: &Connection, no: i64) -> Done<()> {
     c.prepare_cached("DELETE FROM entry WHERE id BETWEEN ?1 AND ?2")?.execute([id(no, 0), id(no, u64::MAX)])?;
     contents(c, no)?;
@@ -112,22 +112,22 @@ fn everything_of(c: &Connection, no: i64) -> Done<()> {
     Ok(())
 }
 
-/// Removes files and values that no run uses. There are none unless something went wrong.
+/// Deletes files and values that no run uses. There are none unless something went wrong.
 pub fn sweep(c: &Connection) -> Done<()> {
     c.execute("DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)", [])?;
     Ok(())
 }
 
-/// Gives pages that hold nothing back to the disk. False: there are no more.
+/// Returns free pages to the disk. Returns false if there are no more.
 pub fn give_back(c: &Connection, pages: u32) -> Done<bool> {
-    // Each row is one page: a statement that is not stepped to its end frees one only.
+    // Each row frees one page, so the statement must be stepped to its end.
     let mut vacuum = c.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = vacuum.query([])?;
     while rows.next()?.is_some() {}
     Ok(pragma(c, "freelist_count")? > 0)
 }
 
-/// Runs, and bytes that hold something.
+/// The number of runs, and of bytes in use.
 pub fn used(c: &Connection) -> Done<(u64, u64)> {
     let pages = pragma(c, "page_count")?.saturating_sub(pragma(c, "freelist_count")?);
     let runs: i64 = c.query_row("SELECT coalesce(sum(n), 0) FROM tally", [], |row| row.get(0))?;

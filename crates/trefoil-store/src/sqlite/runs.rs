@@ -1,4 +1,4 @@
-//! Runs: adding them, adding to them, and who holds them. Everything here is part of a transaction.
+//! Creating runs, appending to them, and leases. Every function here runs inside a transaction.
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
@@ -13,7 +13,7 @@ use crate::packed::Packed;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
 
-/// Adds a run.
+/// Creates a run.
 pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
@@ -58,7 +58,7 @@ pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<
     Ok(claim.is_some().then_some(lease))
 }
 
-/// Adds to a run, for whoever holds its lease.
+/// Appends to a run, if the lease is valid.
 pub fn append(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> Done<()> {
     let held = c
         .prepare_cached("SELECT 1 FROM run WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL")?
@@ -70,7 +70,7 @@ pub fn append(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>)
     write(c, lease, batch, values)
 }
 
-/// Whether anything is held by a name.
+/// Whether an owner has any run.
 pub fn has_any(c: &Connection, owner: &str) -> Done<bool> {
     let found = c.prepare_cached("SELECT 1 FROM run WHERE owner = ?1 LIMIT 1")?.exists([owner])?;
     Ok(found)
@@ -106,7 +106,7 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
     Ok(())
 }
 
-/// Adds to the figures, if the entries are the next ones. Touches no index: this is what every step of every run does.
+/// Updates the figures, if the entries are the next ones. Changes no index, because every step of every run does this.
 fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
     let (spent, usage) = (batch.spent, batch.spent.usage);
     let counted = c
@@ -134,7 +134,7 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
     Ok(counted == 1)
 }
 
-/// What a batch says about the run as a whole.
+/// Applies a batch's changes to the run as a whole.
 fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
     if let Some(start) = &batch.start {
         c.prepare_cached("UPDATE run SET flow = ?2, program = ?3, started = ?4 WHERE no = ?1")?.execute(params![
@@ -158,7 +158,7 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
             error.map(|(_, text)| text),
             end.at.map(int)
         ])?;
-        // Nobody reads them any more.
+        // Nobody reads the letters of a run that has ended.
         c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;
     } else {
         if batch.reopens {
@@ -175,7 +175,7 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
     Ok(())
 }
 
-/// Sets a label, or takes it away.
+/// Sets a label; `None` removes it.
 pub fn label(c: &Connection, run: &str, key: &str, value: Option<&str>) -> Done<()> {
     set_label(c, number(c, run)?, key, value)
 }
@@ -190,7 +190,7 @@ fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> Done<()
     Ok(())
 }
 
-/// Takes a run over, if nobody holds it.
+/// Claims a run that is free.
 pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
     let taken = c
         .prepare_cached(
@@ -209,7 +209,7 @@ pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
     }
 }
 
-/// Why a run cannot be taken over.
+/// Why a run cannot be claimed.
 fn not_free(c: &Connection, run: &str, claim: &Claim) -> Done<Fault> {
     let found = c
         .prepare_cached("SELECT owner, lease_until, ended FROM run WHERE id = ?1")?
@@ -226,7 +226,7 @@ fn not_free(c: &Connection, run: &str, claim: &Claim) -> Done<Fault> {
     .into())
 }
 
-/// Lengthens leases. Returns the runs whose leases were lost.
+/// Renews leases. Returns the runs whose leases were lost.
 pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> {
     let mut update =
         c.prepare_cached("UPDATE run SET lease_until = ?3 WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL")?;
@@ -239,14 +239,14 @@ pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> 
     Ok(lost)
 }
 
-/// Gives a run back.
+/// Releases a run.
 pub fn release(c: &Connection, lease: &Lease) -> Done<()> {
     c.prepare_cached(&format!("UPDATE run SET {FREE} WHERE no = ?1 AND epoch = ?2"))?
         .execute(params![lease.no, int(lease.epoch)])?;
     Ok(())
 }
 
-/// Nobody works on it any more.
+/// Releases a run from its owner.
 const FREE: &str =
     "owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END";
 
@@ -257,7 +257,7 @@ pub fn owners(c: &Connection) -> Done<Vec<String>> {
     Ok(owners.collect::<Result<_, _>>()?)
 }
 
-/// Takes from an owner the runs whose leases ended before a time; without one, all.
+/// Releases an owner's runs whose leases expired before a time; without a time, all of them.
 pub fn take(c: &Connection, owner: &str, before: Option<u64>) -> Done<usize> {
     let taken = c
         .prepare_cached(&format!("UPDATE run SET {FREE} WHERE owner = ?1 AND (?2 IS NULL OR lease_until < ?2)"))?
@@ -270,6 +270,7 @@ pub fn claimable(c: &Connection, now: u64, limit: usize) -> Done<Vec<String>> {
     let mut select = c.prepare_cached(
         "SELECT id FROM run INDEXED BY run_open WHERE ended IS NULL AND (owner IS NULL OR lease_until < ?1) \
          AND (status <> 'waiting' OR wake_at <= ?1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
+         AND NOT EXISTS (SELECT 1 FROM run AS caller WHERE caller.id = run.parent AND caller.ended IS NULL) \
          ORDER BY no LIMIT ?2",
     )?;
     let runs = select.query_map(params![int(now), int(limit as u64)], |row| row.get(0))?;

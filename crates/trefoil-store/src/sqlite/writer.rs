@@ -1,11 +1,11 @@
-//! The one connection that writes, and who commits.
+//! The single writing connection, and the choice of the thread that commits.
 //!
-//! A commit takes as long as the disk takes, so who waits for whom decides the speed. Where nothing else is to be written, an
-//! append commits in place: handing it to a thread and back takes as long as the commit itself. Where many runs write at the
-//! same time, their work queues up, and a thread commits what has queued up as one transaction, each in a savepoint of its
-//! own, so that one that fails changes nothing for the others.
+//! A commit takes as long as the disk, so throughput depends on who waits for whom. If nothing else is queued, an
+//! append commits on the caller's thread, because a handover to another thread and back takes as long as the commit. If
+//! many runs write at the same time, their jobs queue up, and a thread commits the queue as one transaction. Each job
+//! has its own savepoint, so a failed job does not affect the others.
 //!
-//! The same thread moves the write-ahead log into the database: when nothing was written for a while, or when the log is
+//! The same thread moves the write-ahead log into the database when nothing was written for a while, or when the log is
 //! large.
 
 use std::collections::VecDeque;
@@ -21,37 +21,37 @@ use super::fault::{Done, Fault};
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
-/// How much is committed together.
+/// Maximum number of jobs in one transaction.
 const GROUP: usize = 1_024;
-/// The log is moved into the database when nothing was written for so long.
+/// The log is moved into the database after this long without writes.
 const IDLE: Duration = Duration::from_millis(100);
-/// And when it is larger than this, in bytes, even if that makes writers wait.
+/// Above this size in bytes, the log is moved even if writers have to wait.
 const LARGE: i64 = 64 << 20;
-/// Bytes of a page.
+/// Page size in bytes.
 const PAGE: i64 = 8_192;
 
-/// Who may commit.
+/// The thread that commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
-    /// The caller, if nobody else writes. Blocks its thread as long as the disk takes, which a runtime with several threads
-    /// makes up for.
+    /// The caller's thread, if no other job is queued. It blocks for as long as the disk takes; a multi-threaded
+    /// runtime compensates for that.
     Here,
-    /// The thread.
+    /// The writer's thread.
     There,
 }
 
-/// Sorts of work that waits.
+/// Kinds of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// In a transaction, which is on the disk when it has ended, if the store's durability says so.
+    /// In a transaction that is on the disk when it returns, if the store's durability requires that.
     Sure,
-    /// In a transaction that is on the disk some time.
+    /// In a transaction that reaches the disk later.
     Lazy,
-    /// In none.
+    /// Outside of any transaction.
     Alone,
 }
 
-/// The connection that writes.
+/// The writing connection.
 pub struct Writer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -66,20 +66,20 @@ struct Shared {
 
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
-    /// Something was committed that is not in the database file yet.
+    /// Whether commits are not in the database file yet.
     dirty: bool,
-    /// When something was committed last.
+    /// Time of the last commit.
     last: Instant,
     closed: bool,
 }
 
-/// Work that waits.
+/// A queued job.
 trait Job: Send {
-    /// Does it, inside a transaction. If it fails, what it did is to be undone.
+    /// Does the work inside a transaction. If it fails, the caller rolls back its changes.
     fn work(&mut self, c: &Connection, place: &StorePlace) -> Result<()>;
-    /// Which sort it is.
+    /// Its kind.
     fn sort(&self) -> Sort;
-    /// Says how it ended; an error if what it did was not kept.
+    /// Reports the result; an error if its changes were not committed.
     fn end(self: Box<Self>, kept: Result<()>);
 }
 
@@ -109,7 +109,7 @@ impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(StoreError::Closed),
         };
-        // Whoever asked may be gone.
+        // The caller may have been dropped.
         let _ = self.reply.send(result);
     }
 }
@@ -128,7 +128,7 @@ impl Writer {
         Ok(Self { shared, thread })
     }
 
-    /// Does something in a transaction, and returns when that is kept.
+    /// Does work in a transaction; returns after the commit.
     pub async fn write<T, F>(&self, place: Where, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -144,7 +144,8 @@ impl Writer {
         self.queue(work, Sort::Sure).await
     }
 
-    /// Does something in a transaction, and does not wait for a disk. It survives the end of the process, not that of the machine.
+    /// Does work in a transaction without waiting for the disk. It survives the end of the process, but not of the
+    /// machine.
     pub async fn write_lazily<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -153,7 +154,7 @@ impl Writer {
         self.queue(work, Sort::Lazy).await
     }
 
-    /// Does something outside of transactions.
+    /// Does work outside of transactions.
     pub async fn alone<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -178,18 +179,18 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What was queued up is still written.
+    /// Jobs in the queue are still written.
     fn drop(&mut self) {
         self.shared.queue().closed = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A panic of the thread has already been reported.
             let _ = thread.join();
         }
     }
 }
 
-/// Whether the thread that we are on may wait for a disk.
+/// Whether the current thread may wait for a disk.
 fn may_block() -> bool {
     Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
@@ -199,7 +200,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Commits in place, if nobody else writes.
+    /// Commits on this thread, if no other job is queued.
     fn now<T, F: FnOnce(&Connection) -> Done<T>>(&self, work: F) -> Result<Result<T>, F> {
         if !self.queue().jobs.is_empty() {
             return Err(work);
@@ -215,7 +216,7 @@ impl Shared {
         Ok(done.map_err(|fault| fault.at(&self.place)))
     }
 
-    /// Something was committed.
+    /// Records a commit.
     fn committed(&self) {
         let mut queue = self.queue();
         queue.last = Instant::now();
@@ -226,7 +227,7 @@ impl Shared {
         }
     }
 
-    /// The thread.
+    /// The loop of the writer's thread.
     fn serve(&self) {
         let mut looked = Instant::now();
         let mut queue = self.queue();
@@ -242,7 +243,7 @@ impl Shared {
             if !queue.jobs.is_empty() {
                 let jobs = next_group(&mut queue.jobs);
                 drop(queue);
-                // The log is not moved for lazy work alone: that would wait for the disk.
+                // Lazy jobs alone do not cause a checkpoint, because that would wait for the disk.
                 if !self.group(jobs) {
                     self.committed();
                 }
@@ -257,7 +258,7 @@ impl Shared {
         }
     }
 
-    /// Does work together. Whether all of it was lazy.
+    /// Runs a group of jobs in one transaction. Returns whether all of them were lazy.
     fn group(&self, mut jobs: Vec<Box<dyn Job>>) -> bool {
         let lazy = jobs.iter().all(|job| job.sort() == Sort::Lazy);
         let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,23 +274,24 @@ impl Shared {
         lazy
     }
 
-    /// A transaction whose commit does not wait for the disk. Those before it are on the disk, and those after it take it along.
+    /// Commits without waiting for the disk. The commits before it are on the disk already; a later durable commit also
+    /// makes this one durable.
     fn lazily<T>(&self, c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> Result<T> {
         let synchronous = |how: &str| Ok::<_, Fault>(c.execute_batch(&format!("PRAGMA synchronous = {how}"))?);
         let done = synchronous("NORMAL").and_then(|()| transaction(c, work));
-        // SQLite refuses this inside of a transaction only, and then it refuses to begin the next one, too.
+        // SQLite rejects this only inside a transaction, and then it also rejects the next `BEGIN`.
         let restored = synchronous(self.place.options.durability.synchronous());
         done.and_then(|done| restored.map(|()| done)).map_err(|fault| fault.at(&self.place))
     }
 
-    /// Moves the log into the database, if nobody writes or the log is large. What cannot be moved now is moved later: nothing
-    /// is lost by it.
+    /// Moves the log into the database if nothing is queued or the log is large. What cannot be moved now is moved
+    /// later; nothing is lost.
     fn tidy_log(&self, idle: bool) {
         let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if idle {
             let _ = checkpoint(&c, "PASSIVE");
         } else if checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(PAGE) > LARGE) {
-            // Who reads for long is not waited for long: everybody who writes would wait, too.
+            // Long readers are not waited for, because all writers would wait, too.
             let _ = c.busy_timeout(IDLE);
             let _ = checkpoint(&c, "RESTART");
             let _ = c.busy_timeout(Duration::from_millis(self.place.options.busy_ms));
@@ -297,7 +299,7 @@ impl Shared {
     }
 }
 
-/// Busy or not, pages in the log, pages of it that are in the database.
+/// Returns whether it was busy, the pages in the log, and how many of them are in the database.
 pub fn checkpoint(c: &Connection, how: &str) -> rusqlite::Result<(i64, i64, i64)> {
     c.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
 }
@@ -307,17 +309,17 @@ fn next_group(jobs: &mut VecDeque<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
     jobs.drain(..together.max(1)).collect()
 }
 
-/// Each job in a savepoint, or without one if it is the only one.
+/// Each job gets a savepoint, unless it is the only one.
 fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &StorePlace) -> Done<()> {
     if let [one] = jobs {
-        // What it did is undone with the transaction.
+        // The transaction's rollback also undoes the job.
         return Ok(one.work(c, place)?);
     }
     for job in jobs {
         c.prepare_cached("SAVEPOINT job")?.execute([])?;
         if let Err(error) = job.work(c, place) {
             if c.is_autocommit() {
-                // SQLite has given up the whole transaction: the disk is full, or reading failed.
+                // SQLite has rolled back the whole transaction, because the disk is full or a read failed.
                 return Err(error.into());
             }
             c.prepare_cached("ROLLBACK TO job")?.execute([])?;
@@ -327,7 +329,7 @@ fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &StorePlace) -> Do
     Ok(())
 }
 
-/// Everything or nothing.
+/// Runs work in a transaction, which is rolled back on errors.
 fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> Done<T> {
     c.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let done = work(c).and_then(|value| {
@@ -335,7 +337,7 @@ fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> 
         Ok(value)
     });
     if done.is_err() && !c.is_autocommit() {
-        // The first error is the one to tell.
+        // The first error is reported, not one of the rollback.
         let _ = c.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }
     done
@@ -362,7 +364,7 @@ mod tests {
                     assert!(writer.write_lazily(fails).await.is_err());
                     assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
                 }
-                // Behind something else, it is committed with that.
+                // Queued behind another job, it is committed together with that.
                 let slow = writer.write(Where::There, |_| {
                     std::thread::sleep(Duration::from_millis(50));
                     Ok(())

@@ -1,4 +1,4 @@
-//! Files that cannot be opened or written, and what is said about them. Nothing that was acknowledged is lost.
+//! Files that cannot be opened or written, and their error messages. No acknowledged data is lost.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use trefoil_store::{Batch, Options, SqliteStore, Status, Store, StoreError};
 use crate::runs::until;
 use crate::world::{append, claim, create, entries, on_both, open, started, step};
 
-/// An error with what to do, without the name of the folder.
+/// An error and its help text, without the name of the folder.
 fn said(error: &StoreError, folder: &Path) -> String {
     let text = format!("{error}\n{}", error.help().unwrap_or_default());
     text.replace(&folder.display().to_string(), "FOLDER")
@@ -165,6 +165,22 @@ fn other_files_are_left_alone() {
 }
 
 #[test]
+fn a_value_that_cannot_be_read_is_told_without_the_words_of_the_client() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        create(&store, "r").await.unwrap();
+        Connection::open(&path).unwrap().execute_batch("UPDATE run SET status = 'odd'").unwrap();
+        let error = store.record("r").await.unwrap_err();
+        expect![[r#"
+            the store `FOLDER/runs.db` is damaged: unknown status `odd`; available: `pending`, `running`, `waiting`, `completed`, `failed`, `cancelled`
+            see what is damaged with `trefoil store check`, or use another store with `--store PATH`"#]]
+        .assert_eq(&said(&error, folder.path()));
+    });
+}
+
+#[test]
 fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
     let [runtime, _] = crate::world::runtimes();
     runtime.block_on(async {
@@ -205,7 +221,7 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
                 Err(StoreError::Corrupt { .. } | StoreError::NoRun { .. }) => {}
                 Err(error) => panic!("case {case}: {error}"),
             }
-            // Whoever only looks finds out as much.
+            // A read-only store detects the damage, too.
             drop(store);
             match SqliteStore::open_to_read(&copy, Options::default()) {
                 Ok(store) => assert!(!store.check().await.unwrap().problems.is_empty(), "case {case}"),
@@ -216,7 +232,7 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
     });
 }
 
-/// Frames of a write-ahead log: where each ends, and whether it ends a commit.
+/// The frames of a write-ahead log: the end of each, and whether it ends a commit.
 fn frames(wal: &[u8]) -> Vec<(usize, bool)> {
     let salt = &wal[16..24];
     let frames = (0..).map(|n| 32 + n * (24 + 8_192)).take_while(|at| at + 24 + 8_192 <= wal.len());
@@ -232,7 +248,7 @@ fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
         let wal = folder.path().join("runs.db-wal");
         let store = open(&path);
         let lease = create(&store, "r").await.unwrap();
-        // Whoever reads keeps the log from being moved into the database.
+        // An open read transaction keeps the log from being moved into the database.
         let reader = Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN").unwrap();
         reader.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0)).unwrap();
@@ -249,7 +265,7 @@ fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
         for seq in 1..12 {
             append(&store, &lease, step(seq, 1_000)).await.unwrap();
             written.push(step(seq, 1_000));
-            // As if the process were killed now.
+            // The state if the process were killed now.
             assert_eq!(reopened(&std::fs::read(&wal).unwrap()).await, written);
         }
         let bytes = std::fs::read(&wal).unwrap();
@@ -259,7 +275,7 @@ fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
         for (end, commit) in &all[base..] {
             for cut in [end - 1, end - 4_000, end - 8_192 - 12] {
                 assert_eq!(reopened(&bytes[..cut]).await, written[..kept], "cut at {cut}");
-                // A page of which only the first part has reached the disk.
+                // A torn page: only its first part has reached the disk.
                 let torn: Vec<u8> = bytes[..cut].iter().copied().chain(std::iter::repeat_n(0, end - cut)).collect();
                 assert_eq!(reopened(&torn).await, written[..kept], "torn at {cut}");
             }
@@ -398,7 +414,7 @@ fn a_process_that_could_not_give_its_runs_back_is_seen_to_have_ended() {
 
 const HOLD: &str = "TREFOIL_TEST_HOLD";
 
-/// The child of the test before.
+/// Child process of the test above.
 #[test]
 fn holds_a_run() {
     if let Some(path) = std::env::var_os(HOLD) {

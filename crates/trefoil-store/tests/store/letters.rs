@@ -1,4 +1,4 @@
-//! Runs that wait for people who are elsewhere, and runs that are stopped from elsewhere.
+//! Runs that wait for people in other processes, and runs that are stopped from other processes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn letter(kind: LetterKind, key: &str, value: impl Into<Value>) -> Letter {
     Letter { kind, key: key.to_owned(), value: value.into(), at: 1 }
 }
 
-/// Asks somebody, then a model.
+/// Asks a person, then a model.
 fn question() -> Arc<Program> {
     let mut b = Build::new();
     let prompt = Expr::Template(b.text("ok with {{input}}?"));
@@ -51,7 +51,7 @@ fn an_answer_that_comes_while_no_process_runs_is_there_when_one_does() {
         assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
         drop(first);
 
-        // Somebody else's process: it lists what waits, and writes.
+        // Another process lists the waiting runs and posts a letter.
         let store = SqliteStore::open(&path, Options::default()).unwrap();
         until(async || store.record("r").await.unwrap().owner.is_none()).await;
         assert_eq!(store.record("r").await.unwrap().status, Status::Waiting);
@@ -91,7 +91,7 @@ fn a_run_is_stopped_from_another_process() {
     });
 }
 
-/// Never ends, or says so.
+/// Never returns if true, otherwise succeeds.
 struct Commands(bool);
 
 #[async_trait]
@@ -124,7 +124,7 @@ fn what_becomes_of_a_command_that_was_interrupted_somebody_decides() {
             until(async || store.record("r").await.is_ok_and(|record| record.entries == 2)).await;
             task.abort();
             until(async || store.record("r").await.unwrap().owner.is_none()).await;
-            // Nobody has decided: the run waits.
+            // Without a decision, the run waits.
             let second = owner(&path, "second");
             let mut p = with_inbox(&second, ports(Arc::default(), second.resume("r").await.unwrap()));
             p.commands = Some(Arc::new(Commands(false)));

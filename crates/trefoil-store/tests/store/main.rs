@@ -1,4 +1,4 @@
-//! Tests of stores: the one in a file with real files, locks and damage, the one in Postgres with a real server.
+//! Tests of stores: SQLite with real files, locks and damage, Postgres with a real server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod faults;

@@ -1,4 +1,4 @@
-//! The store in Postgres, with a real server.
+//! The Postgres store, with a real server.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
@@ -37,19 +37,19 @@ fn a_store_in_postgres_does_what_a_store_does() {
 fn hosts_share_runs_and_former_owners_are_fenced_off() {
     let Some(server) = server() else { return };
     let url = server.address(&server.database());
-    // Two hosts, one of them with a clock of its own.
+    // Two hosts, one of them with a different clock.
     let (one, other) = (open(&url, Options::default()), open(&url, Options::default()));
     on(async {
         let now = one.clock().wall_ms();
         assert!(now.abs_diff(other.clock().wall_ms()) < 500, "both go by the server's clock");
         let lease = begin(&*one, "shared", "first", now, now + 60_000).await;
-        // Years ahead: the lease has not run out for that.
+        // A claim with a clock that is far ahead: the lease has still not expired.
         let hasty = Claim { now: now + 100_000_000, until: now + 200_000_000, ..claim("second", now) };
         assert!(matches!(other.claim("shared", hasty.clone()).await, Err(StoreError::Held { .. })));
         assert_eq!(other.reclaim(now + 100_000_000).await.unwrap(), 0);
         assert!(matches!(other.delete("shared", now + 100_000_000).await, Err(StoreError::Held { .. })));
         assert_eq!(other.claimable(now + 100_000_000, 10).await.unwrap(), Vec::<String>::new());
-        // It runs out: nobody asks whether the process lives.
+        // The lease expires; nothing checks whether the process is alive.
         one.renew(vec![lease.clone()], now.saturating_sub(1_000)).await.unwrap();
         assert_eq!(other.reclaim(other.clock().wall_ms()).await.unwrap(), 1);
         let taken = other.claim("shared", claim("second", now)).await.unwrap();
@@ -68,7 +68,7 @@ fn whoever_waits_for_runs_is_told_at_once() {
     let url = server.address(&server.database());
     let (waits, makes) = (open(&url, Options::default()), open(&url, Options::default()));
     on(async {
-        // It listens from now on.
+        // It starts to listen here.
         waits.stirred(Duration::from_millis(500)).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         let began = Instant::now();
@@ -98,7 +98,7 @@ fn what_was_acknowledged_is_there_once_however_often_connections_break() {
             let now = store.clock().wall_ms();
             let lease = begin(&*store, &run, "host", now, now + 600_000).await;
             for seq in 1..25 {
-                // Some of them large.
+                // Some entries are large.
                 store.append(&lease, batch(&[step(seq, if seq % 5 == 0 { 70_000 } else { 80 })])).await.unwrap();
             }
             let letter = Letter { kind: LetterKind::Signal, key: "k\0".into(), value: "once".into(), at: 5 };
@@ -110,7 +110,7 @@ fn what_was_acknowledged_is_there_once_however_often_connections_break() {
             let numbers: Vec<u64> = entries(&*store, &run).await.iter().map(|entry| entry.seq).collect();
             assert_eq!(numbers, (0..25).collect::<Vec<_>>());
         }
-        // Reading everything takes longer than such a connection lives.
+        // Reading everything takes longer than a connection lasts through this proxy.
         proxy.breaks.store(false, Ordering::SeqCst);
         sound(&*store).await;
     });
@@ -220,7 +220,7 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     };
     let database = server.database();
     assert!(matches!(fails(&server.address(&database), None, false), StoreError::Missing { .. }));
-    // With the password of the environment it is there, and then nothing is missing.
+    // With the password from the environment, the tables are created; then read-only access works as well.
     let bare = server.address_without_password(&database);
     Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).open(Options::default()).unwrap();
     Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).open_to_read(Options::default()).unwrap();
@@ -241,6 +241,20 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     let latin = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
     server.sql("postgres", latin);
     assert!(matches!(fails(&server.address("latin"), None, true), StoreError::Foreign { .. }));
+}
+
+#[test]
+fn tables_of_another_making_are_told_without_the_words_of_the_client() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    on(async {
+        let store = open(&server.address(&database), Options::default());
+        begin(&*store, "r", "host", 1, 2).await;
+        server.sql(&database, "ALTER TABLE trefoil.run ALTER COLUMN calls TYPE text");
+        let error = open(&server.address(&database), Options::default()).record("r").await.unwrap_err().to_string();
+        assert!(error.contains("has another type than this version of Trefoil gives it"), "{error}");
+        assert!(!error.contains("Rust type") && !error.contains("i64"), "{error}");
+    });
 }
 
 #[test]
@@ -279,7 +293,7 @@ fn characters_that_the_server_does_not_take_do_no_harm() {
     });
 }
 
-/// Something on several threads.
+/// Runs a future on several threads.
 fn on(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(test);
@@ -316,7 +330,8 @@ async fn sound(store: &dyn Store) -> Health {
     health
 }
 
-/// Between a store and its server: connections break, some before what was sent arrives, others before the answer does.
+/// A proxy between a store and its server that breaks connections, some before a request arrives, others before the
+/// response does.
 struct Proxy {
     port: u16,
     breaks: Arc<AtomicBool>,
@@ -332,7 +347,7 @@ impl Proxy {
         std::thread::spawn(move || {
             for (n, client) in listener.incoming().enumerate() {
                 let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
-                // Which piece is the last one: late enough for a login and some work.
+                // Chooses the last piece that is passed on: late enough for a login and some work.
                 let last = 16 + n * 7 % 19;
                 for (towards, n) in [(true, n % 2), (false, (n + 1) % 2)] {
                     let (from, to) = if towards { (&client, &server) } else { (&server, &client) };

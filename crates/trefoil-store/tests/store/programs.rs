@@ -1,5 +1,6 @@
-//! Random programs, completions in random order, processes that end after any append: the result is that of a run that nothing
-//! happened to, and nothing that has come back is requested again. The same for a step that fails until the run is resumed.
+//! Random programs, completions in random order, and processes that end after any append. The result equals that of an
+//! undisturbed run, and no completed activity is requested again. The same applies to a step that fails until the run
+//! is resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,11 +26,11 @@ use trefoil_template::Value;
 use crate::machine::answer;
 use crate::random::{Node, node, program};
 
-/// Answers everything by what is asked, after a while that depends on a seed, and counts what it is asked.
+/// Answers each request based on its content, after a delay that depends on a seed, and counts the requests.
 #[derive(Default)]
 struct Everybody {
     seed: u64,
-    /// Fails as long as the step is sick.
+    /// The step that fails while this is set.
     sick: Mutex<Option<String>>,
     asked: Mutex<BTreeMap<String, u32>>,
 }
@@ -105,8 +106,8 @@ impl HumanInbox for Everybody {
     }
 }
 
-/// A process that ends when it has appended so often: nothing of what would follow happens. Nothing follows the end of a
-/// run, and who resumes a run that has failed wants another result: a process is not ended there.
+/// A journal whose process ends after a number of appends: nothing happens after that. It does not end after the run's
+/// last entry, because resuming a failed run means that another result is wanted.
 struct Ends<J>(J, AtomicI64);
 
 #[async_trait]
@@ -159,7 +160,7 @@ impl Case {
         Options { seed: Some(11), run: Some(self.run.clone()), recovery, max_fruitless: u32::MAX, ..Options::default() }
     }
 
-    /// One process, the first or a later one. None: it was ended after so many appends.
+    /// Runs one process, the first or a later one. Returns `None` if it ended after its number of appends.
     async fn process(&self, first: bool, appends: i64) -> Option<RunOutcome> {
         let owner = Owner::of_process(self.store.clone());
         let hold = match first {
@@ -185,14 +186,14 @@ impl Case {
             () = ended => None,
         };
         drop(journal);
-        // Whoever lets go of a run gives it back soon.
+        // A dropped run is released soon.
         while self.store.record(&self.run).await.is_ok_and(|record| record.owner.is_some()) {
             tokio::task::yield_now().await;
         }
         outcome
     }
 
-    /// The activities that have come back and are not to be done again.
+    /// The completed activities that are not to be repeated.
     async fn done(&self) -> BTreeSet<String> {
         let (mut done, mut next) = (BTreeSet::new(), 0);
         loop {
@@ -211,7 +212,7 @@ impl Case {
         }
     }
 
-    /// Those of them that no reopening since names.
+    /// Those of them that no later `Reopened` entry names.
     async fn done_before(&self, done: BTreeSet<String>) -> BTreeSet<String> {
         let mut again = BTreeSet::new();
         let mut next = 0;
@@ -227,14 +228,14 @@ impl Case {
         done.difference(&again).cloned().collect()
     }
 
-    /// Goes on until the run has ended, with processes that end after so many appends, then one that does not.
+    /// Runs processes that end after a number of appends, then one that does not, until the run has ended.
     async fn to_the_end(&self, mut first: bool, cuts: &[i64]) -> Result<RunOutcome, TestCaseError> {
         for appends in cuts.iter().copied().chain([i64::MAX / 4]) {
             let done = self.done().await;
             self.world.asked.lock().unwrap().clear();
             let outcome = self.process(first, appends).await;
             let asked = self.world.asked.lock().unwrap().clone();
-            // What a reopening names is done again.
+            // Activities that a `Reopened` entry names are repeated.
             let still = self.done_before(done).await;
             for key in still {
                 prop_assert!(!asked.contains_key(&key), "`{}` had come back, and was asked for again", key);
@@ -254,7 +255,8 @@ fn shape(outcome: &RunOutcome) -> Result<String, String> {
     outcome.result.as_ref().map(Value::canonical).map_err(ToString::to_string)
 }
 
-/// One program: as it is, with processes that end, and with a step that fails at first. Whether it was reopened for that.
+/// One program: undisturbed, with processes that end, and with a step that fails at first. Returns whether that run was
+/// reopened.
 async fn one(
     store: &Arc<dyn Store>,
     number: u32,
@@ -271,7 +273,7 @@ async fn one(
     let ended = cut.to_the_end(true, cuts).await?;
     prop_assert_eq!(shape(&ended), shape(&expected));
 
-    // One step fails. If that fails the run, it continues from there when the step is well again.
+    // One step fails. If that fails the run, the run is resumed after the step is repaired.
     let Some(key) = keys.get(sick as usize % keys.len().max(1)) else { return Ok(false) };
     let ill = Case::new(store, root.clone(), seed, format!("ill-{number}"));
     *ill.world.sick.lock().unwrap() = Some(key.clone());
@@ -281,7 +283,7 @@ async fn one(
         return Ok(false);
     }
     let ended = ill.to_the_end(false, cuts).await?;
-    // A failure that the program dealt with before the one that ended the run has led elsewhere.
+    // If the program itself handled an earlier failure, the run took another path.
     if failed.result.as_ref().is_err_and(|error| error.to_string().contains("sick")) {
         prop_assert_eq!(shape(&ended), shape(&expected), "`{}` was sick: {:?}", key, failed.result);
     }
@@ -309,7 +311,7 @@ fn a_failure_that_was_dealt_with_stays_when_what_is_around_it_runs_out_of_time()
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let root = Node::Bare(Box::new(Node::States(states)));
     let done = runtime.block_on(one(&store, 1, &root, 0, &[], 17_051_626_910_545_285_519));
-    // It may end otherwise than without the failure. What had come back is not asked for again.
+    // The result may differ from that without the failure. No completed activity is requested again.
     assert!(!done.is_err_and(|error| error.to_string().contains("was asked for again")));
 }
 
@@ -317,7 +319,7 @@ fn a_failure_that_was_dealt_with_stays_when_what_is_around_it_runs_out_of_time()
 fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
-    // Each process has a file open beside the store, as long as the store is: it is opened anew now and then.
+    // Each process keeps a file open as long as its store is open, so the store is reopened now and then.
     let open =
         || -> Arc<dyn Store> { Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap()) };
     whatever_happens(&open, 100);
@@ -331,7 +333,7 @@ fn the_same_in_postgres() {
     whatever_happens(&|| crate::postgres::open(&url, StoreOptions::default()), 20);
 }
 
-/// `few`: so many programs, unless `TREFOIL_PROGRAMS` says how many.
+/// `few` is the number of programs, unless `TREFOIL_PROGRAMS` sets it.
 #[allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -340,7 +342,7 @@ fn the_same_in_postgres() {
 fn whatever_happens(open: &dyn Fn() -> Arc<dyn Store>, few: u32) {
     let cases = std::env::var("TREFOIL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(few);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    // The same programs each time; others with `TREFOIL_SEED`.
+    // The same programs each time, unless `TREFOIL_SEED` is set.
     let seed: u64 = std::env::var("TREFOIL_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Stores that are only read: without a right to write, without a file, while another process writes.
+//! Read-only stores: without write access, without a file, or while another process writes.
 
 use std::path::Path;
 
@@ -81,9 +81,9 @@ mod without_rights {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// What somebody sees who may read all of a folder and write nothing of it.
+    /// The output of a process that may read a folder but not write to it.
     fn seen(folder: &Path) -> String {
-        // For root, every file can be written: somebody else looks at it.
+        // Root can write every file, so the child process runs as another user.
         let exe = tempfile::tempdir().unwrap();
         set(exe.path(), 0o755);
         let program = exe.path().join("exe");
@@ -108,7 +108,7 @@ mod without_rights {
         lines.collect::<Vec<_>>().join("\n").replace(&folder.display().to_string(), "FOLDER")
     }
 
-    /// The child of [`seen`].
+    /// Child process of [`seen`].
     #[test]
     #[allow(clippy::print_stdout, reason = "its parent reads it")]
     fn says_what_it_sees() {
@@ -164,7 +164,7 @@ mod without_rights {
         let copy = tempfile::tempdir().unwrap();
         runtime.block_on(async {
             create(&store, "r").await.unwrap();
-            // As a process leaves it that is killed, on another machine.
+            // The state that a killed process leaves, copied to another machine.
             for name in ["runs.db", "runs.db-wal"] {
                 std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
             }

@@ -1,4 +1,4 @@
-//! Real runs that are kept, interrupted and continued.
+//! Real runs that are stored, interrupted and resumed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use trefoil_runtime::{
 };
 use trefoil_store::{Filter, Hold, NewRun, Options, Owner, SqliteStore, Status, Store, StoreError};
 
-/// Repeats what it is asked, counts what it was asked, and never answers one of the calls.
+/// Echoes requests, counts them, and never answers one of them.
 #[derive(Default)]
 pub struct Counting {
     pub calls: Mutex<BTreeMap<String, u32>>,
@@ -93,7 +93,7 @@ async fn resume(models: Arc<Counting>, hold: Hold) -> RunOutcome {
     driver::resume(program(), &run, ports(models, hold), RunOptions::default()).await
 }
 
-/// Asks until it is so; a test that waits for nothing ends by the time limit of its runner.
+/// Polls until the condition is true; the test runner's time limit ends a test that waits forever.
 pub async fn until(so: impl AsyncFn() -> bool) {
     while !so().await {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -114,7 +114,7 @@ fn a_run_that_is_dropped_while_it_begins_is_given_back() {
             drop(hold);
             let given_back = until(async || owner.store().record(&run).await.is_ok_and(|r| r.owner.is_none()));
             tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
-            // Else its first entry was on its way to the thread that writes, as it should be.
+            // Otherwise, its first entry was on its way to the writer's thread, as intended.
             if !written {
                 break;
             }
@@ -141,7 +141,7 @@ fn a_run_that_is_dropped_while_it_is_taken_over_is_given_back() {
             tokio::time::timeout(Duration::from_secs(20), until(async || was().await.epoch > 1)).await.unwrap();
             let given_back = until(async || was().await.owner.is_none());
             tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
-            // Else the claim was on its way to the thread that writes, as it should be.
+            // Otherwise, the claim was on its way to the writer's thread, as intended.
             if !at_once {
                 break;
             }
@@ -172,7 +172,7 @@ fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_tha
                 let (after, second) = (owner(&path, "after"), Arc::new(Counting::default()));
                 let outcome = resume(second.clone(), after.resume(stuck).await.unwrap()).await;
                 assert_eq!(outcome.result, whole.result, "stuck at {stuck}");
-                // What the call used that nobody has seen the end of is not known.
+                // The usage of a call whose end was not recorded is unknown.
                 let unpriced_calls = whole.usage.unpriced_calls + 1;
                 let usage = Usage { unknown_calls: 1, unpriced_calls, ..whole.usage };
                 assert_eq!((outcome.calls, outcome.usage), (whole.calls + 1, usage), "stuck at {stuck}");
@@ -186,7 +186,7 @@ fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_tha
     }
 }
 
-/// The activities that came back, by the journal.
+/// The completed activities, according to the journal.
 async fn completed(store: &dyn Store, run: &str) -> Vec<String> {
     let entries = match store.entries(run, 0).await {
         Err(StoreError::NoRun { .. }) => Vec::new(),
@@ -228,7 +228,7 @@ fn a_run_is_one_process_s_and_who_has_lost_it_cannot_write() {
         let second = owner(&path, "second");
         assert!(matches!(second.resume("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
         assert!(matches!(first.resume("r").await, Err(StoreError::Held { .. })));
-        // The first one hangs for so long that its lease runs out: a clock that is a day later.
+        // The first process hangs until its lease expires: the second one's clock is a day later.
         let later = Owner::new(second.store().clone(), "later", Arc::new(Later(SystemClock::new())));
         let hold = later.resume("r").await.unwrap();
         let lost = first.add("r", trefoil_store::Batch::default()).await;
@@ -268,7 +268,7 @@ fn a_lease_is_renewed_as_long_as_its_run_waits() {
         let (_, first) = store.record("r").await.unwrap().owner.unwrap();
         until(async || store.record("r").await.unwrap().owner.unwrap().1 > first).await;
         task.abort();
-        // Nobody holds it any more, at once.
+        // The run is released at once.
         until(async || store.claimable(clock.wall_ms(), 10).await.unwrap() == ["r"]).await;
     });
 }

@@ -1,4 +1,4 @@
-//! The suites that every store, and every inbox, must pass.
+//! The suites that every store and every inbox must pass.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn a_store_in_a_file_does_what_a_store_does() {
     }
 }
 
-/// People who write to the runs of a process from another one.
+/// People who write from another process to the runs of this one.
 struct Letters {
     inbox: Arc<Inbox>,
     elsewhere: SqliteStore,
@@ -44,9 +44,10 @@ impl People for Letters {
             Arrived::Decided(key, Decided::Done(value)) => {
                 (LetterKind::Signal, key.to_string(), [(Letter::DONE, value)].into_iter().collect())
             }
+            Arrived::Continue(run) => (LetterKind::Signal, run, Letter::CONTINUE.into()),
             Arrived::Cancel => (LetterKind::Cancel, String::new(), Value::Null),
         };
-        // Where somebody answers here, the suite is about them.
+        // If a person answers in this process, the suite tests that instead.
         self.asked == Asked::Later && self.elsewhere.post(run, Letter { kind, key, value, at: 1 }).await.is_ok()
     }
     fn asked(&self) -> Asked {

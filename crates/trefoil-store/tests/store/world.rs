@@ -1,4 +1,4 @@
-//! Runs without programs: entries, and stores to put them in.
+//! Runs without programs: entries, and stores for them.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use trefoil_machine::{About, Flags, Key};
 use trefoil_store::{Batch, Claim, Lease, NewRun, Options, Result, SqliteStore, Store};
 
 pub fn runtimes() -> [tokio::runtime::Runtime; 2] {
-    // One commits in place, the other one by the writer's thread.
+    // One commits on the caller's thread, the other one on the writer's thread.
     let mut several = tokio::runtime::Builder::new_multi_thread();
     let mut one = tokio::runtime::Builder::new_current_thread();
     [several.worker_threads(2), &mut one].map(|builder| builder.enable_time().build().unwrap())
 }
 
-/// Runs something on both sorts of runtime.
+/// Runs a test on both kinds of runtime.
 pub fn on_both(test: impl AsyncFn()) {
     for runtime in runtimes() {
         runtime.block_on(test());
@@ -43,7 +43,7 @@ pub fn started(run: &str) -> Entry {
     Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
 }
 
-/// An entry with so many bytes of text.
+/// An entry with `bytes` bytes of text.
 pub fn step(seq: u64, bytes: usize) -> Entry {
     let value = format!("{seq:08}").repeat(bytes / 8).into();
     Entry {

@@ -1,10 +1,10 @@
-//! Fixes as changes of texts: which go together, and what a text is after them. Writes no file.
+//! Fixes as text edits: which fixes are compatible, and how to apply edits to a text. Writes no files.
 
 use super::{Edit, Fix};
 use crate::span::Location;
 
-/// The fixes that can be applied at once, the earlier in the list before the later: each whole, none touching another. Where
-/// several make the very same change, it is made once.
+/// The fixes that can be applied together. Fixes earlier in the list take precedence. Each fix is applied as a whole,
+/// and no two touch each other, so a change that several fixes make is made only once.
 pub fn compatible<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Vec<&'f Fix> {
     let mut taken: Vec<Location> = Vec::new();
     let mut chosen: Vec<&Fix> = Vec::new();
@@ -18,12 +18,12 @@ pub fn compatible<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Vec<&'f Fix> 
     chosen
 }
 
-/// Whether two changes would be in each other's way; two that meet are, because their order would matter.
+/// Whether two edits conflict. Edits that merely touch conflict as well, because their order would matter.
 fn touch(a: Location, b: Location) -> bool {
     a.file == b.file && a.span.start <= b.span.end && b.span.start <= a.span.end
 }
 
-/// The text after some edits of it; none if they overlap or lie outside.
+/// The text after applying the edits; `None` if they overlap or are out of bounds.
 pub fn apply(text: &str, edits: &[&Edit]) -> Option<String> {
     let mut edits = edits.to_vec();
     edits.sort_by_key(|e| (e.location.span.start, e.location.span.end));

@@ -1,4 +1,4 @@
-//! What a person is told about a manifest, as data. One renderer a file beside this one.
+//! Findings about manifests, as data. Each renderer is one file in `render`.
 
 pub mod edit;
 pub mod render;
@@ -9,69 +9,70 @@ pub use shared::Shared;
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
-/// How bad it is. Ordered: `Hint < Info < Warning < Error`.
+/// The severity of a finding. Ordered: `Hint < Info < Warning < Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// How something usual works that is as it should be: shown only to who asks for it.
+    /// A remark about correct, common code. Shown only on request.
     Hint,
     /// Worth knowing, nothing to fix.
     Info,
-    /// Runs, but not as written or not as meant.
+    /// Runs, but not as written or not as intended.
     Warning,
     /// Cannot run.
     Error,
 }
 
-/// A second place that explains the first.
+/// A second place that explains the finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub location: Location,
-    /// What is there.
+    /// A description of the place.
     pub message: String,
 }
 
-/// One finding. Message: lower case, no full stop, user text in backticks; the advice is in `help`.
+/// One finding. The message is in lower case, has no full stop, and quotes user text in backticks; advice goes into
+/// `help`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Stable kebab-case rule name.
     pub rule: &'static str,
-    /// It is about a name after other names, which rules about properties used to report: what levels and comments say about
-    /// those holds for it as well.
+    /// Whether the finding is about a property of a name. Rules about properties used to report these findings, so
+    /// levels and comments for those rules apply to it as well.
     pub of_property: bool,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// One line that stands alone.
+    /// One line that makes sense on its own.
     pub message: String,
-    /// The file it is about, if any.
+    /// The file, if the finding has one.
     pub file: Option<FileId>,
-    /// The bytes it is about; none for findings about a whole file or about none.
+    /// The bytes it is about; `None` if it is about a whole file or no file.
     pub span: Option<Span>,
-    /// What to do.
+    /// Advice: what to do.
     pub help: Option<String>,
     /// Other places involved.
     pub labels: Vec<Label>,
-    /// A change that fixes it.
+    /// A change that fixes or may fix it.
     pub fix: Option<Box<Fix>>,
 }
 
-/// A change of the text that fixes a finding.
+/// A change to the text that fixes a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fix {
-    /// What it does: `write `topic``.
+    /// What the change does: `write `topic``.
     pub message: String,
-    /// What is replaced; they do not overlap.
+    /// The edits, which do not overlap.
     pub edits: Vec<Edit>,
-    /// Whether it can be applied without a person looking: the result means what was surely meant.
+    /// Whether it can be applied without review, because the result is certainly what was meant.
     pub safe: bool,
 }
 
-/// Bytes of a file replaced by a text.
+/// A text that replaces bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Edit {
-    /// What goes; empty: the text is put in before it.
+    /// The replaced bytes; if empty, the text is inserted before them.
     pub location: Location,
-    /// What comes.
+    /// The new text.
     pub text: String,
 }
 
@@ -90,7 +91,7 @@ impl Diagnostic {
             fix: None,
         }
     }
-    /// A finding about no place in a file.
+    /// A finding without a place in a file.
     pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {
         Self {
             rule,
@@ -116,24 +117,24 @@ impl Diagnostic {
     pub fn info(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
         Self::new(rule, Severity::Info, at, message)
     }
-    /// The same, about a name after other names.
+    /// Marks the finding as being about a property of a name.
     #[must_use]
     pub fn of_property(mut self) -> Self {
         self.of_property = true;
         self
     }
-    /// The same with advice.
+    /// Adds advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
-    /// The same with a change that surely fixes it.
+    /// Adds a change that certainly fixes it.
     #[must_use]
     pub fn fix(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
         self.with_fix(message, at, text, true)
     }
-    /// The same with a change that probably fixes it: a person has to look.
+    /// Adds a change that probably fixes it and needs review.
     #[must_use]
     pub fn suggestion(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
         self.with_fix(message, at, text, false)
@@ -143,7 +144,7 @@ impl Diagnostic {
         self.fix = Some(Box::new(Fix { message: message.into(), edits, safe }));
         self
     }
-    /// The same with another place.
+    /// Adds a label for another place.
     #[must_use]
     pub fn label(mut self, at: Location, message: impl Into<String>) -> Self {
         self.labels.push(Label { location: at, message: message.into() });
@@ -151,7 +152,7 @@ impl Diagnostic {
     }
 }
 
-/// Findings in the order of reporting.
+/// A list of findings, in the order in which they were reported.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
@@ -170,19 +171,19 @@ impl Diagnostics {
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.items.iter()
     }
-    /// How many.
+    /// The number of findings.
     pub fn len(&self) -> usize {
         self.items.len()
     }
-    /// Whether there is none.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
-    /// Whether one of them is an error.
+    /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.items.iter().any(|d| d.severity == Severity::Error)
     }
-    /// All of them, by file and place, worst first at one place.
+    /// All findings, sorted by file and place; at the same place, the most severe first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.items.sort_by_key(|d| (d.file, d.span.map(|s| (s.start, s.end)), std::cmp::Reverse(d.severity)));
         self.items

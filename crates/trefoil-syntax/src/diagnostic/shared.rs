@@ -1,26 +1,27 @@
-//! Findings about places that are read in several ways.
+//! Findings about a place that is read in several ways.
 
 use super::{Diagnostic, Label};
 use crate::file::FileId;
 use crate::hash::HashMap;
 use crate::span::Span;
 
-/// Places that a finding shows besides its own, where it stands for several.
+/// The maximum number of labels on a merged finding.
 const LABELS: usize = 6;
 
-/// What is found where a text is read in several ways: behind several aliases of YAML, as the prompt of several nodes, in a file
-/// that is called by several others. What one rule says alike of one place is one finding, with the other places of all.
+/// Findings about text that is read in several ways: through several YAML aliases, as the prompt of several nodes, or
+/// in a file called by several others. Findings with the same rule, place and message are merged, with the labels of
+/// all.
 #[derive(Debug, Clone, Default)]
 pub struct Shared {
     found: Vec<Diagnostic>,
-    /// By rule and place: which of them these are.
+    /// Indexes into `found`, by rule and place.
     of_place: HashMap<RuleAndPlace, Vec<usize>>,
 }
 
 type RuleAndPlace = (&'static str, Option<FileId>, Option<Span>);
 
 impl Shared {
-    /// Adds what one of the readers found.
+    /// Adds a finding, or merges it into an identical one.
     pub fn add(&mut self, diagnostic: Diagnostic) {
         let here = self.of_place.entry((diagnostic.rule, diagnostic.file, diagnostic.span)).or_default();
         let same = |at: &&usize| self.found.get(**at).is_some_and(|known| known.message == diagnostic.message);
@@ -35,14 +36,14 @@ impl Shared {
             }
         }
     }
-    /// All of them, in the order in which they were found first.
+    /// All findings, in the order in which they were first added.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.found
     }
 }
 
 impl Diagnostic {
-    /// Shows more places, as far as there is room.
+    /// Adds labels, up to the maximum.
     pub fn also(&mut self, labels: Vec<Label>) {
         for label in labels {
             if self.labels.len() < LABELS && !self.labels.contains(&label) {

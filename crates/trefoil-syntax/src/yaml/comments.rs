@@ -1,6 +1,7 @@
-//! The comments of a file. The tree does not hold them; what is neither in a scalar nor in a name is looked at again here.
+//! Finds the comments of a file. The tree does not contain them, so the text outside scalars and names is scanned
+//! again.
 //!
-//! Says nothing about what a comment means.
+//! Does not interpret comments.
 
 use super::tree::{Kind, Node, Style, Text};
 use crate::span::Span;
@@ -8,22 +9,24 @@ use crate::span::Span;
 /// One comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comment {
-    /// From its `#` to the end of the line.
+    /// From the `#` to the end of the line.
     pub span: Span,
-    /// Whether nothing else stands on its line.
+    /// Whether its line contains nothing else.
     pub alone: bool,
 }
 
-/// The comments of a file and the scalars between them, both in the order of the file.
+/// The comments and scalars of a file, both in file order.
 #[derive(Debug, Clone, Default)]
 pub struct Comments {
     /// The comments.
     pub all: Vec<Comment>,
-    /// Keys and scalar values, with their quotes or block headers, and keys together with such a value.
+    /// The spans of keys and scalar values, including quotes and block headers; a key and its scalar value are also
+    /// covered together.
     pub scalars: Vec<Span>,
 }
 
-/// Finds them. `root` is the whole tree of `text`: a `#` in a scalar that is not in the tree would be taken for a comment.
+/// Finds the comments. `root` must be the whole tree of `text`, because a `#` in a scalar outside the tree would count
+/// as a comment.
 pub fn comments(text: &str, root: &Node) -> Comments {
     let mut scalars = Scalars { text, whole: Vec::new(), opaque: Vec::new() };
     scalars.node(root);
@@ -50,7 +53,7 @@ pub fn comments(text: &str, root: &Node) -> Comments {
     Comments { all, scalars }
 }
 
-/// Whether a byte lies in one of the spans, which do not overlap.
+/// Whether an offset is in one of the spans, which do not overlap.
 fn covered(spans: &[Span], at: u32) -> bool {
     let next = spans.partition_point(|s| s.start <= at);
     next.checked_sub(1).and_then(|i| spans.get(i)).is_some_and(|s| at < s.end)
@@ -60,7 +63,7 @@ fn covered(spans: &[Span], at: u32) -> bool {
 struct Scalars<'t> {
     text: &'t str,
     whole: Vec<Span>,
-    /// The parts of them in which `#` is text: all but the header of a block, which may have a comment behind it.
+    /// The parts in which `#` is text: everything except block headers, which may be followed by a comment.
     opaque: Vec<Span>,
 }
 
@@ -73,7 +76,7 @@ impl Scalars<'_> {
                 for entry in &mapping.entries {
                     self.scalar(&entry.key);
                     self.node(&entry.value);
-                    // A text may begin below its key. What an alias stands for is elsewhere.
+                    // A value may start on the line below its key. The content of an alias is elsewhere.
                     let (key, value) = (entry.key.span, entry.value.span);
                     if entry.value.scalar().is_some() && key.end <= value.start {
                         self.whole.push(key.cover(value));

@@ -1,20 +1,20 @@
-//! A file that is still in the Markdown it was copied from: lines of backquotes around the YAML, and words around those.
+//! Handles YAML that is still inside a Markdown code fence, possibly with prose around it.
 
 use super::rules;
 use crate::diagnostic::{Diagnostic, Edit, Fix};
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
-/// What a fence begins with.
+/// The characters that start a fence.
 const MARKS: [&str; 2] = ["```", "~~~"];
 
-/// What does not belong to the YAML, from the last to the first, and what to say of it.
+/// The parts that are not YAML, from last to first, and the finding about them.
 pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
     // Most files have none.
     if !MARKS.iter().any(|mark| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some()) {
         return None;
     }
-    // At the margin nothing of YAML begins with a backquote.
+    // Valid YAML never has a backquote at the left margin.
     let mut fences = lines(text).filter(|(_, line)| MARKS.iter().any(|mark| line.starts_with(mark)));
     let (first, fence) = fences.next()?;
     let (before, behind) = (text.get(..first.start as usize)?, text.get(first.end as usize..)?);
@@ -32,7 +32,7 @@ pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
     let marks = Span::new(first.start, first.start + fence.trim_end().len() as u32);
     let found = Diagnostic::error(rules::SYNTAX, at(marks), "a Markdown fence is not YAML");
     let edits = outside.iter().rev().map(|span| Edit { location: at(*span), text: String::new() }).collect();
-    // Words beside the fence may be meant to stay, as a comment.
+    // Prose around the fence may be meant to stay, as a comment.
     let words = outside
         .iter()
         .any(|s| text.get(s.start as usize..s.end as usize).is_some_and(|t| t.trim().lines().count() > 1));
@@ -41,7 +41,7 @@ pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
     Some((Diagnostic { fix: Some(Box::new(fix)), ..found.help(help) }, outside))
 }
 
-/// The lines of a text with their bytes, line breaks included.
+/// The lines of a text with their spans, including line breaks.
 fn lines(text: &str) -> impl Iterator<Item = (Span, &str)> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {

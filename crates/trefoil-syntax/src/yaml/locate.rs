@@ -1,18 +1,18 @@
-//! Small looks into the raw text that parser events do not answer: where the line ends, where the next value begins.
+//! Small helpers for positions in the raw text that parser events do not give: line ends, the start of the next value.
 
-/// Start of the line that holds `at`.
+/// The start of the line that contains `at`.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or_default();
     before.iter().rposition(|b| matches!(b, b'\n' | b'\r')).map_or(0, |n| n + 1)
 }
 
-/// End of the line that holds `at`, before its line break.
+/// The end of the line that contains `at`, before its line break.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     let after = text.as_bytes().get(at..).unwrap_or_default();
     at + after.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(after.len())
 }
 
-/// Start of the next line, or the end of the text.
+/// The start of the next line, or the end of the text.
 pub(super) fn next_line(text: &str, at: usize) -> usize {
     let end = line_end(text, at);
     match text.as_bytes().get(end..).unwrap_or_default() {
@@ -22,13 +22,13 @@ pub(super) fn next_line(text: &str, at: usize) -> usize {
     }
 }
 
-/// Whether no line break lies between the two.
+/// Whether two offsets are on the same line.
 pub(super) fn same_line(text: &str, a: usize, b: usize) -> bool {
     let between = text.as_bytes().get(a.min(b)..a.max(b)).unwrap_or_default();
     !between.iter().any(|b| matches!(b, b'\n' | b'\r'))
 }
 
-/// End of what is written on this line from `at` on: without a comment, without blanks behind.
+/// The end of the content of this line from `at` on, without comments and trailing blanks.
 pub(super) fn content_end(text: &str, at: usize) -> usize {
     let line = text.get(at..line_end(text, at)).unwrap_or_default();
     let comment = line
@@ -38,7 +38,7 @@ pub(super) fn content_end(text: &str, at: usize) -> usize {
     at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
 }
 
-/// Whether the value at `at` continues below its line: the next line stands further in than the key.
+/// Whether the value at `at` continues on the next lines: the next line is indented further than the key.
 pub(super) fn goes_on(text: &str, at: usize) -> bool {
     let start = line_start(text, at);
     let column = |line: &str, skip: &[char]| line.len() - line.trim_start_matches(skip).len();
@@ -48,12 +48,12 @@ pub(super) fn goes_on(text: &str, at: usize) -> bool {
     next.is_some_and(|next| !next.trim_start().starts_with('#') && column(next, &[' ']) > key)
 }
 
-/// Where the next value begins after the token that ends at `at`: past separators, comments, tags and anchors.
+/// The start of the next value after the token that ends at `at`, after separators, comments, tags and anchors.
 pub(super) fn value_start(text: &str, at: usize) -> usize {
     skip(text, at, true)
 }
 
-/// The same, but the `-` of a list item counts as the beginning of its list.
+/// Like [`value_start`], but the `-` of a list item counts as the start of its list.
 pub(super) fn list_start(text: &str, at: usize) -> usize {
     skip(text, at, false)
 }
@@ -62,8 +62,7 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
     let bytes = text.as_bytes();
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        // A byte order mark may stand before every document, not only at the start of the file (YAML 1.2.2, 5.2); the parser
-        // passes over several.
+        // A byte order mark may precede every document, not only the first (YAML 1.2.2, 5.2); the parser skips several.
         let line_begins = || text.get(line_start(text, at)..at).is_some_and(|s| s.chars().all(|c| c == '\u{feff}'));
         let blank_before =
             || at.checked_sub(1).and_then(|n| bytes.get(n)).is_some_and(|b| matches!(b, b' ' | b'\t')) || line_begins();
@@ -86,7 +85,7 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
     }
 }
 
-/// End of the word at `at`, at least one character if the line has one left.
+/// The end of the word at `at`. The word has at least one character, unless the line ends there.
 pub(super) fn word_end(text: &str, at: usize) -> usize {
     let rest = text.get(at..line_end(text, at)).unwrap_or_default();
     let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -94,7 +93,7 @@ pub(super) fn word_end(text: &str, at: usize) -> usize {
     at + word.unwrap_or(rest.len()).max(first)
 }
 
-/// The same range without parts of characters.
+/// The range, extended to whole characters.
 pub(super) fn whole_characters(text: &str, start: usize, end: usize) -> (usize, usize) {
     let start = (0..=start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let end = (end.max(start)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());

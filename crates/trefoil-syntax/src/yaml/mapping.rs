@@ -1,4 +1,4 @@
-//! A mapping under construction: keys and values as they come, duplicates, merge keys.
+//! Builds a mapping: keys and values in order of appearance, duplicates, merge keys.
 
 use crate::hash::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
-/// Up to this many entries, looking at each is faster than hashing.
+/// Up to this many entries, a linear search is faster than hashing.
 const SMALL: usize = 8;
 
-/// What the next node will be.
+/// The role of the next node.
 #[derive(Debug)]
 enum Next {
     Key,
     Value(Text, Scalar),
-    /// The value of a key that has been reported.
+    /// The value of a key that was reported.
     Ignored,
-    /// The value of the `<<` at this place.
+    /// The value of the `<<` at this span.
     Merge(Span),
 }
 
@@ -28,31 +28,31 @@ enum Next {
 pub(super) struct MappingBuilder {
     file: FileId,
     entries: Vec<Entry>,
-    /// Which entries came by a merge key and give way to one written here.
+    /// The entries that came from a merge key. An entry written in the mapping itself replaces them.
     merged: HashSet<usize>,
-    /// Where each key is, once there are many.
+    /// The index of each key, used once there are many keys.
     index: HashMap<Arc<str>, usize>,
     next: Next,
     merge_key: Option<Span>,
 }
 
 impl MappingBuilder {
-    /// In a list that an earlier mapping has left empty.
+    /// Reuses an empty list that an earlier mapping returned.
     pub(super) fn new(file: FileId, entries: Vec<Entry>) -> Self {
         Self { file, entries, merged: HashSet::default(), index: HashMap::default(), next: Next::Key, merge_key: None }
     }
     pub(super) fn wants_key(&self) -> bool {
         matches!(self.next, Next::Key)
     }
-    /// The mapping, in a list of just its size, and the list it was put together in.
+    /// The mapping with a list of exactly its size, and the spare list for reuse.
     pub(super) fn finish(mut self) -> (Mapping, Vec<Entry>) {
         (Mapping { entries: self.entries.drain(..).collect() }, self.entries)
     }
-    /// Takes a scalar as the key that is due: most nodes of a file are that, and need not become one first.
+    /// Uses a scalar as the next key. Most nodes are keys, so this avoids creating a node for each.
     pub(super) fn plain_key(&mut self, scalar: Scalar, text: Text, findings: &mut Vec<Diagnostic>) {
         self.next = self.scalar_key(scalar, text, findings);
     }
-    /// Takes a node as key or as value, whichever is due.
+    /// Adds a node as key or value, whichever is next.
     pub(super) fn node(&mut self, node: Node, findings: &mut Vec<Diagnostic>) {
         match std::mem::replace(&mut self.next, Next::Key) {
             Next::Key => self.next = self.key(node, findings),
@@ -76,7 +76,7 @@ impl MappingBuilder {
         let at = Location::new(self.file, text.span);
         if text.value.is_empty() && text.style == Style::Plain && scalar == Scalar::Null {
             if !text.span.is_empty() {
-                // An alias that names nothing, which has been reported.
+                // An alias without an anchor, which was already reported.
                 return Next::Ignored;
             }
             findings.push(Diagnostic::error(rules::KEY, at, "missing key").help("write `key: value`"));
@@ -113,7 +113,7 @@ impl MappingBuilder {
                 )
                 .label(Location::new(self.file, old.key.span), "the first one")
                 .help("remove or rename one of them");
-                // Only a value that ends where its line does not matter can go without a look at the text.
+                // Only a value whose end does not depend on its line break can be removed without looking at the text.
                 let simple = |t: &Text| !matches!(t.style, Style::Literal | Style::Folded);
                 let whole = Location::new(self.file, entry.key.span.cover(entry.value.span));
                 findings.push(match entry.value.scalar() {
@@ -137,7 +137,8 @@ impl MappingBuilder {
             }
         }
     }
-    /// Takes over the entries of a mapping, or of each mapping in a list; an earlier one wins, and one written here wins.
+    /// Merges the entries of a mapping, or of each mapping in a list. Earlier entries take precedence, and entries
+    /// written in this mapping take precedence over all.
     fn merge(&mut self, at: Span, node: &Node, findings: &mut Vec<Diagnostic>) {
         let sources = match &*node.kind {
             Kind::Sequence(items) => items.as_slice(),
@@ -165,7 +166,7 @@ impl MappingBuilder {
     }
 }
 
-/// A key as a message shows it: one line, not endless.
+/// A key as shown in messages: on one line and of limited length.
 pub(super) fn shown(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(61).collect();
     if line.chars().count() > 60 { line.chars().take(60).chain(['…']).collect() } else { line }

@@ -1,23 +1,23 @@
-//! Going on after a syntax error: what cannot be read is masked, byte for byte, and the text is read again.
+//! Recovery after a syntax error: the unreadable part is masked, byte for byte, and the text is read again.
 //!
-//! A mask never moves anything, so every span of the second reading is one of the file.
+//! A mask does not move anything, so every span of the second reading is valid in the file.
 
 use super::locate;
 use crate::span::Span;
 
-/// How often one file is read again.
+/// How often one file may be read again.
 const READINGS: usize = 16;
-/// How many bytes are read again altogether.
+/// How many bytes may be read again in total.
 const BYTES: usize = 32 << 20;
 
-/// Bytes that the parser is not shown.
+/// Bytes hidden from the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mask {
-    /// A value that needs quotes: the parser sees a word, the tree gets the text.
+    /// A value that needs quotes: the parser sees a word; the tree gets the text.
     Quote(Span),
-    /// Text that makes no sense: the parser sees nothing.
+    /// Unreadable text: the parser sees nothing.
     Skip(Span),
-    /// Text that is not part of the YAML: the parser sees nothing, and nothing is missing.
+    /// Text that is not part of the YAML: the parser sees nothing, and the tree is still complete.
     Foreign(Span),
 }
 
@@ -33,12 +33,12 @@ impl Mask {
 #[derive(Debug, Default)]
 pub(super) struct Masks {
     masks: Vec<Mask>,
-    /// Where they are, in the order of the file.
+    /// Their spans, in file order.
     pub(super) spans: Vec<Span>,
 }
 
 impl Masks {
-    /// Adds a mask, unless it would not lead to anything new or the file has been read often enough.
+    /// Adds a mask, unless it overlaps an existing one or the file was read often enough.
     pub(super) fn add(&mut self, mask: Mask, text: &str) -> bool {
         let span = mask.span();
         let known = self.masks.iter().any(|m| m.span().start < span.end && span.start < m.span().end);
@@ -53,15 +53,15 @@ impl Masks {
     pub(super) fn is_empty(&self) -> bool {
         self.masks.is_empty()
     }
-    /// Whether a place lies behind the last mask: what is wrong before it may be the mask's doing.
+    /// Whether a place is after the last mask. Errors before its end may be caused by the mask.
     pub(super) fn are_before(&self, at: Option<Span>) -> bool {
         self.masks.last().is_none_or(|m| at.is_some_and(|at| at.start >= m.span().end))
     }
-    /// Whether parts of the text are left out.
+    /// Whether parts of the text were skipped.
     pub(super) fn skips(&self) -> bool {
         self.masks.iter().any(|m| matches!(m, Mask::Skip(_)))
     }
-    /// The text with its masks on.
+    /// The text with the masks applied.
     pub(super) fn apply(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         for mask in &self.masks {
@@ -86,7 +86,7 @@ impl Masks {
     }
 }
 
-/// From `start` to the next line that begins a key or an item at the left margin, or to the end.
+/// From `start` to the next line that starts with a key or an item at the left margin, or to the end.
 pub(super) fn to_next_key(text: &str, start: usize) -> Span {
     let whole = start == 0;
     let mut at = locate::next_line(text, start);

@@ -1,11 +1,12 @@
-//! YAML 1.2 (core schema) as a tree in which every key, value and tag knows its bytes.
+//! YAML 1.2 (core schema) as a tree with the spans of every key, value and tag.
 //!
-//! One document a file; duplicate keys and tags other than the core ones are errors; anchors, aliases and merge
-//! keys are resolved under an expansion limit (decision C7). Knows no key by name and writes no YAML.
+//! A file has one document. Duplicate keys, and tags outside the core schema, are errors. Anchors, aliases and merge
+//! keys are resolved under an expansion limit (decision C7). Knows no keys by name and writes no YAML.
 //!
-//! In reading order: [`parse`] lets text in and reads it, again after each mistake (`mend` masks what could not be
-//! read); `build` makes the tree from parser events, `mapping` its mappings, `schema` its scalars, `map` the way back
-//! from decoded text to the file; `problem` says in our words what the parser did not like; `comments` finds what the tree leaves out.
+//! In reading order: [`parse`] checks and reads the text, and reads it again after each mistake (`mend` masks the
+//! unreadable parts); `build` makes the tree from parser events, `mapping` its mappings, `schema` its scalars, and
+//! `map` maps decoded text to the file; `problem` words the parser's errors; `comments` finds the comments, which the
+//! tree does not contain.
 
 mod build;
 mod comments;

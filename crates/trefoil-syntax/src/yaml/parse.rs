@@ -1,4 +1,4 @@
-//! From text to tree: what is refused at the door, and one reading after another until nothing new is wrong.
+//! From text to tree: rejects unsuitable files, then reads the text repeatedly until no new mistake is found.
 
 use granit_parser::Parser;
 
@@ -12,10 +12,10 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::{FileId, SourceFile};
 use crate::span::{Location, Span};
 
-/// No file may nest deeper, whatever the limits say: dropping a tree recurses.
+/// The maximum nesting, whatever the limits say, because dropping a tree recurses.
 const DEEPEST: usize = 1000;
 
-/// What a hostile file may cost.
+/// Resource limits for untrusted files.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of a file.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub depth: usize,
     /// Nodes after alias expansion.
     pub nodes: usize,
-    /// Bytes of text that the aliases of a file stand for: each is read and parsed as if it was written there.
+    /// Bytes of text that the aliases of a file expand to. Each expansion is parsed as if it were written there.
     pub aliased: usize,
 }
 
@@ -34,14 +34,14 @@ impl Default for Limits {
     }
 }
 
-/// What came of a file: a tree when there is one, and what is wrong.
+/// The result of parsing: a tree, if there is one, and the findings.
 #[derive(Debug, Clone, Default)]
 pub struct Parsed {
-    /// The root, unless the text is not YAML or is empty. After an error, as much of it as could be read.
+    /// The root, unless the text is not YAML or is empty. After an error, the readable part.
     pub root: Option<Node>,
-    /// Whether the tree has everything that the file says. If not, a missing key proves nothing.
+    /// Whether the tree contains everything in the file. If not, a key missing from it may be in the file.
     pub complete: bool,
-    /// What is wrong, in the order of the file.
+    /// The findings, in file order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -71,7 +71,7 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
             again = mask.is_some_and(|mask| masks.add(mask, text));
         }
         if !again {
-            // What was skipped may have held the anchor.
+            // The skipped text may have contained the anchor.
             found.extend(reading.findings.into_iter().filter(|d| d.rule != rules::ALIAS || !masks.skips()));
             break (reading.root, reading.complete && !masks.skips());
         }
@@ -88,7 +88,7 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
     Parsed { root, complete, diagnostics: found }
 }
 
-/// One pass over the text.
+/// The result of one reading of the text.
 struct ParsePass {
     root: Option<Node>,
     findings: Vec<Diagnostic>,
@@ -96,12 +96,12 @@ struct ParsePass {
     complete: bool,
 }
 
-/// Reads `shown`, which is `text` with masks on.
+/// Reads `shown`, which is `text` with the masks applied.
 fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -> ParsePass {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
         emit_comments: false,
-        // The builder counts for itself; these only bound what the parser holds.
+        // The builder enforces the limits; these options only bound the parser's memory.
         flow_nesting_limit: limits.depth + 1,
         block_nesting_limit: limits.depth + 1,
     };
@@ -128,7 +128,7 @@ fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -
     ParsePass { root, findings, problem, complete }
 }
 
-/// What is not worth a look inside.
+/// The reason to reject the file without parsing it, if any.
 fn refuse(id: FileId, file: &SourceFile, limits: &Limits) -> Option<Diagnostic> {
     let text = file.text();
     let bytes = limits.bytes.min(u32::MAX as usize - 1);
@@ -156,7 +156,7 @@ fn refuse(id: FileId, file: &SourceFile, limits: &Limits) -> Option<Diagnostic> 
 /// The first control character in the text.
 fn control_character(id: FileId, text: &str) -> Option<Diagnostic> {
     let bad = |b: &u8| *b < b' ' && !matches!(*b, b'\t' | b'\n' | b'\r');
-    // Nearly every file has none: whole blocks are asked at once.
+    // Nearly every file has none, so whole blocks are tested at once.
     let block = text.as_bytes().chunks(1024).position(|block| block.iter().fold(false, |any, b| any | bad(b)))? * 1024;
     let at = block + text.as_bytes().get(block..)?.iter().position(bad)?;
     let code = text.as_bytes().get(at).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The core schema of YAML 1.2.2, section 10.3: what a plain scalar is, and what a core tag makes of a text.
+//! The core schema of YAML 1.2.2, section 10.3: types of plain scalars, and conversion by core tags.
 
 use super::tree::Scalar;
 
@@ -15,7 +15,7 @@ pub(super) enum CoreTag {
 }
 
 impl CoreTag {
-    /// The tag of a suffix of `tag:yaml.org,2002:`.
+    /// The tag with a suffix of `tag:yaml.org,2002:`.
     pub(super) fn from_suffix(suffix: &str) -> Option<Self> {
         Some(match suffix {
             "null" => Self::Null,
@@ -28,7 +28,7 @@ impl CoreTag {
             _ => return None,
         })
     }
-    /// What the tag asks for, as a message names it.
+    /// What the tag requires, as worded in messages.
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -40,7 +40,7 @@ impl CoreTag {
             Self::Mapping => "a mapping",
         }
     }
-    /// The scalar that a text is under this tag, if it can be.
+    /// The scalar for a text with this tag, if the text is valid for it.
     pub(super) fn force(self, text: &str) -> Option<Scalar> {
         match (self, resolve(text)) {
             (Self::Str, _) => Some(Scalar::Str),
@@ -54,7 +54,7 @@ impl CoreTag {
     }
 }
 
-/// What a plain scalar is. Integers beyond 64 bits are floats, as JSON has them.
+/// The type and value of a plain scalar. Integers beyond 64 bits are floats, as in JSON.
 pub(super) fn resolve(text: &str) -> Scalar {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
@@ -67,7 +67,7 @@ pub(super) fn resolve(text: &str) -> Scalar {
 }
 
 fn number(text: &str) -> Option<Scalar> {
-    // Most scalars are words: one look at the first byte tells.
+    // Most scalars are words, so check the first byte only.
     if !matches!(text.as_bytes().first(), Some(b'0'..=b'9' | b'+' | b'-' | b'.')) {
         return None;
     }
@@ -90,7 +90,7 @@ fn number(text: &str) -> Option<Scalar> {
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
         return Some(Scalar::Float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
     }
-    // The grammar first: the standard library also reads `inf`, `nan` and the like.
+    // Check the grammar first, because the standard library also accepts `inf`, `nan` and the like.
     is_float(unsigned).then(|| text.parse().ok().map(Scalar::Float)).flatten()
 }
 

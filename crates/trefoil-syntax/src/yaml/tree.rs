@@ -1,6 +1,6 @@
-//! The tree. Nodes are shared (`Arc`), so that an alias costs nothing.
+//! The tree. Nodes are shared (`Arc`), so that an alias costs no copy.
 //!
-//! Holds no more than the file says: defaults, types and meaning are for its readers.
+//! Contains only what is in the file. Defaults, types and meaning belong to its readers.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ pub enum Style {
     Folded,
 }
 
-/// A scalar's decoded text, its place, and the way back from one to the other.
+/// A scalar's decoded text, its place, and the map from one to the other.
 #[derive(Debug, Clone)]
 pub struct Text {
     /// The decoded text.
     pub value: Arc<str>,
-    /// The scalar in the file, quotes or block indicator included.
+    /// The scalar in the file, including quotes or block indicator.
     pub span: Span,
     /// How it was written.
     pub style: Style,
-    /// Decoded byte offset to file byte offset.
+    /// Maps decoded byte offsets to file byte offsets.
     pub map: ScalarMap,
 }
 
@@ -50,24 +50,24 @@ impl Text {
     }
 }
 
-/// What the core schema makes of a scalar.
+/// The type of a scalar in the core schema.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scalar {
-    /// `null`, `~`, or nothing at all.
+    /// `null`, `~`, or an empty value.
     Null,
     /// `true`, `false`.
     Bool(bool),
-    /// An integer that fits 64 bits.
+    /// An integer that fits in 64 bits.
     Int(i64),
     /// An unsigned integer beyond `i64`.
     UInt(u64),
     /// Any other number.
     Float(f64),
-    /// A string: the text.
+    /// A string, whose value is the text.
     Str,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// A scalar.
@@ -81,24 +81,25 @@ pub enum Kind {
 /// A node and its bytes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// The bytes of the value; of an alias, the alias itself (`*name`), while inner nodes keep those of the anchor.
+    /// The bytes of the value. For an alias this is the alias itself (`*name`); its inner nodes keep the spans of the
+    /// anchor.
     pub span: Span,
-    /// What it is.
+    /// The kind.
     pub kind: Arc<Kind>,
 }
 
 /// One `key: value`.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The key's text; keys that are not scalars are reported and left out.
+    /// The key's text. Keys that are not scalars are reported and left out.
     pub key: Text,
-    /// What the core schema makes of the key.
+    /// The type of the key in the core schema.
     pub key_scalar: Scalar,
     /// The value.
     pub value: Node,
 }
 
-/// A mapping in the order of the file, merge keys resolved.
+/// A mapping in file order, with merge keys resolved.
 #[derive(Debug, Clone, Default)]
 pub struct Mapping {
     /// The entries.
@@ -106,7 +107,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The entry of this key.
+    /// The entry with this key.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| &*e.key.value == key)
     }
@@ -145,7 +146,7 @@ impl Node {
     pub fn is_null(&self) -> bool {
         matches!(&*self.kind, Kind::Scalar(Scalar::Null, _))
     }
-    /// `null`, `a boolean`, `a number`, `text`, `a list`, `a mapping`: as a message names it.
+    /// `null`, `a boolean`, `a number`, `text`, `a list`, `a mapping`: the wording in messages.
     pub fn describe(&self) -> &'static str {
         match &*self.kind {
             Kind::Scalar(Scalar::Null, _) => "null",

@@ -1,10 +1,10 @@
-//! Comments are told from text that looks like them.
+//! Comments are distinguished from text that looks like them.
 
 use trefoil_syntax::yaml::comments;
 
 use crate::{read, slice};
 
-/// The comments of a text; those that stand alone are marked.
+/// The comments of a text; those that are alone on their line are marked.
 fn found(text: &str) -> Vec<String> {
     let (_, parsed) = read(text);
     assert!(parsed.complete, "{:?}", parsed.diagnostics);

@@ -1,4 +1,4 @@
-//! Real manifests, where they are at hand.
+//! Real manifests, if they are available.
 
 use std::path::{Path, PathBuf};
 

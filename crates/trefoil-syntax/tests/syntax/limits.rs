@@ -1,4 +1,4 @@
-//! Files that are made to hurt.
+//! Hostile files.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use trefoil_syntax::{FileId, SourceFile};
 
 use crate::read;
 
-/// The message of the only finding, which is of a limit.
+/// The message of the only finding, which must be about a limit.
 fn only(parsed: &Parsed) -> &str {
     assert_eq!(parsed.diagnostics.len(), 1, "{:#?}", parsed.diagnostics);
     assert!(!parsed.complete);
@@ -48,7 +48,7 @@ fn the_depth_limit_counts_collections() {
     let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
     assert_eq!(read(&nested(128)).1.diagnostics, []);
     only(&read(&nested(129)).1);
-    // Whatever the limits say, no tree is deep enough to overflow a stack.
+    // Whatever the limits say, no tree is deep enough to overflow the stack.
     let limits = Limits { depth: usize::MAX, ..Limits::default() };
     let parsed = parse(FileId(0), &SourceFile::new("f", nested(50_000)), &limits);
     only(&parsed);
@@ -117,7 +117,7 @@ fn one_line_of_a_megabyte_is_read_and_placed() {
 
 #[test]
 fn a_long_text_behind_many_aliases_counts_as_often_as_it_is_there() {
-    // A few kilobytes that stand for hundreds of megabytes of text, each to be parsed as a template.
+    // A few kilobytes that expand to hundreds of megabytes of text, each text parsed as a template.
     let text = format!("t: &t \"{}\"\nlist:\n{}", "{{ x }} ".repeat(5000), "  - *t\n".repeat(10_000));
     let (_, parsed) = read(&text);
     expect!["the aliases in the file expand to more than 1048576 bytes of text"].assert_eq(only(&parsed));

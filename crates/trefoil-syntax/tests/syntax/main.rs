@@ -19,7 +19,7 @@ mod tree;
 use trefoil_syntax::yaml::{Limits, Parsed, parse};
 use trefoil_syntax::{Files, SourceFile, Span};
 
-/// Parses a text that is the only file.
+/// Parses a text as the only file.
 pub(crate) fn read(text: &str) -> (Files, Parsed) {
     let mut files = Files::default();
     let id = files.add(SourceFile::new("flow.yaml", text));

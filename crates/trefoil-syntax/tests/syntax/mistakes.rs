@@ -1,4 +1,5 @@
-//! Every mistake we know, as a person sees it. The table is the contract: a case a line, the snapshot shows what is said.
+//! All known mistakes, as users see them. The table is the contract: one line for each case, and the snapshot shows the
+//! findings.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use trefoil_syntax::{Files, Severity, SourceFile};
 
 use crate::{read, slice};
 
-/// Rules whose findings do not keep a file from being read.
+/// Rules whose findings do not make a file invalid.
 const WARNINGS: [&str; 4] = ["yaml-directive", "yaml-typographic-quotes", "yaml-cut-by-comment", "yaml-stray-quote"];
 
 /// Name and text.
@@ -114,14 +115,14 @@ const CASES: &[(&str, &str)] = &[
     ("old version", "%YAML 1.1\n---\na: yes\n"),
     ("percent at the margin", "%FOO\na: 1\n"),
     ("version twice", "%YAML 1.2\n%YAML 1.2\n---\na: 1\n"),
-    // Nothing, and what is no text.
+    // Empty files, and files that are not text.
     ("empty", ""),
     ("blank", "\n \n"),
     ("only comments", "# a\n---\n"),
     ("NUL", "a: b\0c\n"),
     ("control character", "a: b\u{7}c\nd: 1\n"),
     ("byte order mark inside", "a: 1\n\u{feff}b: 2\n"),
-    // Several at once.
+    // Several mistakes at once.
     (
         "one of each",
         "steps:\n  - id: a\n    prompt: Note: this\n  - id: b\n   when: x\ninputs: [a, b\noutputs:\n  x: {{ y }} z\n  - q\nsteps: 2\nlast: \"ok\"\n",
@@ -235,7 +236,7 @@ fn what_comes_after_a_mistake_is_read_all_the_same() {
 
 #[test]
 fn a_text_with_many_mistakes_ends() {
-    // More than are fixed: the first ones are told, and the tree says that it is not complete.
+    // More mistakes than are recovered from: the first ones are reported, and the tree is marked as incomplete.
     let text: String = (0..100).map(|i| format!("k{i}: a: b\n")).collect();
     let (_, parsed) = read(&text);
     assert!(!parsed.complete);

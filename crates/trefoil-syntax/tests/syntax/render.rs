@@ -1,4 +1,4 @@
-//! What the renderers make of diagnostics.
+//! The output of the renderers.
 
 use trefoil_syntax::diagnostic::render::{JSON_SCHEMA, SarifRule, TextOptions, github, json, sarif, summary, text};
 use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Location, Severity, SourceFile, Span};
@@ -69,7 +69,7 @@ fn all(files: &Files) -> Vec<Diagnostic> {
     ]
 }
 
-/// A name that is changed where it is declared and where it is read.
+/// A fix that renames something where it is declared and where it is read.
 fn in_two_files(files: &Files) -> Diagnostic {
     let edit = |location, text: &str| Edit { location, text: text.to_owned() };
     let edits = vec![
@@ -176,7 +176,7 @@ fn sarif_fits_the_published_schema() {
     let rules = [SarifRule { name: "misspelt", summary: "A key.", page: "# misspelt\n", level: Some(Severity::Info) }];
     let out = sarif(&all(&files), &files, &rules, "1.2.3");
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
-    // The published pattern of language tags has a bracket too many, which strict readers of patterns refuse.
+    // The published pattern of language tags has an extra bracket, which strict regex parsers reject.
     let schema = include_str!("sarif-2.1.0.schema.json").replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}?$");
     fits(&schema, &value);
     let run = &value["runs"][0];

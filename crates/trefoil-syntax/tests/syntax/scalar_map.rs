@@ -1,4 +1,4 @@
-//! The way from decoded text back to the file, against an account of where each character was written.
+//! The map from decoded text to the file, compared with a record of where each character was written.
 
 use proptest::prelude::*;
 use trefoil_syntax::yaml::{Limits, Node, Style, Text, parse};
@@ -6,7 +6,7 @@ use trefoil_syntax::{FileId, Position, SourceFile};
 
 use crate::{read, slice};
 
-/// A scalar as it is written, and where: for each character that is not white, its bytes.
+/// A scalar as written, with the bytes of each character that is not whitespace.
 #[derive(Debug, Default, Clone)]
 struct Written {
     raw: String,
@@ -14,7 +14,7 @@ struct Written {
 }
 
 impl Written {
-    /// Writes raw bytes that stand for one character.
+    /// Writes raw bytes for one character.
     fn character(&mut self, c: char, raw: &str) {
         let start = self.raw.len();
         self.raw.push_str(raw);
@@ -30,7 +30,7 @@ impl Written {
     }
 }
 
-/// What stands between two words.
+/// The gap between two words.
 #[derive(Debug, Clone)]
 enum Gap {
     Blanks(usize),
@@ -119,7 +119,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// The document, and where the characters of the scalar are in it.
+    /// The document, and the positions of the scalar's characters in it.
     fn write(&self) -> Written {
         let eol = if self.crlf { "\r\n" } else { "\n" };
         let mut w = Written::default();
@@ -133,7 +133,7 @@ impl Case {
         }
         let mut column = 0;
         for list in &self.parents {
-            // A parent on a line of its own, its child further in.
+            // A parent on a separate line, its child indented further.
             w.white(if *list { "-" } else { "k:" });
             w.white(eol);
             column += self.indent;
@@ -206,7 +206,7 @@ impl Case {
             w.white(&" ".repeat(self.leading.len()));
         }
         for (i, item) in self.items.iter().enumerate() {
-            // A plain scalar has no indicators in it.
+            // A plain scalar contains no indicators.
             let word: String = item.word.chars().filter(|c| !plain || c.is_alphanumeric() || *c == '→').collect();
             for c in word.chars() {
                 match (self.style, c) {
@@ -293,7 +293,7 @@ proptest! {
             prop_assert_eq!(text.source_offset(at as u32), found.start);
             prop_assert_eq!(file.position(found.start), counted(&written.raw, bytes.start));
         }
-        // White space is somewhere between its neighbours.
+        // Whitespace must be somewhere between its neighbours.
         let mut last = text.span.start;
         for (at, c) in text.value.char_indices() {
             let found = text.source(at as u32..(at + c.len_utf8()) as u32);
@@ -357,10 +357,10 @@ fn a_line_break_that_stays_is_the_one_that_made_it() {
         let t = text_of(text);
         t.value.char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| t.source_offset(i as u32)).collect()
     };
-    // Where a line folds, the first break is the space or goes, and each further one stays.
+    // Where lines fold, the first break becomes a space or is removed, and each further one is kept.
     assert_eq!(offsets("v: >\n  a\n\n  b\n"), [9, 13]);
     assert_eq!(offsets("v: 'a\n\n\n  b'\n"), [6, 7]);
-    // Around lines that are indented further, all stay.
+    // Around lines with further indentation, all breaks are kept.
     assert_eq!(offsets("v: >\n  a\n\n    b\n\n  c\n"), [8, 9, 15, 16, 20]);
     assert_eq!(offsets("v: |\n\n  a\n\n  b\n"), [5, 9, 10, 14]);
     assert_eq!(offsets("v: \"a\\\n\n  b\"\n"), [7]);

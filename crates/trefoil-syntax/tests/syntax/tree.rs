@@ -1,4 +1,4 @@
-//! What a text becomes: kinds, values, spans.
+//! The result of parsing: kinds, values, spans.
 
 use std::fmt::Write as _;
 
@@ -201,7 +201,7 @@ fn merge_keys_give_way_to_what_is_written_and_to_what_came_first() {
     assert_eq!(keys(&format!("{base}m:\n  y: 9\n  <<: *a\n")), ["y=9", "x=1"]);
     assert_eq!(keys(&format!("{base}m:\n  <<: [*a, *b]\n")), ["x=1", "y=2", "z=4"]);
     assert_eq!(keys(&format!("{base}m: {{<<: {{k: v}}}}\n")), ["k=v"]);
-    // In quotes it is a key like any other.
+    // In quotes it is an ordinary key.
     assert_eq!(keys("m: {'<<': 1}\n"), ["<<=1"]);
 }
 

@@ -23,7 +23,7 @@ enum Token {
 /// Reads the whole source.
 pub(super) fn parse(b: &mut TemplateBuilder<'_>) -> Option<Expression> {
     let tokens = tokens(b);
-    // What does not fit together after a mistake may be that mistake again.
+    // After a mistake, further errors may be consequences of it.
     let mut clean = b.mistakes.is_empty();
     let mut alternatives = Vec::new();
     let mut all = Vec::new();
@@ -85,7 +85,7 @@ fn one_or(mut list: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) ->
     }
 }
 
-/// Words of other languages for operators; with none, what to do instead.
+/// Operators of other languages written as words. With `None`, the help says what to do instead.
 const WORDS: &[(&str, Option<&str>)] = &[
     ("and", Some("&&")),
     ("or", Some("||")),
@@ -108,8 +108,8 @@ const WORDS: &[(&str, Option<&str>)] = &[
     ("like", None),
 ];
 
-/// The word of another language for an operator, where one stands between two values: at the beginning of the second, or
-/// at the end of the first.
+/// An operator of another language written as a word between two values: at the start of the second, or at the end of
+/// the first.
 fn word_between(b: &TemplateBuilder<'_>, second: &Range<usize>) -> Option<(Range<usize>, Option<&'static str>)> {
     let known = |word: &str| WORDS.iter().find(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, sign)| *sign);
     let text = b.slice(second.clone());
@@ -154,7 +154,7 @@ fn missing(b: &mut TemplateBuilder<'_>, span: &Range<usize>, before: Option<&Ran
     });
 }
 
-/// Operators, longest first, and what to write instead of those that are not there.
+/// Operators, longest first, and what to write instead of unsupported ones.
 const OPERATORS: [(&str, Option<Comparison>, &str); 27] = [
     ("= >", Some(Comparison::GreaterEqual), "write `>=`"),
     ("= <", Some(Comparison::LessEqual), "write `<=`"),
@@ -203,7 +203,7 @@ fn tokens(b: &mut TemplateBuilder<'_>) -> Vec<(Token, Range<usize>)> {
             Some(if c == '&' { Token::And } else { Token::Or })
         } else if let Some((text, comparison, instead)) =
             OPERATORS.iter().find(|(op, ..)| rest.starts_with(op)).filter(|(op, ..)| {
-                // A sign that is no ASCII is text wherever text can stand.
+                // A non-ASCII sign is text wherever text is allowed.
                 op.is_ascii() || matches!(tokens.last(), Some((Token::Operand(_), _)))
             })
         {
@@ -224,7 +224,7 @@ fn tokens(b: &mut TemplateBuilder<'_>) -> Vec<(Token, Range<usize>)> {
             }
         } else if c == ')' || c == '{' || c == '}' {
             at += c.len_utf8();
-            // A closing parenthesis belongs to an opening one that is reported already.
+            // The closing parenthesis matches an opening one that is already reported.
             if c != ')' || !b.slice(0..start).contains('(') {
                 b.mistakes.add(SYNTAX, start..at, format!("unexpected `{c}`")).help("write a path as `{{path}}`");
             }
@@ -256,12 +256,12 @@ fn tokens(b: &mut TemplateBuilder<'_>) -> Vec<(Token, Range<usize>)> {
     }
 }
 
-/// Whether text without quotes ends right before `at`.
+/// Whether unquoted text ends directly before `at`.
 fn follows_word(b: &TemplateBuilder<'_>, at: usize) -> bool {
     b.slice(0..at).chars().next_back().is_some_and(|c| !c.is_whitespace() && !ends_bare(c))
 }
 
-/// A literal without quotes. A lone `and` or `or` continues as the operator that was meant.
+/// An unquoted literal. A lone `and` or `or` is read as the operator that was meant.
 fn bare(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Token> {
     let text = b.slice(span.clone());
     match literal::read(text) {
@@ -278,7 +278,7 @@ fn bare(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Token> {
     }
 }
 
-/// `{{path}}` at `open`; where it ends.
+/// Reads `{{path}}` at `open` and returns its end.
 fn placeholder(b: &mut TemplateBuilder<'_>, open: usize) -> (usize, Expression) {
     const CODE: &str = "condition-bad-path";
     let nothing = Expression::value(Value::Null);

@@ -1,5 +1,5 @@
-//! AEGIS `custom` (decision E8): paths, helper calls, comparisons, `&&`, `||`, `!`, parentheses, with `{{ }}` around
-//! anything or not at all.
+//! AEGIS `custom` (decision E8): paths, helper calls, comparisons, `&&`, `||`, `!`, parentheses. `{{ }}` around any
+//! part is optional.
 
 use crate::error::sign_of;
 use crate::expression::{Comparison, Expression};
@@ -85,7 +85,7 @@ fn comparison(c: &mut Cursor<'_, '_>) -> Option<Expression> {
     Some(Expression::Compare(vec![left, right], vec![found]))
 }
 
-/// The comparison that is next, if one is.
+/// The next token as a comparison, if it is one.
 fn operator(c: &mut Cursor<'_, '_>) -> Option<Option<Comparison>> {
     let at = c.at;
     let wrong = [("===", "=="), ("!==", "!="), ("=>", ">="), ("=<", "<="), ("<>", "!=")];
@@ -100,7 +100,7 @@ fn operator(c: &mut Cursor<'_, '_>) -> Option<Option<Comparison>> {
     Some(COMPARISONS.into_iter().find(|(text, _)| c.eat(text)).map(|(_, comparison)| comparison))
 }
 
-/// A group, a helper call, a literal or a path, and the whitespace around it.
+/// A group, a helper call, a literal or a path, with surrounding whitespace.
 fn operand(c: &mut Cursor<'_, '_>) -> Option<Expression> {
     c.skip_space();
     let name = c.peek_name();
@@ -171,7 +171,7 @@ fn group(c: &mut Cursor<'_, '_>) -> Option<Expression> {
     Some(inner)
 }
 
-/// Reports what stands where a value, an operator or the end should be.
+/// Reports an unexpected token where a value, an operator or the end is expected.
 fn stray(c: &mut Cursor<'_, '_>) {
     let word = c.peek_name();
     let rest = c.rest();

@@ -6,7 +6,7 @@ use crate::error::Mistakes;
 use crate::evaluate::read_number;
 use crate::value::Value;
 
-/// Why a text is no literal.
+/// Why a text is not a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadLiteral {
     Empty,
@@ -14,18 +14,18 @@ pub(crate) enum BadLiteral {
     Unclosed,
     /// Something after quoted text.
     Quote,
-    /// A character that bare text does not have, at this byte.
+    /// A character, at this byte, that is not allowed in unquoted text.
     Character(usize, char),
     /// `and`, `or`, `not` as a word, at this byte.
     Word(usize, &'static str),
 }
 
-/// Characters that end bare text.
+/// Characters that end unquoted text.
 pub(crate) fn ends_bare(c: char) -> bool {
     matches!(c, '"' | '\'' | '{' | '}' | '(' | ')' | '=' | '!' | '<' | '>' | '&' | '|')
 }
 
-/// Reads all of a text, which has no whitespace around it, as a literal.
+/// Reads a whole text, without surrounding whitespace, as a literal.
 pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
     match text.chars().next() {
         None => return Err(BadLiteral::Empty),
@@ -62,7 +62,7 @@ pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
 }
 
 impl BadLiteral {
-    /// Reports it; `range` is the literal. `joins`: the language has `&&` and `||`.
+    /// Reports the mistake. `range` is the literal. `joins`: the language has `&&` and `||`.
     pub fn report(self, mistakes: &mut Mistakes, code: &'static str, range: Range<usize>, joins: bool) {
         match self {
             Self::Empty => mistakes.add(code, range, "missing value").help("for empty text write `''`"),

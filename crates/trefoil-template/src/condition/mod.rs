@@ -30,13 +30,13 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Parses a text by the policy's grammar; all mistakes at once.
+    /// Parses a text with the policy's grammar; reports all mistakes at once.
     pub fn parse(text: &str, policy: &Policy) -> Result<Condition, Vec<SyntaxError>> {
         Self::examine(text, policy).map_err(|broken| broken.errors)
     }
 
-    /// The same; of a text with mistakes also the references found in it, so that its names can be checked in the same
-    /// pass.
+    /// Like [`Self::parse`], but a text with mistakes also yields the references found in it, so that names can be
+    /// checked in the same pass.
     pub fn examine(text: &str, policy: &Policy) -> Result<Condition, Broken> {
         let mut builder = TemplateBuilder::new(text, policy);
         if text.len() > limits::CONDITION_BYTES {
@@ -57,7 +57,7 @@ impl Condition {
             ConditionGrammar::Python => python::parse(&mut builder),
         };
         let (references, written) = builder.finish_condition()?;
-        // A parser that returns nothing has reported why, so this is never empty-handed.
+        // A parser that returns nothing has reported a mistake, so the fallback is never used.
         let expression = Arc::new(expression.unwrap_or(Expression::value(false)));
         Ok(Condition { expression, references, written: written.into(), policy: *policy })
     }
@@ -67,8 +67,8 @@ impl Condition {
         Condition { expression: Arc::new(expression), references, written: Arc::default(), policy }
     }
 
-    /// What stands for a condition with mistakes in a program that is looked at and never run: it reads what could be read
-    /// of it, and whether it holds is up to its last reference, which nobody knows.
+    /// A placeholder for a condition with mistakes, in a program that is only checked and never run. It has the
+    /// references that could be read, and its value is that of the last reference, which is unknown.
     pub fn unknown(broken: &Broken, policy: &Policy) -> Condition {
         let mut references = broken.references.clone();
         let expression = Expression::Reference(references.len() as u32);
@@ -76,13 +76,13 @@ impl Condition {
         Self::from_parts(expression, references, *policy)
     }
 
-    /// A part of this one by itself: the same references, bound as they are here.
+    /// A part of this condition as a separate condition with the same bound references.
     #[must_use]
     pub fn with(&self, expression: Expression) -> Condition {
         Condition { expression: Arc::new(expression), ..self.clone() }
     }
 
-    /// The tree.
+    /// The expression tree.
     pub fn expression(&self) -> &Expression {
         &self.expression
     }
@@ -92,7 +92,7 @@ impl Condition {
         &self.references
     }
 
-    /// The bytes of the literals in its text, with their quotes. What lowering makes has none.
+    /// The spans of the literals in its text, including quotes. Empty for conditions made by lowering.
     pub fn written(&self) -> &[Range<u32>] {
         &self.written
     }
@@ -109,35 +109,35 @@ impl Condition {
         }
     }
 
-    /// What its language calls things.
+    /// The terms of its language.
     pub fn words(&self) -> &'static Words {
         self.policy.words
     }
 
-    /// By whose rules it compares.
+    /// The grammar, which determines how it compares.
     pub fn grammar(&self) -> ConditionGrammar {
         self.policy.conditions
     }
 
-    /// Whether no reference is in it.
+    /// Whether it has no references.
     pub fn is_constant(&self) -> bool {
         self.references.is_empty()
     }
 
-    /// The truth. A part that fails to evaluate, or takes more work than the limits allow, makes the whole false in
-    /// SirenSpec (decision S8). `Undecided`, and in the other dialects `Limit`, come back as errors.
+    /// Evaluates the condition. In SirenSpec, it is false if a part fails to evaluate or exceeds a work limit (decision
+    /// S8). `Undecided`, and in the other dialects `Limit`, are returned as errors.
     pub fn evaluate(&self, scope: &dyn Scope) -> Result<bool, EvalError> {
         match Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression) {
-            Err(EvalError::Limit(_)) if self.policy.conditions == ConditionGrammar::Python => Ok(false),
+            Err(EvalError::Limit(_)) if self.policy.conditions.is_strict() => Ok(false),
             truth => truth,
         }
     }
 
-    /// What an evaluation looks at, in the order of the text: each reference with what it finds there, none where there is
-    /// nothing. What it comes to without a part of the text, it does not look at.
+    /// The references that an evaluation reads, in the order of the text, with their values (`None` if missing).
+    /// References skipped by short-circuiting are not included.
     pub fn seen(&self, scope: &dyn Scope) -> Vec<(&Reference, Option<Value>)> {
         let watched = Watched { scope, asked: RefCell::default() };
-        // What it comes to is known already.
+        // Only the reads are of interest here, not the result.
         let _ = self.evaluate(&watched);
         let asked = watched.asked.into_inner();
         let looked_at = self.references.iter().filter(|r| asked.contains(&r.binding.source));
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::scope::Segment;
 
-    /// A pipeline's results: what its steps gave lies beneath what it gave itself.
+    /// The results of a pipeline: the results of its steps are in a layer under its own result.
     struct Layers;
 
     impl Scope for Layers {
@@ -199,7 +199,7 @@ mod tests {
             condition.seen(&Layers).into_iter().map(show).collect::<Vec<_>>()
         };
         assert_eq!(seen("{{writing.review.readers}} == experts"), ["writing.review.readers=everyone"]);
-        // After the first part is false, the second is not looked at.
+        // If the first part is false, the second is not evaluated.
         assert_eq!(seen("{{writing.draft}} == x && {{passes}} == 3"), ["writing.draft=text"]);
         assert_eq!(seen("{{writing.draft}} == x || {{passes}} == 3"), ["writing.draft=text", "passes=3"]);
     }

@@ -12,7 +12,7 @@ impl<'a> Evaluator<'a> {
         if let (Some(x), Some(y)) = (python_number(a), python_number(b)) {
             return Ok(numbers(op, x, y).map_or_else(|| self.nothing(), |n| owned(n.into())));
         }
-        if !self.python() {
+        if !self.is_strict() {
             return Ok(self.nothing());
         }
         match (op, a, b) {
@@ -57,9 +57,10 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// `a[b]`: items by integer (negative from the end in Python), members by text, characters of text.
+    /// `a[b]`: list items by integer (in Python, negative ones count from the end), members by name, characters of
+    /// text.
     pub(super) fn index(&self, container: &Cow<'a, Value>, index: &Value) -> Reduced<'a> {
-        if !self.python() {
+        if !self.is_strict() {
             let found = container.get(&index.to_text());
             return found.map_or_else(|| self.nothing(), |v| owned(v.clone()));
         }

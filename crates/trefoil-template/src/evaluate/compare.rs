@@ -1,4 +1,4 @@
-//! Comparing two values.
+//! Comparisons of two values.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use crate::expression::Comparison;
 use crate::value::{Number, Value};
 
 impl Evaluator<'_> {
-    /// `None`: the comparison fails (Python's rules only).
+    /// `None`: the comparison fails (only with Python's rules).
     pub(super) fn compare_pair(&self, comparison: Comparison, a: &Value, b: &Value) -> Result<Option<bool>, EvalError> {
         Ok(match comparison {
             Comparison::Equal => Some(self.equal(a, b)),
@@ -23,12 +23,12 @@ impl Evaluator<'_> {
     }
 
     fn equal(&self, a: &Value, b: &Value) -> bool {
-        if self.python() { python_equal(a, b) } else { a == b }
+        if self.is_strict() { python_equal(a, b) } else { a == b }
     }
 
     fn ordered(&self, a: &Value, b: &Value, holds: fn(Ordering) -> bool) -> Option<bool> {
-        if self.python() {
-            // Not-a-number is ordered with nothing, which is not a failure.
+        if self.is_strict() {
+            // NaN has no order, but comparing with it does not fail.
             return python_order(a, b).map(|order| order.is_some_and(holds));
         }
         let order = numeric(a).zip(numeric(b)).and_then(|(a, b)| a.compare(b));
@@ -47,7 +47,7 @@ impl Evaluator<'_> {
             }
             (Value::Object(object), Value::Str(key)) => Some(object.contains_key(&**key)),
             (Value::Object(_), _) => Some(false),
-            _ if self.python() => None,
+            _ if self.is_strict() => None,
             _ => Some(false),
         })
     }
@@ -69,7 +69,7 @@ fn python_equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// As in Python. Outer `None`: these have no order (a failure); inner: not-a-number.
+/// As in Python. Outer `None`: the values have no order (a failure); inner `None`: NaN.
 pub(super) fn python_order(a: &Value, b: &Value) -> Option<Option<Ordering>> {
     match (a, b) {
         (Value::Str(a), Value::Str(b)) => Some(Some(a.cmp(b))),
@@ -81,7 +81,7 @@ pub(super) fn python_order(a: &Value, b: &Value) -> Option<Option<Ordering>> {
     }
 }
 
-/// The number a value is in Python's arithmetic.
+/// The number that a value is in Python's arithmetic.
 pub(super) fn python_number(value: &Value) -> Option<Number> {
     match value {
         Value::Number(n) => Some(*n),
@@ -90,7 +90,7 @@ pub(super) fn python_number(value: &Value) -> Option<Number> {
     }
 }
 
-/// Decision A7: a number, or text that reads as one.
+/// Decision A7: a number, or text that is a number.
 pub(super) fn numeric(value: &Value) -> Option<Number> {
     match value {
         Value::Number(n) => Some(*n),

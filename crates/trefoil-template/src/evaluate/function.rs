@@ -9,7 +9,7 @@ use crate::expression::Function;
 use crate::value::{Number, Object, Pieces, Value};
 
 impl<'a> Evaluator<'a> {
-    /// `json` and `default` are not here: they tell missing from null.
+    /// `json` and `default` are handled elsewhere, because they distinguish missing from null.
     pub(super) fn call(&self, function: Function, arguments: &[Cow<'a, Value>]) -> Evaluated<'a> {
         let value = match (function, arguments) {
             (Function::Min, _) => self.extreme(arguments, Ordering::is_lt),
@@ -85,7 +85,7 @@ fn keys(object: &Object) -> Value {
     object.keys().cloned().collect()
 }
 
-/// What a text helper works on: null is empty.
+/// The argument of a text helper; null is empty text.
 fn plain(value: &Value) -> Option<Cow<'_, str>> {
     Some(match value {
         Value::Null => Cow::Borrowed(""),
@@ -95,7 +95,7 @@ fn plain(value: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The value as compact JSON, holes kept apart.
+/// The value as compact JSON, with holes kept separate.
 pub(super) fn json<'r>(value: &Value) -> Reduced<'r> {
     let mut pieces = Pieces::default();
     value.write_json(&mut pieces);

@@ -1,8 +1,8 @@
-//! Evaluating expressions. What depends on a hole stays an expression (decision C8): evaluation reduces everything else
-//! and leaves a smaller, closed expression for the driver to answer.
+//! Evaluation of expressions. A part that depends on a hole remains an expression (decision C8): everything else is
+//! reduced, and the result is a smaller, closed expression for the driver to answer.
 //!
-//! Two sets of rules: Python's (SirenSpec `when`, decision S8), where a part can fail, and the others (decisions A6, A7,
-//! E1, E8), where it cannot.
+//! There are two sets of rules: Python's (SirenSpec `when`, decision S8), in which a part can fail, and the others
+//! (decisions A6, A7, E1, E8), in which it cannot.
 
 mod arithmetic;
 mod compare;
@@ -16,26 +16,26 @@ use crate::error::{EvalError, Question};
 use crate::expression::{Comparison, Expression, Function};
 use crate::limits;
 use crate::lookup::{Got, look_up};
-use crate::policy::{ConditionGrammar, Policy};
+use crate::policy::Policy;
 use crate::scope::{Reference, Scope};
 use crate::template::frame::{BlockFrame, Local};
 use crate::value::{Masked, Piece, Value};
 pub(crate) use compare::read_number;
 
-/// What an expression reduces to.
+/// The result of reducing an expression.
 #[derive(Debug)]
 pub(crate) enum Reduced<'a> {
-    /// A value that is not masked text (it may contain some).
+    /// A value that is not masked text, although it may contain some.
     Known(Cow<'a, Value>),
-    /// Null because nothing was there. Never under Python's rules.
+    /// Null because the value is missing. Never with Python's rules.
     Missing,
     /// Depends on a hole.
     Open(Expression),
-    /// It has no value. Only under Python's rules.
+    /// Has no value. Only with Python's rules.
     Failed,
 }
 
-/// Everything an expression can refer to.
+/// Everything that an expression can read.
 pub(crate) struct Evaluator<'a> {
     scope: &'a dyn Scope,
     references: &'a [Reference],
@@ -52,14 +52,14 @@ impl<'a> Evaluator<'a> {
         Evaluator { scope, references, locals: &[], frame: None, policy, work: Cell::new(0) }
     }
 
-    /// Within a template: with its loops.
+    /// Adds the loops of a template.
     pub fn within(mut self, locals: &'a [Local], frame: Option<&'a BlockFrame<'a>>) -> Self {
         self.locals = locals;
         self.frame = frame;
         self
     }
 
-    /// The truth of an expression. Failed is false.
+    /// The truth value of an expression. `Failed` is false.
     pub fn truth(&self, expression: &Expression) -> Result<bool, EvalError> {
         match self.reduce(expression)? {
             Reduced::Known(value) => Ok(value.truthy().unwrap_or(false)),
@@ -68,11 +68,11 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn python(&self) -> bool {
-        self.policy.conditions == ConditionGrammar::Python
+    fn is_strict(&self) -> bool {
+        self.policy.conditions.is_strict()
     }
 
-    /// Counts bytes or items made.
+    /// Counts the bytes or items created.
     fn charge(&self, amount: usize) -> Result<(), EvalError> {
         let work = self.work.get().saturating_add(amount as u64);
         self.work.set(work);
@@ -143,10 +143,10 @@ impl<'a> Evaluator<'a> {
                 },
             ),
             Expression::Call(Function::Default, arguments) => self.default(arguments),
-            // Tells missing from null.
+            // Distinguishes missing from null.
             Expression::Call(Function::Json, arguments) => match self.reduce_first(arguments)? {
                 Reduced::Missing => Ok(owned("".into())),
-                // JSON of JSON doubles with every step, so that it is measured before it is made.
+                // JSON of JSON doubles with every step, so its size is computed before it is created.
                 Reduced::Known(value) if value.json_length() > limits::OUTPUT_BYTES => {
                     Err(EvalError::Limit(format!("a value is larger than {} bytes as JSON", limits::OUTPUT_BYTES)))
                 }
@@ -166,7 +166,7 @@ impl<'a> Evaluator<'a> {
         arguments.first().map_or_else(|| Ok(self.nothing()), |argument| self.reduce(argument))
     }
 
-    /// Reduces the operands; if all are known, computes, otherwise rebuilds.
+    /// Reduces the operands. Computes the result if all are known, otherwise rebuilds the expression.
     fn apply<'e>(
         &self,
         operands: impl IntoIterator<Item = &'e Expression>,
@@ -177,7 +177,7 @@ impl<'a> Evaluator<'a> {
         let mut open = false;
         for operand in operands {
             let operand = self.reduce(operand)?;
-            // Nothing after a failure is looked at; before it nothing can have had an effect.
+            // Operands after a failure need not be evaluated, because operands have no side effects.
             if let Reduced::Failed = operand {
                 return Ok(Reduced::Failed);
             }
@@ -190,7 +190,8 @@ impl<'a> Evaluator<'a> {
         compute(self, reduced.into_iter().map(known).collect())
     }
 
-    /// `and` (deciding = false) and `or` (deciding = true): the first operand of that truth, else the last.
+    /// `and` (deciding = false) and `or` (deciding = true): the first operand with that truth value, otherwise the last
+    /// one.
     fn junction(
         &self,
         items: &[Expression],
@@ -214,14 +215,14 @@ impl<'a> Evaluator<'a> {
                     break;
                 }
                 Reduced::Open(e) => open.push(e),
-                // Known and not deciding: it cannot change the result.
+                // The operand is known and not deciding, so it cannot change the result.
                 _ => {}
             }
         }
         Ok(if open.is_empty() { self.nothing() } else { Reduced::Open(rebuild(open)) })
     }
 
-    /// Python's chains: `a < b < c` looks at `c` only when `a < b` holds.
+    /// A chain as in Python: in `a < b < c`, `c` is evaluated only if `a < b` holds.
     fn compare(&self, operands: &[Expression], comparisons: &[Comparison]) -> Evaluated<'a> {
         if let ([a, b], [comparison]) = (operands, comparisons) {
             let (a, b) = (self.reduce(a)?, self.reduce(b)?);
@@ -256,7 +257,7 @@ impl<'a> Evaluator<'a> {
                 Some((c, a, b)) => match self.compare_pair(*c, a, b)? {
                     Some(true) => {}
                     _ if open => {
-                        // An earlier comparison is open; this one is not, and it ends the chain.
+                        // An earlier comparison is open, but this one is known and ends the chain.
                         reduced.push(next);
                         break;
                     }
@@ -274,7 +275,7 @@ impl<'a> Evaluator<'a> {
         Ok(Reduced::Open(Expression::Compare(reduced.into_iter().map(close).collect(), comparisons)))
     }
 
-    /// `default a b`: `a` unless it is missing, null or empty text.
+    /// `default a b`: `a`, or `b` if `a` is missing, null or empty text.
     fn default(&self, arguments: &[Expression]) -> Evaluated<'a> {
         let [first, second] = arguments else { return Ok(self.nothing()) };
         match self.reduce(first)? {
@@ -302,13 +303,13 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// No value: a failure in Python, else null.
+    /// No value: a failure in Python, otherwise null.
     fn nothing(&self) -> Reduced<'a> {
-        if self.python() { Reduced::Failed } else { Reduced::Missing }
+        if self.is_strict() { Reduced::Failed } else { Reduced::Missing }
     }
 }
 
-/// A value, open if it is masked text.
+/// A value, or an open expression if it is masked text.
 pub(crate) fn owned<'a>(value: Value) -> Reduced<'a> {
     match value {
         Value::Masked(_) => Reduced::Open(Expression::value(value)),
@@ -323,7 +324,7 @@ pub(crate) fn decide(scope: &dyn Scope, open: Expression, policy: &Policy) -> Re
     scope.decided(&question).ok_or(EvalError::Undecided(question))
 }
 
-/// Masked text with a default in its hole, if it is one hole that has none yet.
+/// The masked text with a default for its hole, if it is a single hole without a default.
 pub(crate) fn with_default(masked: &Masked, default: &str, json: bool) -> Option<Masked> {
     let hole = masked.as_lone()?;
     if hole.default.is_some() {
@@ -351,8 +352,8 @@ fn close(reduced: Reduced<'_>) -> Expression {
     }
 }
 
-/// Whether a comparison looks at holes within its operands. Only where it looks inside at all: a list is compared with
-/// null without a walk through it.
+/// Whether a comparison depends on holes inside its operands. Only comparisons that look inside an operand do; a list
+/// is compared with null without looking inside.
 fn hides(comparison: Comparison, a: &Value, b: &Value) -> bool {
     match (comparison, a, b) {
         (Comparison::In | Comparison::NotIn, _, Value::List(_))
@@ -362,7 +363,7 @@ fn hides(comparison: Comparison, a: &Value, b: &Value) -> bool {
     }
 }
 
-/// An expression that has no value under Python's rules.
+/// An expression that fails with Python's rules.
 fn failing() -> Expression {
     Expression::Member(Box::new(Expression::value(Value::Null)), "missing".into())
 }

@@ -1,8 +1,8 @@
-//! The helpers, one line each.
+//! The helpers, one line for each.
 
 use crate::expression::{Comparison, Expression, Function};
 
-/// What a helper makes of its arguments.
+/// How a helper becomes an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Helper {
     One(Function),
@@ -35,7 +35,7 @@ const HELPERS: [(&str, Helper); 19] = [
     ("not", Helper::Not),
 ];
 
-/// The helper of a name.
+/// The helper with this name.
 pub(crate) fn helper(name: &str) -> Option<Helper> {
     HELPERS.iter().find(|(n, _)| *n == name).map(|(_, helper)| *helper)
 }
@@ -48,17 +48,17 @@ pub(crate) fn names() -> [&'static str; HELPERS.len()] {
 impl Helper {
     pub const DEFAULT: Helper = Helper::Two(Function::Default);
 
-    /// Whether a text is mostly written behind the first argument.
+    /// Whether a text is usually written after the first argument.
     pub fn takes_text_last(self) -> bool {
         matches!(self, Self::DEFAULT | Self::Compare(Comparison::Equal | Comparison::NotEqual))
     }
 
-    /// The expression, or how many arguments there should be.
+    /// The expression, or the expected arguments if they are wrong.
     pub fn apply(self, mut arguments: Vec<Expression>) -> Result<Expression, &'static str> {
         match (self, arguments.len()) {
             (Self::One(function), 1) | (Self::Two(function), 2) => Ok(Expression::Call(function, arguments)),
             (Self::Compare(comparison), 2) => Ok(Expression::Compare(arguments, vec![comparison])),
-            // Printed, these give `true` or `false`, not the operand that decided.
+            // Used as a value, these give `true` or `false`, not the deciding operand.
             (Self::And, 2..) => Ok(Expression::Call(Function::Bool, vec![Expression::And(arguments)])),
             (Self::Or, 2..) => Ok(Expression::Call(Function::Bool, vec![Expression::Or(arguments)])),
             (Self::Not, 1) => Ok(arguments.pop().map_or(Expression::value(true), |e| Expression::Not(Box::new(e)))),
@@ -68,7 +68,7 @@ impl Helper {
         }
     }
 
-    /// How it is written.
+    /// An example of its use.
     pub fn example(self, name: &str) -> String {
         match self {
             Self::One(_) | Self::Not => format!("{name} a"),
@@ -77,7 +77,8 @@ impl Helper {
     }
 }
 
-/// The helper that was meant by a name: one that it is called by elsewhere, else the nearest.
+/// The helper that was probably meant by a name: its equivalent if the name is from another language, otherwise the
+/// most similar one.
 pub(crate) fn closest(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "ge" | "geq" => Some("gte"),

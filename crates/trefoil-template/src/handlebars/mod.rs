@@ -18,7 +18,7 @@ pub fn is_helper(name: &str) -> bool {
     helper(name).is_some()
 }
 
-/// The rule names of the language a cursor reads.
+/// The rule names for mistakes in the language that a cursor reads.
 pub(crate) struct Codes {
     pub path: &'static str,
     pub helper: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Cursor<'c, 't> {
     pub end: usize,
     pub depth: usize,
     pub codes: &'static Codes,
-    /// Reads what stands in parentheses or braces; without it parentheses hold a helper call.
+    /// Parses the content of parentheses or braces. If not set, parentheses contain a helper call.
     pub group: Option<fn(&mut Cursor<'_, 't>) -> Option<Expression>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Named<'t> {
     pub value: Expression,
 }
 
-/// Characters of a name: as Handlebars has them, so hyphens belong and operators do not.
+/// Whether a character can be in a name. As in Handlebars, hyphens can and operators cannot.
 #[inline]
 pub(crate) fn in_name(c: char) -> bool {
     match u8::try_from(c) {
@@ -54,7 +54,7 @@ pub(crate) fn in_name(c: char) -> bool {
     }
 }
 
-/// Which ASCII characters belong to a name.
+/// The ASCII characters that can be in a name.
 #[allow(clippy::indexing_slicing, reason = "evaluated at compile time")]
 const NAME: [bool; 128] = {
     let mut table = [false; 128];
@@ -82,7 +82,7 @@ impl<'t> Cursor<'_, 't> {
         self.at = self.end - self.rest().trim_start().len();
     }
 
-    /// Takes a text if it is next.
+    /// Consumes a text if it is next.
     pub fn eat(&mut self, text: &str) -> bool {
         let next = self.rest().starts_with(text);
         if next {
@@ -91,7 +91,7 @@ impl<'t> Cursor<'_, 't> {
         next
     }
 
-    /// The name that is next, without taking it.
+    /// The next name, without consuming it.
     pub fn peek_name(&self) -> &'t str {
         let rest = self.rest();
         let ascii = rest.bytes().position(|b| NAME.get(usize::from(b)) != Some(&true)).unwrap_or(rest.len());
@@ -102,7 +102,7 @@ impl<'t> Cursor<'_, 't> {
         rest.get(..len).unwrap_or_default()
     }
 
-    /// Whether an argument begins here.
+    /// Whether an argument starts here.
     pub fn at_argument(&self) -> bool {
         let brace = self.group.is_some() && self.rest().starts_with("{{");
         brace || self.peek().is_some_and(|c| in_name(c) || matches!(c, '"' | '\'' | '(' | '@' | '.' | '['))
@@ -190,7 +190,7 @@ impl<'t> Cursor<'_, 't> {
         Some(call)
     }
 
-    /// One level down; false (and reported) at the limit.
+    /// Enters a nested level; false, and reported, at the limit.
     pub fn enter(&mut self, at: usize) -> bool {
         self.depth += 1;
         if self.depth > limits::DEPTH {
@@ -201,7 +201,7 @@ impl<'t> Cursor<'_, 't> {
         true
     }
 
-    /// The arguments of a helper whose name was just read, and the call.
+    /// The call of a helper whose name was just read, with its arguments.
     pub fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<Expression> {
         let Some(helper) = helper(name) else {
             let suggestion = closest(name);
@@ -255,7 +255,7 @@ impl<'t> Cursor<'_, 't> {
         }
     }
 
-    /// Reports `list[0]`, as other languages write an item, where the path from `started` has just been read.
+    /// Reports `list[0]`, the syntax of other languages for a list item, after the path from `started` was read.
     fn reports_item(&mut self, started: usize) -> bool {
         let written = self.b.slice(started..self.at);
         let rest = self.rest();
@@ -275,7 +275,7 @@ impl<'t> Cursor<'_, 't> {
         true
     }
 
-    /// `name=value`, if that is next.
+    /// Reads `name=value`, if it is next.
     pub fn named(&mut self) -> Option<Option<Named<'t>>> {
         let name = self.peek_name();
         let after = self.at + name.len();
@@ -289,7 +289,7 @@ impl<'t> Cursor<'_, 't> {
         Some(Some(Named { name, span: start..self.at, value }))
     }
 
-    /// Reports what stands here instead of what was expected.
+    /// Reports unexpected text.
     pub fn unexpected(&mut self, otherwise: &str, open: Option<usize>) {
         let rest = self.rest().trim_end();
         let Some(c) = rest.chars().next() else {

@@ -9,13 +9,13 @@ use crate::scope::Segment;
 use crate::template::frame::Start;
 use crate::value::Value;
 
-/// What a path starts with.
+/// The start of a path.
 struct Prefix {
     /// `@`.
     data: bool,
-    /// How many `../`.
+    /// The number of `../`.
     up: usize,
-    /// `this`, `./` or `../`: the first name is no block parameter.
+    /// `this`, `./` or `../`: the first name is not a block parameter.
     scoped: bool,
     /// `this`.
     this: bool,
@@ -54,7 +54,7 @@ impl Cursor<'_, '_> {
         self.resolve(&prefix, segments, span)
     }
 
-    /// Reads what is before the first name; whether a name follows.
+    /// Reads what precedes the first name; returns whether a name follows.
     fn prefix(&mut self, prefix: &mut Prefix) -> bool {
         loop {
             if self.eat("../") {
@@ -85,7 +85,7 @@ impl Cursor<'_, '_> {
         self.peek().is_some_and(|c| in_name(c) || c == '[')
     }
 
-    /// One segment; `None` inside for a leading `this`.
+    /// One segment; the inner `None` is a leading `this`.
     fn segment(&mut self, start: usize, prefix: &mut Prefix, first: bool) -> Option<Option<Segment>> {
         let at = self.at;
         if self.eat("[") {
@@ -126,7 +126,7 @@ impl Cursor<'_, '_> {
         Some(Some(self.make_segment(at..self.at)))
     }
 
-    /// Quotes of a word processor: the text between them was meant as text.
+    /// Reports typographic quotes: the text between them was meant as a string.
     fn typographic(&mut self, quote: char) {
         let inside = self.at + quote.len_utf8();
         let closed = self.b.slice(inside..self.end).find(['“', '”', '’', '»']).map(|len| inside + len);
@@ -187,7 +187,7 @@ impl Cursor<'_, '_> {
             }
         }
         let depth = frames.len();
-        // `this` alone is everything, which somebody may well want to print.
+        // `this` alone is the whole state, which may be printed on purpose.
         if prefix.up > depth || (depth == 0 && prefix.this && !segments.is_empty()) {
             self.b.stray(span.clone());
         }
@@ -213,7 +213,7 @@ impl Cursor<'_, '_> {
         let Some(from) = from else {
             return Some(Expression::Reference(self.b.reference(path, span, None)));
         };
-        // Only an `each` has these; a `with` between shows those around it.
+        // Only `each` defines these; inside a `with`, those of the enclosing `each` apply.
         let up = self.b.frames().iter().rev().enumerate().filter(|(_, f)| f.each).nth(prefix.up).map(|(up, _)| up);
         if up.is_none() {
             self.b.stray(span.clone());

@@ -1,10 +1,11 @@
-//! Text of a web address: what a placeholder brings is data, and opens no part of the address.
+//! Web addresses: a placeholder's value is data and cannot change the structure of the address.
 //!
-//! Before `://`, a value may be the address itself (a base from the environment). In the host it keeps what hosts are made of, so
-//! it cannot end the host. After the host all of it is percent-encoded (RFC 3986, 2.3: letters, digits and `-._~` stay), so a
-//! value with `/`, `?`, `#` or `&` in it is one segment of a path or one value of a query.
+//! Before `://`, a value may be the address itself (a base URL from the environment). In the host, only characters that
+//! hosts consist of are kept, so a value cannot end the host. After the host, the whole value is percent-encoded (RFC
+//! 3986, 2.3: letters, digits and `-._~` are kept), so a value with `/`, `?`, `#` or `&` is one path segment or one
+//! query value.
 //!
-//! What only the driver fills in (the environment, secrets) is the operator's, and is put in as it is.
+//! Holes (the environment, secrets) are the operator's, so the driver inserts them unchanged.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -12,12 +13,12 @@ use super::Produced;
 use super::render::Sink;
 use crate::value::{Hole, Pieces, Target, Value};
 
-/// All but what RFC 3986 calls unreserved.
+/// All characters except the unreserved ones of RFC 3986.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same with what hosts and ports are made of.
+/// The same without the characters that hosts and ports consist of.
 const HOST: &AsciiSet = &VALUE.remove(b':').remove(b'[').remove(b']');
 
-/// How far an address is.
+/// The current part of an address.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum AddressPart {
     #[default]
@@ -26,15 +27,15 @@ enum AddressPart {
     Rest,
 }
 
-/// An address while it is written.
+/// An address under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Address {
     done: Pieces,
     len: usize,
-    /// What came since the last part ended.
+    /// The text since the end of the last part.
     open: String,
     at: AddressPart,
-    /// The last bytes that were written; enough to see `://`.
+    /// The last bytes written, enough to recognise `://`.
     tail: String,
 }
 
@@ -44,7 +45,7 @@ impl Address {
         self.done.into_value()
     }
 
-    /// Writes what came, encoded where it is a value.
+    /// Writes the text so far, percent-encoded if it is a value.
     fn close(&mut self, value: bool) {
         let text = std::mem::take(&mut self.open);
         let written = match (value, self.at) {
@@ -80,7 +81,7 @@ impl Target for Address {
         self.close(true);
         self.done.hole(hole);
         if self.at == AddressPart::Scheme {
-            // Whatever it is, it is the beginning of an address: its host is the operator's.
+            // Whatever it contains, it is the start of an address whose host the operator controls.
             self.at = AddressPart::Host;
         }
     }

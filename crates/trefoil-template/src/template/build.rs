@@ -1,4 +1,4 @@
-//! Building a program: text, operations, blocks and references. Shared by the parsers of all dialects.
+//! Builds a program: text, operations, blocks and references. Shared by the parsers of all dialects.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ pub(crate) struct TemplateBuilder<'t> {
     pub source: &'t str,
     pub policy: Policy,
     pub mistakes: Mistakes,
-    /// Above 0: what is referred to now is caught where undefined.
+    /// Above 0 if new references are guarded: an undefined value is handled.
     pub guarding: u32,
     text: String,
     /// See [`Program::literals`].
     literals: Vec<(u32, Range<u32>)>,
     ops: Vec<Op>,
-    /// Text is not merged into operations before this one: a block begins or ends here.
+    /// Text is not merged into operations before this one, because a block starts or ends here.
     sealed: usize,
     references: Vec<Reference>,
-    /// References inside of a block that nobody knows: perhaps names of an item, so not to be judged.
+    /// References inside an unknown block. They may be names of an item, so they are not checked.
     doubtful: Vec<u32>,
     locals: Vec<Local>,
     strays: Vec<Range<u32>>,
@@ -45,27 +45,27 @@ struct OpenBlock<'t> {
     name: &'t str,
     /// The opening tag.
     span: Range<usize>,
-    /// Its operation; `None` for a block that is itself a mistake.
+    /// Its operation; `None` if the block itself is a mistake.
     op: Option<usize>,
     has_else: bool,
-    /// Opened by `else if`: closed with the block it is in.
+    /// Opened by `else if`, so it is closed together with the enclosing block.
     chained: bool,
-    /// The frames outside of it.
+    /// The number of frames outside it.
     frames: usize,
-    /// What its test or its list refers to.
+    /// The references in its test or its list.
     guards: Guards,
     /// Whether the guards hold in the part that is open now.
     guarded: bool,
 }
 
-/// References and locals made since a mark.
+/// References and locals created since a mark.
 #[derive(Clone)]
 pub(crate) struct Guards {
     references: Range<usize>,
     locals: Range<usize>,
 }
 
-/// What paths are relative to in the body of an `each` or `with`.
+/// The base of paths in the body of an `each` or `with`.
 pub(crate) struct Context<'t> {
     pub origin: Origin,
     pub each: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Context<'t> {
     pub parameters: [Option<&'t str>; 2],
 }
 
-/// How a block opens.
+/// How a block starts.
 pub(crate) enum Opening {
     If { negate: bool, zero: bool },
     Each,
@@ -83,7 +83,7 @@ pub(crate) enum Opening {
 /// The blocks of AEGIS.
 pub(crate) const BLOCKS: [&str; 4] = ["if", "unless", "each", "with"];
 
-/// Only so many guards of a block are compared with a path.
+/// The maximum number of a block's guards that are compared with a path.
 const GUARDS: usize = 16;
 
 impl<'t> TemplateBuilder<'t> {
@@ -114,7 +114,7 @@ impl<'t> TemplateBuilder<'t> {
         self.source.get(range).unwrap_or_default()
     }
 
-    /// Literal text.
+    /// Adds literal text.
     pub fn literal(&mut self, range: Range<usize>) {
         let from = range.start as u32..range.end as u32;
         let text = self.slice(range);
@@ -137,13 +137,13 @@ impl<'t> TemplateBuilder<'t> {
         self.ops.push(Op::Text { start, end });
     }
 
-    /// A literal of an expression, at its bytes with the quotes.
+    /// A literal of an expression. `at` includes the quotes.
     pub fn written(&mut self, value: impl Into<Value>, at: Range<usize>) -> Expression {
         self.written.push(at.start as u32..at.end as u32);
         Expression::Literal(value.into(), Written(Some(self.written.len() as u32 - 1)))
     }
 
-    /// A placeholder.
+    /// Adds a placeholder.
     pub fn print(&mut self, value: Expression, json: bool, tag: Range<usize>) {
         if self.blocks.is_empty() {
             self.pieces.push((self.ops.len() as u32, tag.start as u32..tag.end as u32));
@@ -155,7 +155,7 @@ impl<'t> TemplateBuilder<'t> {
         self.ops.push(Op::Print { operand, json });
     }
 
-    /// Notes that a reference is printed where the test of a block around it, which is that reference, has failed.
+    /// Marks a reference as printed where the test of an enclosing block, which is that reference, has failed.
     fn deny(&mut self, index: usize) {
         let path = self.references.get(index).map(|r| &r.path);
         let failed = self.blocks.iter().filter(|b| !b.guarded).filter_map(|b| self.ops.get(b.op?));
@@ -169,7 +169,7 @@ impl<'t> TemplateBuilder<'t> {
         }
     }
 
-    /// A reference to the root. Its index.
+    /// Adds a reference to the root; returns its index.
     pub fn reference(&mut self, path: Vec<Segment>, span: Range<usize>, default: Option<Arc<str>>) -> u32 {
         let guarded = self.guarding > 0
             || default.is_some()
@@ -195,14 +195,14 @@ impl<'t> TemplateBuilder<'t> {
         self.references.len() as u32 - 1
     }
 
-    /// Notes that a reference stands where a text is mostly given.
+    /// Marks a reference as an argument that is usually text.
     pub fn as_operand(&mut self, reference: u32) {
         if let Some(found) = self.references.get_mut(reference as usize) {
             found.operand = true;
         }
     }
 
-    /// A path in the frame `up` from the innermost.
+    /// A path in the frame `up` levels out from the innermost.
     pub fn local(&mut self, path: Vec<Segment>, span: Range<usize>, start: Start, up: usize) -> Option<u32> {
         let frame = self.frames.iter().rev().nth(up)?;
         let (origin, each) = (frame.origin, frame.each);
@@ -216,15 +216,15 @@ impl<'t> TemplateBuilder<'t> {
         Some(self.locals.len() as u32 - 1)
     }
 
-    /// Notes a path of something that only a block around it would give.
+    /// Records a path to something that only an enclosing block would define.
     pub fn stray(&mut self, span: Range<usize>) {
-        // Inside of a block that nobody knows it is perhaps none.
+        // An unknown block may define it.
         if self.blocks.iter().all(|b| b.op.is_some()) {
             self.strays.push(span.start as u32..span.end as u32);
         }
     }
 
-    /// What the open blocks ask for.
+    /// The paths tested by the open blocks.
     fn asked(&self) -> Vec<Vec<Segment>> {
         let ranges = self.blocks.iter().filter(|b| b.guarded).map(|b| b.guards.references.clone());
         let references = ranges.flat_map(|range| self.references.get(range).into_iter().flatten());
@@ -240,7 +240,7 @@ impl<'t> TemplateBuilder<'t> {
         &self.frames
     }
 
-    /// What is referred to from here on, until [`Self::guards`].
+    /// Starts recording references, until [`Self::guards`].
     pub fn mark(&self) -> Guards {
         Guards {
             references: self.references.len()..self.references.len(),
@@ -248,7 +248,7 @@ impl<'t> TemplateBuilder<'t> {
         }
     }
 
-    /// What was referred to since the mark.
+    /// The references created since the mark.
     pub fn guards(&self, mark: Guards) -> Guards {
         Guards {
             references: mark.references.start..self.references.len(),
@@ -267,7 +267,7 @@ impl<'t> TemplateBuilder<'t> {
         }
     }
 
-    /// Opens a block. `guarded`: what its test refers to is defined in its body.
+    /// Opens a block. `guarded`: the references of its test are defined in its body.
     pub fn open(
         &mut self,
         name: &'t str,
@@ -297,10 +297,24 @@ impl<'t> TemplateBuilder<'t> {
         self.push(OpenBlock { name, span, op, has_else: false, chained: false, frames, guards, guarded });
     }
 
-    /// Opens a block that is a mistake, so that its closing tag is not a second one.
+    /// Opens a block that is a mistake, so that its closing tag is not reported as well.
     pub fn open_broken(&mut self, name: &'t str, span: Range<usize>) {
         let (frames, guards) = (self.frames.len(), self.mark());
         self.push(OpenBlock { name, span, op: None, has_else: false, chained: false, frames, guards, guarded: false });
+    }
+
+    /// A tag without its closing braces, which is reported: it opens a block or ends one all the same.
+    pub fn block_of_unclosed(&mut self, tag: Range<usize>) {
+        let inner = self.slice(tag.clone()).trim_start_matches('{').trim_start_matches('~');
+        let name = |rest: &'t str| rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        match (inner.strip_prefix('#').map(name), inner.strip_prefix('/').map(name)) {
+            // If nothing ends it, there is nothing else to be said.
+            (Some(opened), _) if self.slice(tag.end..self.source.len()).contains(&format!("{{{{/{opened}")) => {
+                self.open_broken(opened, tag);
+            }
+            (_, Some(closed)) if self.innermost() == Some(closed) => self.close(closed, tag),
+            _ => {}
+        }
     }
 
     fn push(&mut self, block: OpenBlock<'t>) {
@@ -312,19 +326,19 @@ impl<'t> TemplateBuilder<'t> {
         self.blocks.push(block);
     }
 
-    /// Whether nesting is over the limit: then nobody needs to read on.
+    /// Whether the nesting exceeds the limit, so parsing should stop.
     pub fn too_deep(&self) -> bool {
         self.blocks.len() > limits::DEPTH
     }
 
-    /// The block just opened belongs to the `else` before it.
+    /// Marks the block just opened as part of the preceding `else`.
     pub fn chain(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
             block.chained = true;
         }
     }
 
-    /// `{{else}}`: what follows belongs to the other part.
+    /// `{{else}}`: the following text belongs to the other part.
     pub fn otherwise(&mut self, span: Range<usize>) {
         let at = self.ops.len();
         let Some(block) = self.blocks.last_mut() else {
@@ -349,7 +363,7 @@ impl<'t> TemplateBuilder<'t> {
         self.sealed = at;
     }
 
-    /// `{{^if}}`, `{{^each}}`: the body stands for the `else`. Call right after opening.
+    /// `{{^if}}`, `{{^each}}`: the body becomes the `else`. Call directly after opening.
     pub fn invert(&mut self) {
         let at = self.ops.len() as u32;
         if let Some(block) = self.blocks.last_mut() {
@@ -362,7 +376,7 @@ impl<'t> TemplateBuilder<'t> {
         }
     }
 
-    /// The name of the innermost block that was opened by a tag of its own.
+    /// The name of the innermost block that has its own opening tag.
     pub fn innermost(&self) -> Option<&'t str> {
         self.blocks.iter().rev().find(|b| !b.chained).map(|b| b.name)
     }
@@ -377,7 +391,8 @@ impl<'t> TemplateBuilder<'t> {
             return;
         };
         if innermost != name {
-            // Where an outer block has the name, the inner ones lack their closing tag; else this tag is wrong.
+            // If an outer block has the name, the inner ones lack their closing tags; otherwise this tag is the
+            // mistake.
             if self.blocks.iter().any(|b| !b.chained && b.name == name) {
                 while self.innermost().is_some_and(|inner| inner != name) {
                     self.unclosed();
@@ -394,7 +409,7 @@ impl<'t> TemplateBuilder<'t> {
 
     /// Reports the innermost block as unclosed and ends it.
     fn unclosed(&mut self) {
-        // Of a block that the dialect does not have, that is the mistake: nobody should learn how to close it.
+        // If the dialect does not have the block, that is the mistake; do not explain how to close it.
         let known = |b: &&OpenBlock<'_>| b.op.is_some() || is_block(self.policy.blocks, b.name);
         if let Some(block) = self.blocks.iter().rev().find(|b| !b.chained).filter(known) {
             let name = block.name;
@@ -431,14 +446,14 @@ impl<'t> TemplateBuilder<'t> {
         if self.mistakes.is_empty() { Ok((self.references, self.written)) } else { Err(self.broken()) }
     }
 
-    /// What is known of a text with mistakes.
+    /// What is known about a text with mistakes.
     pub fn broken(self) -> Broken {
         let doubtful = self.doubtful;
         let certain = self.references.into_iter().zip(0..).filter(|(_, at)| doubtful.binary_search(at).is_err());
         Broken { errors: self.mistakes.into_errors(), references: certain.map(|(r, _)| r).collect() }
     }
 
-    /// The template, if there was no mistake.
+    /// The template, if there were no mistakes.
     pub fn finish(mut self) -> Result<Template, Broken> {
         while !self.blocks.is_empty() && !self.too_deep() {
             self.unclosed();
@@ -449,7 +464,7 @@ impl<'t> TemplateBuilder<'t> {
         let single = matches!(self.ops.as_slice(), [Op::Print { .. }])
             && self.source.starts_with("{{")
             && self.source.ends_with("}}");
-        // Most texts are short, and a file has thousands: what is not needed is given back for the next one.
+        // Most texts are short, and a file has thousands, so unused capacity is released.
         self.text.shrink_to_fit();
         self.ops.shrink_to_fit();
         self.references.shrink_to_fit();
@@ -469,7 +484,7 @@ impl<'t> TemplateBuilder<'t> {
     }
 }
 
-/// Whether a dialect has a block of this name.
+/// Whether a dialect has a block with this name.
 fn is_block(blocks: Blocks, name: &str) -> bool {
     match blocks {
         Blocks::None => false,
@@ -483,7 +498,7 @@ fn same(a: &[Segment], b: &[Segment]) -> bool {
     a.len() == b.len() && related(a, b)
 }
 
-/// Whether one path leads to or through the other.
+/// Whether one path is a prefix of the other.
 fn related(a: &[Segment], b: &[Segment]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.name == b.name)
 }

@@ -1,4 +1,4 @@
-//! The context of loops: frames at run time, and paths that start in one.
+//! The context of loops: frames at run time, and paths that start in them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use crate::lookup::Got;
 use crate::scope::{Missing, Segment};
 use crate::value::Value;
 
-/// One pass of an `each`, or a `with`.
+/// One iteration of an `each`, or a `with`.
 #[derive(Debug)]
 pub(crate) struct BlockFrame<'f> {
     pub parent: Option<&'f BlockFrame<'f>>,
     pub this: &'f Value,
     /// From 0; `None` in a `with`.
     pub index: Option<usize>,
-    /// The member's name, where an object is iterated.
+    /// The member's name, if an object is iterated.
     pub key: Option<&'f Arc<str>>,
     pub last: bool,
 }
@@ -34,10 +34,10 @@ pub enum Start {
     Last,
 }
 
-/// What the enclosing block of a [`Local`] goes over.
+/// The value that the enclosing block of a [`Local`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The value of the reference of this index.
+    /// The value of the reference with this index.
     Reference(u32),
     /// The value of another local path.
     Local(u32),
@@ -45,27 +45,28 @@ pub enum Origin {
     Computed,
 }
 
-/// A path that is looked up in an enclosing `each` or `with`: not bound by lowering, but the checker can type it.
+/// A path that is looked up in an enclosing `each` or `with`. Lowering does not bind it, but the checker can determine
+/// its type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Local {
     /// The segments after the start.
     pub path: Vec<Segment>,
-    /// The whole path's bytes in the text.
+    /// The span of the whole path.
     pub span: Range<u32>,
     /// Where it starts.
     pub start: Start,
-    /// What the block goes over.
+    /// The value that the block is about.
     pub origin: Origin,
     /// Whether the block is an `each` (the path starts at an item) or a `with` (at the value itself).
     pub each: bool,
-    /// Whether an enclosing `if` or a `default` helper catches the undefined case.
+    /// Whether an enclosing `if` or a `default` helper handles an undefined value.
     pub guarded: bool,
     /// How many frames up.
     pub(crate) up: u16,
 }
 
 impl Local {
-    /// The value, if the path starts at the item itself.
+    /// The value, if the path starts at the item itself. A fast path of [`Self::look_up`].
     #[inline]
     pub(crate) fn this<'f>(&self, mut frame: Option<&'f BlockFrame<'f>>) -> Option<&'f Value> {
         if self.start != Start::This {
@@ -81,7 +82,7 @@ impl Local {
         Some(value)
     }
 
-    /// The value in the frames of this pass.
+    /// The value in the frames of this iteration.
     pub(crate) fn look_up<'f>(&self, frame: Option<&'f BlockFrame<'f>>) -> Got<'f> {
         if self.start == Start::This {
             return self.this(frame).map_or(Got::Missing(Missing::Key(0)), Got::Borrowed);

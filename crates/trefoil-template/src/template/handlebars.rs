@@ -18,11 +18,11 @@ const CODES: Codes = Codes {
 
 const ESCAPE: &str = "write `\\{{` for literal braces";
 
-/// A tag cut out of the source.
+/// A tag in the source.
 struct Tag {
-    /// With its braces.
+    /// The span including braces.
     span: Range<usize>,
-    /// Between braces, `~` and sigils.
+    /// The content between braces, `~` and sigils.
     inner: Range<usize>,
     kind: TagKind,
     /// `{{~`.
@@ -43,12 +43,12 @@ enum TagKind {
     /// `else`, `^`
     Else,
     Comment,
-    /// A construct that is not there, reported already.
+    /// An unsupported construct, already reported.
     Refused,
 }
 
 impl TagKind {
-    /// Whether a line with nothing else on it goes with the tag.
+    /// Whether the tag's line is removed if it contains nothing else.
     fn may_stand_alone(self) -> bool {
         !matches!(self, TagKind::Placeholder)
     }
@@ -56,7 +56,7 @@ impl TagKind {
 
 /// Reads the whole source.
 pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
-    // Where literal text begins that is not yet taken over, and where the search for tags continues.
+    // The start of literal text that is not yet added, and the offset at which the search for tags continues.
     let (mut text, mut from) = (0, 0);
     while let Some(open) = find_open(b.source, from).filter(|_| !b.too_deep()) {
         let backslashes = b.slice(text..open).bytes().rev().take_while(|c| *c == b'\\').count();
@@ -93,7 +93,7 @@ pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
     b.literal(text..b.source.len());
 }
 
-/// Where the line of a tag ends, if only whitespace is on it besides.
+/// The end of a tag's line, if the line otherwise contains only whitespace.
 fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
     let before = source.get(..span.start)?.trim_end_matches([' ', '\t']);
     let after = source.get(span.end..)?.trim_start_matches([' ', '\t']);
@@ -104,7 +104,7 @@ fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
     (before.is_empty() || before.ends_with('\n')).then_some(source.len() - rest.len())
 }
 
-/// Cuts the tag at `open` out, or reports why not and says where to continue.
+/// Reads the tag at `open`, or reports why not and returns where to continue.
 fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
     let bytes = b.source.as_bytes();
     let mut at = open + 2;
@@ -174,7 +174,7 @@ fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
     Ok(Tag { span: open..end, inner, kind, trims_left, trims_right })
 }
 
-/// Whether a path has been begun that a tag continues with.
+/// Whether the text ends inside a path that a tag would continue.
 fn inside_path(text: &str) -> bool {
     let path = text.trim_start();
     path.len() > 1 && path.ends_with(['.', '/', '[']) && !path.contains(char::is_whitespace)
@@ -197,6 +197,7 @@ fn unclosed(b: &mut TemplateBuilder<'_>, open: usize, before: usize) {
     if let Some(closed) = super::plain::closed(line, is_helper).filter(|_| simple) {
         b.mistakes.meant(closed);
     }
+    b.block_of_unclosed(open..open + line.len());
 }
 
 /// `{{{{raw}}}}` or `{{{{/raw}}}}`.
@@ -284,7 +285,7 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
         b.close(open, span);
         return None;
     }
-    // Everything there is, in the middle of a text: `{{json this}}` says that it is meant.
+    // The whole state in the middle of a text is probably a mistake; `{{json this}}` is explicit.
     if b.frames().is_empty() && matches!(b.slice(tag.inner.clone()), "this" | ".") {
         b.stray(tag.inner.clone());
     }
@@ -317,7 +318,7 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
     }
     let after = c.b.slice(c.at + name.len()..c.end);
     let spaced = after.trim_start();
-    // A name is a helper's only with arguments: a value may have the same name.
+    // A name is a helper only if it has arguments, because a value may have the same name.
     let is_call = !name.is_empty()
         && after.len() > spaced.len()
         && match spaced.as_bytes() {
@@ -389,13 +390,13 @@ fn block(b: &mut TemplateBuilder<'_>, tag: &Tag, inverted: bool) {
     }
     let mark = b.mark();
     let conditional = matches!(name, "if" | "unless");
-    // Every block asks: of what is missing `each` and `with` render nothing, or their `else`.
+    // Every block is a test: for a missing value, `each` and `with` render nothing, or their `else`.
     b.guarding += 1;
     let head = head(b, tag, name);
     b.guarding -= 1;
     let Some(Head { value, zero, parameters }) = head else { return b.open_broken(name, span) };
     let guards: Guards = b.guards(mark);
-    // `(not x)` turns it round.
+    // `(not x)` inverts the test.
     let negated = matches!(value, Expression::Not(_));
     let (opening, guarded) = match name {
         "if" => (Opening::If { negate: inverted, zero }, inverted == negated),
@@ -419,7 +420,7 @@ fn not_a_block(b: &mut TemplateBuilder<'_>, tag: &Tag) {
     }
 }
 
-/// What stands after a block's name.
+/// The text after a block's name.
 struct Head<'t> {
     value: Expression,
     zero: bool,
@@ -452,7 +453,7 @@ fn head<'t>(b: &mut TemplateBuilder<'t>, tag: &Tag, name: &str) -> Option<Head<'
         noted.meant(meant.clone()).help(format!("write `{{{{#{meant}}}}}`"));
         return None;
     }
-    // Otherwise the helper would be a name, of which more would be told.
+    // Otherwise the helper would be read as a name, with misleading findings.
     let option = next.get(next.find(|c: char| !in_name(c)).unwrap_or(next.len())..).unwrap_or_default();
     if crate::handlebars::helper(word).is_some()
         && behind.len() > next.len()

@@ -1,8 +1,8 @@
 //! Templates: parse once, render many times.
 //!
-//! `scan` finds tags, `plain` (agntz, SirenSpec) and `handlebars` (AEGIS) read them, `build` makes the program,
-//! `render` runs it, `part` cuts a placeholder or a block out of it. `otherwise` knows what other languages write for a missing
-//! value.
+//! `scan` finds tags; `plain` (agntz, SirenSpec) and `handlebars` (AEGIS) read them; `build` makes the program;
+//! `render` runs it; `part` extracts a placeholder or a block from it. `otherwise` recognises the fallback syntax of
+//! other languages.
 
 mod address;
 pub(crate) mod build;
@@ -27,60 +27,61 @@ pub use frame::{Local, Origin, Start};
 use program::{Op, Program};
 use render::{Kept, Parts, Renderer, Sink};
 
-/// A parsed template. Cloning copies its references, not its program.
+/// A parsed template. Cloning copies its references but shares its program.
 #[derive(Debug, Clone)]
 pub struct Template {
     program: Arc<Program>,
     references: Vec<Reference>,
 }
 
-/// A range of rendered text and the reference it came from.
+/// A range of rendered text, and the reference it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// Bytes of the output; a hole counts as `***`.
+    /// The bytes of the output; a hole counts as `***`.
     pub output: Range<u32>,
     /// Index into [`Template::references`].
     pub reference: u32,
 }
 
-/// A part of rendered text and what produced it. The parts of a text are in order, without gaps, none of them empty.
+/// A part of rendered text and its origin. The parts of a text are in order, without gaps and not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Bytes; a hole counts as `***`.
+    /// The length in bytes; a hole counts as `***`.
     pub len: u32,
-    /// What produced it.
+    /// The origin.
     pub from: Produced,
 }
 
-/// What produced a part of rendered text.
+/// The origin of a part of rendered text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Produced {
-    /// The literal of this index: see [`Template::literals`].
+    /// The literal with this index: see [`Template::literals`].
     Literal(u32),
-    /// The value of the reference of this index.
+    /// The value of the reference with this index.
     Reference(u32),
-    /// Something inside the value of a reference that a loop of the template goes over.
+    /// Something inside the value of a reference over which a loop of the template iterates.
     Inside {
         /// The path in the loop: index into [`Template::locals`].
         local: u32,
-        /// What the loop goes over.
+        /// The reference over which the loop iterates.
         reference: u32,
-        /// The way from there to what was printed.
+        /// The path from its value to the printed value.
         path: Vec<Arc<str>>,
     },
-    /// The text that the filter of this reference has for what is missing.
+    /// The default text of the filter of this reference.
     Default(u32),
-    /// Worked out by a helper; the reference that it began with.
+    /// Computed by a helper from this reference, if it has one.
     Computed(Option<u32>),
 }
 
 impl Template {
-    /// Parses a text; all mistakes at once.
+    /// Parses a text; reports all mistakes at once.
     pub fn parse(text: &str, policy: &Policy) -> Result<Template, Vec<SyntaxError>> {
         Self::examine(text, policy).map_err(|broken| broken.errors)
     }
 
-    /// The same; of a text with mistakes also what else is in it, so that its names can be checked in the same pass.
+    /// Like [`Self::parse`], but a text with mistakes also yields the references found in it, so that names can be
+    /// checked in the same pass.
     pub fn examine(text: &str, policy: &Policy) -> Result<Template, Broken> {
         let mut builder = build::TemplateBuilder::new(text, policy);
         if text.len() > crate::limits::TEMPLATE_BYTES {
@@ -95,13 +96,13 @@ impl Template {
         builder.finish()
     }
 
-    /// What it is parsed into.
+    /// The parsed program.
     pub(crate) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// What stands for a text with mistakes in a program that is looked at and never run: it prints what could be read of
-    /// it, and something that nobody knows (its last reference).
+    /// A placeholder for a text with mistakes, in a program that is only checked and never run. It prints the parts
+    /// that could be read, and an unknown value (its last reference).
     pub fn unknown(broken: &Broken, policy: &Policy) -> Template {
         let mut references = broken.references.clone();
         references.push(Reference::unknown());
@@ -119,33 +120,33 @@ impl Template {
         &self.references
     }
 
-    /// The paths that are looked up in a loop of the template itself, in the order of the text. Nothing to bind.
+    /// The paths that are looked up in the template's own loops, in the order of the text. They are not bound.
     pub fn locals(&self) -> &[Local] {
         &self.program.locals
     }
 
-    /// Whether what is missing is an error where this is rendered, not an empty text.
+    /// Whether a missing value is an error rather than empty text.
     pub fn is_strict(&self) -> bool {
         self.program.policy.undefined == crate::policy::Undefined::Error
     }
 
-    /// The bytes of paths that name what only a block gives (`@index`, `../name`, `this.name`) and stand in none: what is
-    /// looked up there is not there.
+    /// The spans of paths that only a block would define (`@index`, `../name`, `this.name`) and that are outside any
+    /// block. They have no value.
     pub fn strays(&self) -> &[Range<u32>] {
         &self.program.strays
     }
 
-    /// The expressions in it (tests of blocks, helper calls), in the order of the text; plain paths are not among them.
+    /// The expressions in it (tests of blocks, helper calls), in the order of the text; not plain paths.
     pub fn expressions(&self) -> &[Expression] {
         &self.program.expressions
     }
 
-    /// The bytes of the literals in its expressions, with their quotes.
+    /// The spans of the literals in its expressions, including quotes.
     pub fn written(&self) -> &[Range<u32>] {
         &self.program.written
     }
 
-    /// The references, by index, that an `each` goes over.
+    /// The indexes of the references over which an `each` iterates.
     pub fn looped(&self) -> impl Iterator<Item = usize> {
         self.program.ops.iter().filter_map(|op| match op {
             Op::Each { operand: program::Operand::Reference(i), .. } => Some(*i as usize),
@@ -153,12 +154,12 @@ impl Template {
         })
     }
 
-    /// By whose rules its tests compare.
+    /// The grammar, which determines how its tests compare.
     pub fn grammar(&self) -> crate::policy::ConditionGrammar {
         self.program.policy.conditions
     }
 
-    /// What its language calls things.
+    /// The terms of its language.
     pub fn words(&self) -> &'static crate::policy::Words {
         self.program.policy.words
     }
@@ -170,7 +171,7 @@ impl Template {
         }
     }
 
-    /// Whether the text is exactly one placeholder with nothing around it (decision A1): [`Self::value`] keeps its type.
+    /// Whether the text is exactly one placeholder (decision A1), so that [`Self::value`] keeps its type.
     pub fn is_single(&self) -> bool {
         self.program.single
     }
@@ -184,26 +185,26 @@ impl Template {
         }
     }
 
-    /// Text position: a `Str`, or `Masked` where a hole is in it.
+    /// In a text position: a `Str`, or `Masked` if it contains a hole.
     pub fn render(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
         let mut out = Kept::<false>::default();
         self.run(scope, &mut out)?;
         Ok(out.into_value().0)
     }
 
-    /// Appends the text to a buffer; holes as `***`. The fast path: no allocation beside the buffer.
+    /// Appends the text to a buffer, with holes as `***`. The fast path: allocates nothing except in the buffer.
     pub fn render_into(&self, scope: &dyn Scope, out: &mut String) -> Result<(), EvalError> {
         self.run(scope, out)
     }
 
-    /// Text position, and which reference produced which bytes.
+    /// In a text position, with the reference that produced each range of bytes.
     pub fn trace(&self, scope: &dyn Scope) -> Result<(Value, Vec<Provenance>), EvalError> {
         let mut out = Kept::<true>::default();
         self.run(scope, &mut out)?;
         Ok(out.into_value())
     }
 
-    /// Typed position: a single placeholder keeps its type, anything else is text.
+    /// In a typed position: a single placeholder keeps its type; anything else is text.
     pub fn value(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
         match self.program.ops.as_slice() {
             [Op::Print { operand, json }] if self.program.single => {
@@ -213,15 +214,15 @@ impl Template {
         }
     }
 
-    /// Text position, and what produced each part of it.
+    /// In a text position, with the origin of each part.
     pub fn parts(&self, scope: &dyn Scope) -> Result<(Value, Vec<Part>), EvalError> {
         let mut out = Parts::default();
         self.run(scope, &mut out)?;
         Ok(out.into_value())
     }
 
-    /// The text of a web address. A value is percent-encoded after the host (RFC 3986, 2.3) and cannot end the host, so it opens no
-    /// part of the address. A text that is one placeholder is its value.
+    /// In a web address. Values after the host are percent-encoded (RFC 3986, 2.3), and a value cannot end the host, so
+    /// values cannot change the structure of the address. A text that is one placeholder renders as its value.
     pub fn address(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
         if self.is_single() {
             return self.render(scope);
@@ -231,8 +232,8 @@ impl Template {
         Ok(out.into_value())
     }
 
-    /// The literal texts, in order: the bytes of the source that each came from. One that is put together from several
-    /// pieces (around an escape, a comment) is the bytes from its first to its last.
+    /// The spans in the source of the literal texts, in order. A literal composed of several pieces (around an escape
+    /// or a comment) spans from its first piece to its last.
     pub fn literals(&self) -> impl Iterator<Item = Range<u32>> {
         self.program.literals.iter().map(|(_, range)| range.clone())
     }

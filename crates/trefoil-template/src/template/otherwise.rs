@@ -1,5 +1,5 @@
-//! A text for a value that is missing, as other languages write it: `{{ x || 'none' }}`, `{{ x ?? 'none' }}`,
-//! `{{ x or 'none' }}`, `{{ x | default: 'none' }}`. It says what to write here, and reads nothing.
+//! Recognises fallback texts in the syntax of other languages: `{{ x || 'none' }}`, `{{ x ?? 'none' }}`, `{{ x or
+//! 'none' }}`, `{{ x | default: 'none' }}`. Reports what to write instead; does not evaluate them.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::build::TemplateBuilder;
 use crate::path::in_segment;
 use crate::policy::Blocks;
 
-/// Signs and words before the text. A filter with a colon or a space comes from languages that have no parentheses there.
+/// Operators and filters before the text. Filters with a colon or a space are from languages without parentheses there.
 const SIGNS: &[&str] = &["||", "??", "?:", "or ", "| default:", "| default ", "|default:", "|default "];
 
-/// Reports a placeholder of this form; whether it was one.
+/// Reports a placeholder of this form; returns whether it was one.
 pub fn report(b: &mut TemplateBuilder<'_>, inner: Range<usize>) -> bool {
     let text = b.slice(inner.clone());
     let Some((path, sign, otherwise)) = cut(text) else { return false };
@@ -18,7 +18,7 @@ pub fn report(b: &mut TemplateBuilder<'_>, inner: Range<usize>) -> bool {
     let path = path.trim_end();
     let sign = sign.trim();
     let filters = b.policy.filters;
-    // Whatever is around the text in the file, one of the quotes can be written there.
+    // Whatever quotes surround the text in the file, one kind of quote can be used inside it.
     let plain = !otherwise.contains(['\'', '"', '\\']);
     let (code, span, meant, message) = if filters {
         let message = if sign.contains("default") {
@@ -35,24 +35,26 @@ pub fn report(b: &mut TemplateBuilder<'_>, inner: Range<usize>) -> bool {
         let meant = format!("default {path} '{otherwise}'");
         ("template-syntax", inner, Some(meant), format!("`{sign}` is not supported in a placeholder"))
     };
+    let outside = b.policy.words.otherwise.map_or(String::new(), |advice| format!("{advice}, or "));
     let noted = b.mistakes.add(code, span, message);
     match meant {
         Some(meant) => {
-            let help = if filters { format!("write `{{{{ {path} {meant} }}}}`") } else { format!("write `{{{{{meant}}}}}`") };
+            let help =
+                if filters { format!("write `{{{{ {path} {meant} }}}}`") } else { format!("write `{{{{{meant}}}}}`") };
             if plain {
                 noted.surely(meant);
             }
             noted.help(help);
         }
         None => noted.help(format!(
-            "set a `default` for the property in its schema, or write `{{{{#if {path}}}}}{{{{{path}}}}}{{{{/if}}}}` and, for the \
-             other case, `{{{{#if {path} == null}}}}{otherwise}{{{{/if}}}}`"
+            "{outside}write `{{{{#if {path}}}}}{{{{{path}}}}}{{{{/if}}}}` and, for the other case, \
+             `{{{{#if {path} == null}}}}{otherwise}{{{{/if}}}}`"
         )),
     }
     true
 }
 
-/// The path with the spaces after it, the sign, and the text without its quotes.
+/// The path with the spaces after it, the operator, and the text without quotes.
 fn cut(text: &str) -> Option<(&str, &str, &str)> {
     let path = text.split(|c: char| c.is_whitespace() || !(in_segment(c) || c == '.') || c == '?').next()?;
     let rest = text.get(path.len()..)?;

@@ -1,4 +1,4 @@
-//! A placeholder or a block of a template as a template of its own.
+//! Extracts a placeholder or a block of a template as a separate template.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use crate::template::program::{Op, Operand, Program};
 use crate::template::{Local, Origin, Template};
 
 impl Template {
-    /// The placeholder or block of these bytes, which stands in no other block. Places stay those of the whole text. None:
-    /// there is nothing of that kind.
+    /// The placeholder or outermost block at these bytes. Spans remain those of the whole text. `None` if there is no
+    /// such part.
     pub fn part(&self, bytes: Range<u32>) -> Option<Template> {
         let (first, _) = self.program.pieces.iter().find(|(_, piece)| *piece == bytes)?;
         let op = self.program.ops.get(*first as usize)?;
@@ -53,7 +53,7 @@ impl Template {
     }
 }
 
-/// A part while it is made: what of the whole it has, in the order in which it is met.
+/// A part under construction: the elements of the whole that it uses, in the order of first use.
 struct PartBuilder<'w> {
     whole: &'w Program,
     first: u32,
@@ -135,7 +135,7 @@ mod tests {
     use crate::policy::Policy;
     use crate::template::Template;
 
-    /// A part says what the same bytes say by themselves, however much stands before it.
+    /// A part behaves like its own bytes parsed alone, whatever precedes it.
     #[test]
     fn a_part_is_what_its_bytes_are_alone() {
         let pieces = [

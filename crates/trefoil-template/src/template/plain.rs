@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::condition::literal::{self, BadLiteral};
 use crate::expression::{Comparison, Expression};
 use crate::path::{self, in_segment};
-use crate::policy::Blocks;
+use crate::policy::{Blocks, Policy, Words};
 use crate::template::build::{Opening, TemplateBuilder};
 use crate::template::scan::{Close, end_of_quoted, find_close, find_open};
 use crate::value::Value;
@@ -22,16 +22,18 @@ pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
     b.literal(at..b.source.len());
 }
 
-/// Reads the tag at `open`; returns where it ends.
+/// Reads the tag at `open` and returns its end.
 fn tag(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     match find_close(b.source, open + 2, false) {
         Close::At(close) => {
             inside(b, open..close + 2, trimmed(b.source, open + 2..close));
             close + 2
         }
-        // A placeholder on another line is no part of the tag.
+        // A placeholder on another line is not part of the tag.
         Close::Nested(inner)
-            if b.source.as_bytes().get(open + 2) == Some(&b'#') && !b.slice(open..inner).contains('\n') =>
+            if b.source.as_bytes().get(open + 2) == Some(&b'#')
+                && !b.slice(open..inner).contains(['\n', '}'])
+                && !b.slice(inner + 2..b.source.len()).starts_with(['#', '/']) =>
         {
             nested(b, open, inner)
         }
@@ -56,9 +58,10 @@ fn unclosed(b: &mut TemplateBuilder<'_>, open: usize, before: usize) {
     if let Some(closed) = closed(line, |_| false) {
         b.mistakes.meant(closed);
     }
+    b.block_of_unclosed(open..open + line.len());
 }
 
-/// A tag that is not closed with the braces that it surely lacks: behind its path, where nothing else can follow.
+/// The tag with its missing closing braces added after its path, if nothing else can follow there.
 pub(super) fn closed(tag: &str, is_helper: fn(&str) -> bool) -> Option<String> {
     let inner = tag.strip_prefix("{{")?;
     let blank = inner.len() - inner.trim_start().len();
@@ -67,14 +70,14 @@ pub(super) fn closed(tag: &str, is_helper: fn(&str) -> bool) -> Option<String> {
         |text: &str| text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.')).unwrap_or(text.len());
     let mut end = word(rest);
     if is_helper(rest.get(..end)?) {
-        // Its arguments belong to it.
+        // Its arguments belong to the tag.
         while let Some(next) = rest.get(end..).and_then(|t| t.strip_prefix(' ')).map(word).filter(|len| *len > 0) {
             end += 1 + next;
         }
     }
     let name = rest.get(..end)?.trim_end_matches(['.', '-']);
     let behind = rest.get(name.len()..)?;
-    // One of the two braces may be there.
+    // One of the two braces may already be there.
     if let Some(after) = behind.trim_start().strip_prefix('}').filter(|_| !name.is_empty()) {
         let between = behind.get(..behind.len() - behind.trim_start().len())?;
         return Some(format!("{{{{{}{name}{between}}}}}{after}", " ".repeat(blank)));
@@ -88,7 +91,7 @@ pub(super) fn closed(tag: &str, is_helper: fn(&str) -> bool) -> Option<String> {
     Some(format!("{{{{{}{name}{}}}}}{behind}", " ".repeat(blank), " ".repeat(blank)))
 }
 
-/// `{{#if {{a}} == b}}`: the inner braces are the mistake; the block is open all the same.
+/// `{{#if {{a}} == b}}`: the inner braces are the mistake; the block is still opened.
 fn nested(b: &mut TemplateBuilder<'_>, open: usize, inner: usize) -> usize {
     let Close::At(inner_end) = find_close(b.source, inner + 2, false) else {
         unclosed(b, open, inner);
@@ -117,7 +120,7 @@ fn triple(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     b.mistakes.add("template-unsupported", open..end, "triple braces").help(format!(
         "write `{meant}`, because nothing is escaped; for a brace before a placeholder, put a space between them"
     ));
-    // Behind a word the outer braces are those of another language (`\\textbf{{{unit}}}`).
+    // After a word, the outer braces are another language's (`\\textbf{{{unit}}}`).
     let behind_word = b.slice(0..open).ends_with(char::is_alphanumeric);
     if plain && braces == "}}}" && !behind_word {
         b.mistakes.meant(meant);
@@ -125,7 +128,7 @@ fn triple(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     end
 }
 
-/// The inside of a tag, without whitespace around it.
+/// Reads the inside of a tag, without surrounding whitespace.
 fn inside(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let text = b.slice(inner.clone());
     let blocks = b.policy.blocks == Blocks::If;
@@ -179,14 +182,14 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usiz
     b.print(Expression::Reference(reference), json, tag);
 }
 
-/// What is written otherwise here and would be no path anyway: `if x`, `end`, `../x`, `json x`.
+/// Reports syntax of other languages that is not a valid path: `if x`, `end`, `../x`, `json x`.
 fn of_another_language(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> bool {
     const CODE: &str = "template-bad-path";
     let text = b.slice(span.clone());
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     if word == "if" && !rest.is_empty() {
-        // Where the end is written otherwise as well, half of a change would be another mistake.
+        // If the closing tag also has a different form, fixing only this one would cause another mistake.
         let ends = b.slice(span.end..b.source.len()).contains("{{/if}}");
         let mistake = b.mistakes.add(CODE, span, "a block starts with `#`");
         let mistake = if ends { mistake.meant(format!("#if {rest}")) } else { mistake };
@@ -194,7 +197,7 @@ fn of_another_language(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> bool 
     } else if text.starts_with("../") || text.starts_with("./") {
         b.mistakes
             .add(CODE, span, "a template reads only the state of its own agent, from the top level")
-            .help("write only the name; pass values to an agent inside a step with the step's `input`");
+            .help(std::iter::once("write only the name").chain(b.policy.words.pass).collect::<Vec<_>>().join("; "));
     } else if text.contains('/')
         && text.split('/').all(|part| !part.is_empty() && part.chars().all(|c| in_segment(c) || c == '.'))
     {
@@ -221,14 +224,15 @@ fn dotted(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Vec<crate::
     match path::dotted(b.source, span.clone()) {
         Ok(path) => Some(path),
         Err(bad) => {
-            let filters = b.policy.filters;
-            bad.report(&mut b.mistakes, "template-bad-path", b.source, span, |c| advice(c, filters));
+            let policy = b.policy;
+            bad.report(&mut b.mistakes, "template-bad-path", b.source, span, |c| advice(c, &policy));
             None
         }
     }
 }
 
-fn advice(c: char, filters: bool) -> Option<String> {
+fn advice(c: char, policy: &Policy) -> Option<String> {
+    let (filters, words) = (policy.filters, policy.words);
     Some(match c {
         '[' => "write `.0` for the first list item, and `.key` for a property".to_owned(),
         '\'' | '"' if filters => {
@@ -238,8 +242,10 @@ fn advice(c: char, filters: bool) -> Option<String> {
         '(' if filters => "write a path before the filter: `{{ path | default('text') }}`".to_owned(),
         '(' => "functions and helpers are not supported here".to_owned(),
         '|' => "filters are not supported here".to_owned(),
-        '=' | '!' | '<' | '>' | '&' if filters => "templates cannot compare; use `when` on an edge".to_owned(),
-        '=' | '!' | '<' | '>' | '&' => "only `{{#if}}`, `when` and `until` can compare".to_owned(),
+        '=' | '!' | '<' | '>' | '&' if policy.blocks == Blocks::None => {
+            format!("templates cannot compare; use {}", words.decides)
+        }
+        '=' | '!' | '<' | '>' | '&' => format!("only {} can compare", all(&comparing(words))),
         '+' | '*' | '/' => "templates cannot do arithmetic".to_owned(),
         '{' | '}' => "close the tag with `}}`".to_owned(),
         c if c.is_whitespace() => NO_ESCAPE.to_owned(),
@@ -247,7 +253,32 @@ fn advice(c: char, filters: bool) -> Option<String> {
     })
 }
 
-/// `default('text')` or `json_or_default('text')`: where the text is, and whether it is the latter.
+/// What can compare, as it is written.
+fn comparing(words: &Words) -> Vec<String> {
+    let keys = words.conditions.iter().map(|key| format!("`{key}`"));
+    std::iter::once("`{{#if}}`".to_owned()).chain(keys).collect()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn all(parts: &[String]) -> String {
+    match parts.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}
+
+/// What to write in a language without blocks.
+fn instead_of_blocks(policy: &Policy) -> String {
+    let decides = policy.words.decides;
+    if policy.filters {
+        format!("use `| default('text')` for a value that may be missing, and {decides} for a condition")
+    } else {
+        format!("use {decides} for a condition")
+    }
+}
+
+/// `default('text')` or `json_or_default('text')`: the span of the text, and whether it is the latter.
 fn filter(b: &mut TemplateBuilder<'_>, range: Range<usize>) -> Option<(Range<usize>, bool)> {
     const CODE: &str = "template-bad-filter";
     const FORM: &str = "write `| default('text')` or `| json_or_default('text')`";
@@ -322,7 +353,7 @@ fn open(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     if b.policy.blocks == Blocks::None {
         b.mistakes
             .add("template-unknown-block", tag.clone(), format!("`{{{{#{name}}}}}`: blocks are not supported here"))
-            .help("use `| default('text')` for a value that may be missing, and `when` on an edge for a condition");
+            .help(instead_of_blocks(&b.policy));
         return b.open_broken(name, tag);
     }
     if name != "if" {
@@ -359,7 +390,7 @@ fn open(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     }
 }
 
-/// The test of `{{#if}}`, and whether its path is defined where the test holds.
+/// The test of `{{#if}}`, and whether its path is defined if the test holds.
 fn condition(b: &mut TemplateBuilder<'_>, tag: Range<usize>, test: Range<usize>) -> Option<(Expression, bool)> {
     const CODE: &str = "template-bad-condition";
     let text = b.slice(test.clone());
@@ -397,15 +428,16 @@ fn condition(b: &mut TemplateBuilder<'_>, tag: Range<usize>, test: Range<usize>)
         }
         _ => {
             let word = operator.split_whitespace().next().unwrap_or_default();
-            b.mistakes.add(CODE, rest.clone(), format!("`{}` after the path", shorten(word))).help(match word {
+            let help = match word {
                 "and" | "&&" => "nest two `{{#if}}` blocks",
                 "or" | "||" => "write two `{{#if}}` blocks, or decide in a step and read its result",
                 "is" | "eq" => "write `==`",
                 _ if operator.starts_with(['<', '>']) => {
-                    "`{{#if}}` has only `==` and `!=`; move the comparison to the step's `when`"
+                    &format!("`{{{{#if}}}}` has only `==` and `!=`; move the comparison to {}", b.policy.words.decides)
                 }
                 _ => "write `{{#if path}}`, `{{#if path == literal}}` or `{{#if path != literal}}`",
-            });
+            };
+            b.mistakes.add(CODE, rest.clone(), format!("`{}` after the path", shorten(word))).help(help);
             return None;
         }
     };
@@ -464,7 +496,7 @@ fn trimmed(source: &str, range: Range<usize>) -> Range<usize> {
     start..start + text.trim().len()
 }
 
-/// At most a few words for a message.
+/// A text shortened to a few words for a message.
 fn shorten(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),

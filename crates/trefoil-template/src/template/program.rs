@@ -1,4 +1,4 @@
-//! What a template is parsed into: a flat list of operations, blocks as ranges of it.
+//! The parsed form of a template: a flat list of operations, in which blocks are ranges.
 
 use crate::expression::Expression;
 use crate::policy::Policy;
@@ -13,7 +13,8 @@ pub(crate) enum Operand {
     Expression(u32),
 }
 
-/// One operation. The body of a block are the operations after it up to `otherwise`, its `else` those up to `end`.
+/// One operation. The operations after a block's own, up to `otherwise`, are its body; those up to `end` are its
+/// `else`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
     /// A range of the program's text.
@@ -50,20 +51,21 @@ pub(crate) enum Op {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub policy: Policy,
-    /// Exactly one placeholder and nothing else.
+    /// Whether it is exactly one placeholder.
     pub single: bool,
-    /// All literal text, one after the other.
+    /// All literal texts, concatenated.
     pub text: String,
-    /// Every [`Op::Text`] in order: where its text begins in `text`, and the bytes of the source that it came from.
+    /// For every [`Op::Text`], in order: the start of its text in `text`, and its bytes in the source.
     pub literals: Vec<(u32, std::ops::Range<u32>)>,
     pub ops: Vec<Op>,
-    /// Every placeholder and every block that is in no other: its operation, and its bytes in the source with all tags.
+    /// Every placeholder and every block that is not inside another block: its operation, and its bytes in the source,
+    /// including all tags.
     pub pieces: Vec<(u32, std::ops::Range<u32>)>,
     pub expressions: Vec<Expression>,
-    /// The bytes of the literals in the expressions, with their quotes.
+    /// The spans of the literals in the expressions, including quotes.
     pub written: Vec<std::ops::Range<u32>>,
     pub locals: Vec<Local>,
-    /// Paths of what only a block would give, where none is around them.
+    /// The spans of paths that only a block would define, outside any block.
     pub strays: Vec<std::ops::Range<u32>>,
 }
 
@@ -72,7 +74,7 @@ impl Program {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Which literal begins at a place of the text.
+    /// The index of the literal that starts at an offset in the text.
     pub fn literal(&self, start: u32) -> u32 {
         self.literals.partition_point(|(at, _)| *at < start) as u32
     }

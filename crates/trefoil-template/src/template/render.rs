@@ -1,4 +1,4 @@
-//! Running a program: one loop for all three outputs (a buffer, a value with holes, a value with provenance).
+//! Runs a program: one loop for all three outputs (a buffer, a value with holes, a value with provenance).
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::template::program::{Op, Operand, Program};
 use crate::template::{Part, Produced, Provenance};
 use crate::value::{Hole, Pieces, Target, Value, is_json};
 
-/// Where rendered text goes.
+/// The destination of rendered text.
 pub(crate) trait Sink: Target {
     /// Whether [`Self::produced`] does anything.
     const TRACES: bool = false;
-    /// Bytes so far; a hole counts as its masked form.
+    /// The number of bytes so far; a hole counts as its masked form.
     fn len(&self) -> usize;
-    /// The bytes since `start` came from a reference.
+    /// Records that the bytes since `start` came from a reference.
     fn produced(&mut self, start: usize, reference: u32) {
         let _ = (start, reference);
     }
     /// Whether [`Self::part`] does anything.
     const PARTS: bool = false;
-    /// The bytes since the last part.
+    /// Records the origin of the bytes since the last part.
     fn part(&mut self, from: Produced) {
         let _ = from;
     }
@@ -75,12 +75,12 @@ impl<const TRACE: bool> Sink for Kept<TRACE> {
     }
 }
 
-/// Text with its holes, and what produced every part of it.
+/// Text with its holes, and the origin of each part.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     text: Kept<false>,
     parts: Vec<Part>,
-    /// Bytes that have a part.
+    /// The number of bytes covered by parts.
     done: usize,
 }
 
@@ -220,7 +220,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
                     self.out.text(text);
                     return Ok(());
                 }
-                // No filter fires on these.
+                // No filter applies to these.
                 Some(value @ (Value::Number(_) | Value::Bool(_))) => {
                     value.write_to(self.out);
                     return Ok(());
@@ -231,7 +231,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         self.print_any(operand, json, frame)
     }
 
-    /// The value where nothing but a walk through borrowed data leads to it: the common case, without its price.
+    /// Fast path: the value, if it can be reached by a walk through borrowed data, which is the common case.
     #[inline]
     fn plain<'v>(&self, operand: Operand, frame: Option<&'v BlockFrame<'v>>) -> Option<&'v Value>
     where
@@ -287,7 +287,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         })
     }
 
-    /// The value after the placeholder's filter and the dialect's rule for what is missing.
+    /// The value after the placeholder's filter and the dialect's rule for missing values.
     fn filtered<'v>(
         &self,
         operand: Operand,
@@ -347,7 +347,8 @@ impl<'a, S: Sink> Renderer<'a, S> {
             Reduced::Known(std::borrow::Cow::Borrowed(value)) => Ok(Got::Borrowed(value)),
             Reduced::Known(std::borrow::Cow::Owned(value)) => Ok(Got::Owned(value)),
             Reduced::Open(Expression::Literal(value, _)) => Ok(Got::Owned(value)),
-            // A helper that answers yes or no can be asked; one that makes text cannot: the text would be known.
+            // The driver can be asked about a helper that returns a boolean, but not about one that returns text,
+            // because that would reveal the text.
             Reduced::Open(open) if is_boolean(&open) => {
                 Ok(Got::Owned(decide(self.scope, open, &self.program.policy)?.into()))
             }
@@ -391,8 +392,8 @@ impl<'a, S: Sink> Renderer<'a, S> {
         }
     }
 
-    /// The reference that a printed value came from: of a local path the one its loop goes over, of a helper its first
-    /// argument that has one (of `default` the argument it took).
+    /// The reference that a printed value came from: for a local path, the one its loop iterates over; for a helper,
+    /// the first in its arguments (for `default`, the one of the argument that it returned).
     fn producer(&self, operand: Operand, frame: Option<&BlockFrame<'_>>) -> Option<u32> {
         match operand {
             Operand::Reference(index) => Some(index),
@@ -423,7 +424,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         }
     }
 
-    /// What a printed value is part of.
+    /// The origin of a printed value.
     fn part_of(&self, operand: Operand, frame: Option<&BlockFrame<'_>>) -> Produced {
         match operand {
             Operand::Reference(index) => Produced::Reference(index),
@@ -435,21 +436,22 @@ impl<'a, S: Sink> Renderer<'a, S> {
         }
     }
 
-    /// The reference that a loop's path leads from, and the way from its value to what the path finds in this pass.
+    /// The reference over which a loop iterates, and the path from its value to what the local path finds in this
+    /// iteration.
     fn inside(&self, local: u32, mut frame: Option<&BlockFrame<'_>>) -> Option<(u32, Vec<Arc<str>>)> {
         let local = self.program.locals.get(local as usize)?;
         for _ in 0..local.up {
             frame = frame?.parent;
         }
         let frame = frame?;
-        // An origin precedes what starts in it, so this ends.
+        // An origin precedes the paths that start in it, so this terminates.
         let (reference, mut path) = match local.origin {
             Origin::Reference(index) => (index, Vec::new()),
             Origin::Local(index) => self.inside(index, frame.parent)?,
             Origin::Computed => return None,
         };
         if local.start != Start::This {
-            // The number or name of an item, which is not part of its value.
+            // The index or key of an item, which is not part of its value.
             return Some((reference, path)).filter(|_| local.start == Start::Key && frame.key.is_some());
         }
         match (frame.key, frame.index) {
@@ -462,7 +464,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 
     fn root_of(&self, local: u32) -> Option<u32> {
-        // An origin precedes what starts in it, so this ends.
+        // An origin precedes the paths that start in it, so this terminates.
         let mut local = self.program.locals.get(local as usize)?;
         loop {
             match local.origin {
@@ -474,10 +476,10 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 }
 
-/// What a placeholder shows.
+/// What a placeholder prints.
 enum Shown<'v, 'd> {
     Value(Got<'v>),
-    /// The text of its filter.
+    /// The default text of its filter.
     Default(&'d str),
 }
 

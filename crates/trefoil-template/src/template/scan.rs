@@ -1,13 +1,13 @@
-//! Finding tags: where one begins and where it ends.
+//! Finds the start and the end of tags.
 
-/// Where a tag ends.
+/// How a tag ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Close {
     /// At these braces.
     At(usize),
-    /// Another tag begins here first.
+    /// Another tag starts before the end.
     Nested(usize),
-    /// Nowhere.
+    /// Never.
     Never,
 }
 
@@ -24,13 +24,14 @@ pub(crate) fn find_open(source: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// The end of a tag whose inside begins at `from`. Quoted text may contain braces (decision C5); a quote counts as one
-/// only where text can begin and when there is a second one. `escapes`: a backslash keeps a quote from ending the text.
+/// The end of a tag whose inside starts at `from`. Quoted text may contain braces (decision C5). A quote starts quoted
+/// text only where text is allowed and if there is a closing quote. `escapes`: a backslash prevents a quote from ending
+/// the text.
 pub(crate) fn find_close(source: &str, from: usize, escapes: bool) -> Close {
     let quoted = close(source, from, Some(escapes));
     match quoted {
         Close::At(_) => quoted,
-        // A quote that was none may have swallowed the end.
+        // A character that was mistaken for a quote may have hidden the end.
         _ => match close(source, from, None) {
             Close::At(at) => Close::At(at),
             _ => quoted,
@@ -57,13 +58,13 @@ fn close(source: &str, from: usize, quotes: Option<bool>) -> Close {
     Close::Never
 }
 
-/// Bytes before which quoted text can begin.
+/// Bytes after which quoted text can start.
 fn may_precede(byte: u8) -> bool {
     byte.is_ascii_whitespace()
         || matches!(byte, b'(' | b'[' | b'=' | b'!' | b'<' | b'>' | b'&' | b'|' | b'{' | b'~' | b',')
 }
 
-/// The quote that ends the text that the quote at `at` begins.
+/// The quote that closes the text opened by the quote at `at`.
 pub(crate) fn end_of_quoted(bytes: &[u8], at: usize, escapes: bool) -> Option<usize> {
     let quote = bytes.get(at)?;
     let mut end = at + 1;

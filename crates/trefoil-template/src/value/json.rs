@@ -1,4 +1,4 @@
-//! JSON in and out, through `serde` and `serde_json`.
+//! Conversion from and to JSON with `serde` and `serde_json`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Number, Object, Value};
 use crate::limits;
 
-/// At least as many values as a text of JSON has, without making any of them.
+/// An upper bound for the number of values in a JSON text, computed without parsing it.
 pub fn json_nodes(text: &[u8]) -> usize {
     let (mut nodes, mut within, mut escaped) = (1, false, false);
     for byte in text {
@@ -32,15 +32,15 @@ pub fn json_nodes(text: &[u8]) -> usize {
 }
 
 impl Value {
-    /// From a text of JSON. One with more than [`limits::VALUE_NODES`] values is refused before any of them is made: each
-    /// takes many times the room of its text.
+    /// Parses a JSON text. A text with more than [`limits::VALUE_NODES`] values is rejected before any of them is
+    /// created, because each value takes much more memory than its text.
     pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
         if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
             return Err(serde::de::Error::custom(format_args!("it contains more than {} values", limits::VALUE_NODES)));
         }
         serde_json::from_str(text)
     }
-    /// From JSON.
+    /// Converts from JSON.
     pub fn from_json(json: serde_json::Value) -> Value {
         use serde_json::Value as Json;
         match json {
@@ -60,7 +60,7 @@ impl Value {
         }
     }
 
-    /// To JSON; masked text as `***`, numbers that JSON does not have as null.
+    /// Converts to JSON. Masked text becomes `***`; numbers that JSON does not have become null.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match self {
@@ -80,14 +80,15 @@ impl Value {
     }
 }
 
-/// A float without a fraction as the integer that templates print it as (decision C3), as far as floats count one by one.
+/// A float without a fraction as the integer that templates print (decision C3), as long as floats represent integers
+/// exactly.
 fn whole(n: f64) -> Option<i64> {
     const LAST: f64 = 9_007_199_254_740_992.0;
     (n.fract() == 0.0 && n.abs() <= LAST).then_some(n as i64)
 }
 
 impl Value {
-    /// Bytes of its JSON, which is not made for that.
+    /// The length of its JSON in bytes, computed without allocating it.
     pub fn json_length(&self) -> usize {
         struct Count(usize);
         impl std::io::Write for Count {
@@ -100,7 +101,7 @@ impl Value {
             }
         }
         let mut count = Count(0);
-        // Counting cannot fail, and every value has a JSON.
+        // Counting cannot fail, and every value can be serialized.
         let _ = serde_json::to_writer(&mut count, self);
         count.0
     }

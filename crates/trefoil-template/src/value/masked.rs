@@ -1,11 +1,11 @@
-//! Text with holes: what the machine sees of the environment and the secret store (decision C8).
+//! Text with holes: the machine's view of the environment and the secret store (decision C8).
 
 use std::sync::Arc;
 
 use super::text::{Target, write_escaped};
 use super::{Object, Value};
 
-/// Where the content of a hole comes from.
+/// The source of a hole's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HoleKind {
@@ -16,7 +16,7 @@ pub enum HoleKind {
 }
 
 impl HoleKind {
-    /// The namespace it is written with: `env`, `secrets`.
+    /// The namespace in templates: `env`, `secrets`.
     pub fn namespace(self) -> &'static str {
         match self {
             Self::Env => "env",
@@ -25,20 +25,20 @@ impl HoleKind {
     }
 }
 
-/// A part of a text that only the driver may fill in (decision C8). The machine sees its name.
+/// A part of a text that only the driver may fill in (decision C8). The machine knows only its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hole {
     /// Environment or secret store.
     pub kind: HoleKind,
     /// The name after the dot.
     pub name: Arc<str>,
-    /// What stands there when it is unset (or empty, or not JSON where `json`).
+    /// The text used if it is unset (or empty, or, with `json`, not JSON).
     pub default: Option<Arc<str>>,
-    /// `json_or_default`: the default also stands in for text that is not JSON.
+    /// `json_or_default`: the default also replaces text that is not JSON.
     pub json: bool,
-    /// Unset without default: `true` is empty text (agntz), `false` is an `InterpolationError` (SirenSpec).
+    /// If it is unset and has no default: `true` gives empty text (agntz), `false` an `InterpolationError` (SirenSpec).
     pub lenient: bool,
-    /// Inside how many JSON strings it stands: its content is escaped that often.
+    /// The number of JSON strings it is nested in. Its content is escaped that many times.
     pub quoted: u8,
 }
 
@@ -48,14 +48,13 @@ impl Hole {
         Hole { kind, name: name.into(), default: None, json: false, lenient: false, quoted: 0 }
     }
 
-    /// Whether the default stands in the hole, given what was found. What it came from is then not secret (decision C8).
+    /// Whether the default is used for the value found. A default is not secret (decision C8).
     pub fn takes_default(&self, found: Option<&str>) -> bool {
         let lacks = |text: &str| text.is_empty() || self.json && !is_json(text);
         self.default.is_some() && found.is_none_or(lacks)
     }
 
-    /// What stands in the hole, given what the environment or the store has under its name. `None`: unset, and no
-    /// default says what then.
+    /// The text for the hole, given the value in the environment or store. `None`: it is unset and has no default.
     pub fn content(&self, found: Option<String>) -> Option<String> {
         let mut content = match &self.default {
             Some(default) if self.takes_default(found.as_deref()) => default.to_string(),
@@ -75,17 +74,17 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// A piece of masked text.
+/// A piece of text with holes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Piece {
     /// Known text.
     Text(Arc<str>),
-    /// Unknown to the machine.
+    /// A hole, whose content the machine does not know.
     Hole(Hole),
 }
 
 impl Piece {
-    /// Bytes of known text.
+    /// The number of bytes of known text.
     pub(super) fn weight(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
@@ -102,7 +101,7 @@ pub struct Masked {
 }
 
 impl Masked {
-    /// A text with `{{secrets.NAME}}` and `{{env.NAME}}` in it, and nothing else in braces. Where it is wrong, what to say.
+    /// Parses a text with `{{secrets.NAME}}` and `{{env.NAME}}`, and nothing else in braces. The error is a message.
     pub fn read(text: &str) -> Result<Value, String> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
@@ -123,12 +122,12 @@ impl Masked {
         Ok(Masked { pieces }.into_value())
     }
 
-    /// One hole and nothing else.
+    /// A text that consists of one hole.
     pub fn lone(hole: Hole) -> Masked {
         Masked { pieces: vec![Piece::Hole(hole)] }
     }
 
-    /// The hole, if there is nothing else.
+    /// The hole, if the text consists of one hole.
     pub fn as_lone(&self) -> Option<&Hole> {
         match self.pieces.as_slice() {
             [Piece::Hole(hole)] => Some(hole),
@@ -136,12 +135,12 @@ impl Masked {
         }
     }
 
-    /// Whether some of it is known and not empty.
+    /// Whether a part is known and not empty.
     pub fn has_text(&self) -> bool {
         self.pieces.iter().any(|p| matches!(p, Piece::Text(t) if !t.is_empty()))
     }
 
-    /// As a value: plain text if there is no hole.
+    /// Converts to a value: plain text if there is no hole.
     pub fn into_value(self) -> Value {
         if self.pieces.iter().any(|p| matches!(p, Piece::Hole(_))) {
             return Value::Masked(Arc::new(self));
@@ -171,7 +170,7 @@ impl Masked {
 }
 
 impl Value {
-    /// Values as text, one after the other with a separator between; holes stay holes.
+    /// Joins values as text with a separator; holes are kept.
     pub fn join<'v>(values: impl IntoIterator<Item = &'v Value>, separator: &str) -> Value {
         let mut pieces = Pieces::default();
         for (at, value) in values.into_iter().enumerate() {
@@ -183,16 +182,16 @@ impl Value {
         pieces.into_value()
     }
 
-    /// Replaces every hole, at any depth; the first error ends it. `fill` says what the environment or the store has
-    /// under the hole's name: text, or `None` where it is unset (for a strict hole without default it should be an
-    /// error). Defaults are applied here. A value that is one unset lenient hole becomes null, inside a longer text it
-    /// is empty.
+    /// Fills every hole, at any depth; stops at the first error. `fill` returns the value in the environment or store
+    /// under the hole's name, or `None` if it is unset (for a strict hole without a default it should return an error).
+    /// Defaults are applied here. A value that is a single unset lenient hole becomes null; inside a longer text, such
+    /// a hole is empty.
     pub fn fill<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<Value, E> {
         self.replace(&mut |hole: &Hole| Ok(hole.content(fill(hole)?.into())))
     }
 
-    /// Puts a text where every hole is, at any depth; the first error ends it. A value that is one hole for which there
-    /// is none becomes null, inside a longer text it is empty.
+    /// Replaces every hole, at any depth, with a text; stops at the first error. A value that is a single hole without
+    /// a text becomes null; inside a longer text, such a hole is empty.
     pub fn replace<E>(&self, with: &mut dyn FnMut(&Hole) -> Result<Option<String>, E>) -> Result<Value, E> {
         match self {
             Self::Masked(masked) => Ok(masked.replace(with)?.map_or(Value::Null, Value::from)),
@@ -208,7 +207,7 @@ impl Value {
     }
 }
 
-/// Text that keeps its holes.
+/// Text under construction that keeps its holes.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     done: Vec<Piece>,

@@ -1,7 +1,7 @@
-//! Run-time values: JSON with cheap clones, plus text whose secret parts are still holes.
+//! Run-time values: JSON with cheap clones, plus text whose secret parts are holes.
 //!
-//! Printing is in `text`, JSON in and out in `json`, JSON that keeps holes in `wire`, holes in `masked`, numbers in
-//! `number`.
+//! `text` prints values, `json` converts from and to JSON, `wire` is JSON that keeps holes, `masked` has the holes,
+//! `number` the numbers.
 
 mod json;
 mod masked;
@@ -21,16 +21,16 @@ pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
 pub(crate) use text::{HIDDEN, Target, write_json_string};
 
-/// An object; keys keep their order of insertion.
+/// An object. Keys keep their insertion order.
 pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
 
-/// Up to this many members, comparing keys one by one beats hashing.
+/// Up to this many members, comparing keys one by one is faster than hashing.
 const SCAN: usize = 12;
 
 /// A value. Cloning never copies data.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
-    /// `null`, and in agntz also what is missing.
+    /// `null`; in agntz also a missing value.
     #[default]
     Null,
     /// `true`, `false`.
@@ -43,12 +43,12 @@ pub enum Value {
     List(Arc<Vec<Value>>),
     /// An object.
     Object(Arc<Object>),
-    /// Text with holes. Serializes as its masked form (`***`), which never comes back; [`wire`] keeps the holes.
+    /// Text with holes. Serializes in its masked form (`***`), which cannot be read back; [`wire`] keeps the holes.
     Masked(Arc<Masked>),
 }
 
 impl Value {
-    /// The member of an object, or the item of a list where `key` is all digits. Own keys only (decision C2).
+    /// The member of an object, or the item of a list if `key` is all digits. Own keys only (decision C2).
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Self::Object(object) if object.len() <= SCAN => {
@@ -60,8 +60,8 @@ impl Value {
         }
     }
 
-    /// Decisions A4 and E2: null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text without known parts:
-    /// nobody here knows.
+    /// Decisions A4 and E2: null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text without known parts,
+    /// whose truth is unknown here.
     pub fn truthy(&self) -> Option<bool> {
         Some(match self {
             Self::Null => false,
@@ -74,19 +74,20 @@ impl Value {
         })
     }
 
-    /// Whether it keeps to [`limits::VALUE_DEPTH`] and [`limits::VALUE_NODES`]. Sharing lets a few steps make a value
-    /// that would take forever to walk over.
+    /// Whether it is within [`limits::VALUE_DEPTH`] and [`limits::VALUE_NODES`]. With sharing, a few steps can create a
+    /// value that would take forever to traverse.
     pub fn is_within_limits(&self) -> bool {
         let mut nodes = limits::VALUE_NODES;
         self.fits(limits::VALUE_DEPTH, &mut nodes)
     }
 
-    /// Bytes that it takes, what it shares counted as often as it is there.
+    /// Its size in bytes. Shared parts count each time they occur.
     pub fn weight(&self) -> u64 {
         self.weighed(false)
     }
 
-    /// Bytes of what nobody but this value holds. A value that was put together a moment ago weighs what is new in it.
+    /// The size in bytes of the parts that are not shared with other values. For a value just created, this is the size
+    /// of its new parts.
     pub fn fresh_weight(&self) -> u64 {
         self.weighed(true)
     }
@@ -165,7 +166,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// Whether any masked text is in it, at any depth.
+    /// Whether it contains masked text, at any depth.
     pub fn is_masked(&self) -> bool {
         match self {
             Self::Masked(_) => true,
@@ -177,8 +178,9 @@ impl Value {
 }
 
 impl PartialEq for Value {
-    /// Same type and content; numbers numerically, objects regardless of the order of their keys (decision A6). What is
-    /// shared is not looked at: types of nested workflows hold one inner type many times over.
+    /// Same type and content; numbers compare numerically, objects regardless of the order of their keys (decision A6).
+    /// Shared parts are equal without a comparison, because types of nested workflows contain the same inner type many
+    /// times.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,

@@ -1,4 +1,4 @@
-//! Numbers: integers exact within 64 bits, everything else a float.
+//! Numbers: integers are exact within 64 bits, everything else is a float.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// As a float; integers beyond 2^53 lose digits.
+    /// The number as a float; integers beyond 2^53 lose digits.
     pub fn as_f64(self) -> f64 {
         match self {
             Self::Int(n) => n as f64,
@@ -23,17 +23,17 @@ impl Number {
         }
     }
 
-    /// As a signed integer, if it has no fraction and fits.
+    /// The number as a signed integer, if it has no fraction and fits.
     pub fn as_i64(self) -> Option<i64> {
         i64::try_from(self.integral()?).ok()
     }
 
-    /// As an unsigned integer, if it has no fraction and fits.
+    /// The number as an unsigned integer, if it has no fraction and fits.
     pub fn as_u64(self) -> Option<u64> {
         u64::try_from(self.integral()?).ok()
     }
 
-    /// From an integer of any size: a float where 64 bits do not hold it.
+    /// Converts an integer of any size; a float if it does not fit in 64 bits.
     pub fn from_i128(n: i128) -> Number {
         match (i64::try_from(n), u64::try_from(n)) {
             (Ok(n), _) => Self::Int(n),
@@ -42,16 +42,17 @@ impl Number {
         }
     }
 
-    /// Order by numeric value, exact also between integers and floats. `None` where one is not a number (`NaN`).
+    /// Compares by numeric value, exactly even between integers and floats. `None` if one is NaN.
     pub fn compare(self, other: Number) -> Option<Ordering> {
         match (self.exact(), other.exact()) {
             (Some(a), Some(b)) => Some(a.cmp(&b)),
-            // A float that is no integer below 2^127 compares with an integer as floats do: rounding cannot reorder them.
+            // A float that is not an integer below 2^127 compares with an integer as floats do; rounding cannot change
+            // the order.
             _ => self.as_f64().partial_cmp(&other.as_f64()),
         }
     }
 
-    /// The value as an integer if it is stored as one.
+    /// The value as an integer, if it is stored as one.
     pub(crate) fn stored_integer(self) -> Option<i128> {
         match self {
             Self::Int(n) => Some(n.into()),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{Hole, Masked, Number, Piece, Pieces, Value};
 
-/// What a hole looks like wherever text is shown.
+/// How a hole is displayed.
 pub(crate) const HIDDEN: &str = "***";
 
-/// Where text goes: a buffer, or pieces that keep holes apart.
+/// The destination of text: a buffer, or pieces that keep holes separate.
 pub(crate) trait Target {
     /// Known text.
     fn text(&mut self, text: &str);
@@ -43,7 +43,7 @@ impl Value {
         self.write_to(out);
     }
 
-    /// The value as text (decision C3) that is a value again: plain text, or text that keeps its holes apart.
+    /// The value as text (decision C3), as a value: plain text, or text that keeps its holes.
     pub fn text(&self) -> Value {
         match self {
             Self::Str(_) | Self::Masked(_) => self.clone(),
@@ -55,7 +55,7 @@ impl Value {
         }
     }
 
-    /// Text of the value, holes kept apart where the target can.
+    /// Writes the value as text; holes are kept separate if the target can.
     pub(crate) fn write_to(&self, out: &mut impl Target) {
         match self {
             Self::Str(s) => out.text(s),
@@ -73,7 +73,7 @@ impl Value {
         }
     }
 
-    /// Compact JSON. Numbers that JSON does not have are `null`.
+    /// Writes compact JSON. Numbers that JSON does not have become `null`.
     pub(crate) fn write_json(&self, out: &mut impl Target) {
         match self {
             Self::Null => out.text("null"),
@@ -116,7 +116,7 @@ impl Value {
         }
     }
 
-    /// Text that is the same for the same content, and names the holes. For comparing and for messages.
+    /// Text that is equal for equal content and names the holes. For comparing and for messages.
     pub fn canonical(&self) -> String {
         let mut out = String::new();
         self.write_canonical(&mut out);
@@ -193,7 +193,7 @@ fn write_number(n: Number, out: &mut impl Target) {
     }
 }
 
-/// Decimal digits without the machinery of `format!`: numbers are common in the render loop.
+/// Writes decimal digits without the overhead of `format!`, because numbers are common in the render loop.
 fn write_digits(mut n: u64, negative: bool, out: &mut impl Target) {
     let mut digits = [0u8; 20];
     let mut used = 0;
@@ -212,7 +212,7 @@ fn write_digits(mut n: u64, negative: bool, out: &mut impl Target) {
     out.text(std::str::from_utf8(tail).unwrap_or_default());
 }
 
-/// A JSON string with its quotes, non-ASCII kept.
+/// A JSON string with its quotes; non-ASCII characters are kept.
 pub(crate) fn write_json_string(text: &str, out: &mut impl Target) {
     out.text("\"");
     write_escaped(text, out);

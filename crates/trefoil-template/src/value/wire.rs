@@ -1,9 +1,10 @@
-//! The wire form of values: JSON from which the same value comes back in another process, holes included.
+//! The wire form of values: JSON from which another process can restore the same value, including holes.
 //!
-//! It is the value's JSON, with three exceptions, each an object of one member whose name begins with `$`:
+//! It is the value's JSON, with three exceptions. Each is an object with one member whose name starts with `$`:
 //! - `{"$text": ["Bearer ", {"from": "secret", "name": "TOKEN"}]}`: text with holes;
-//! - `{"$number": "NaN"}`: a number that JSON does not have, or an integer beyond 2^53, which not every reader keeps;
-//! - `{"$object": {...}}`: an object that would be taken for one of these.
+//! - `{"$number": "NaN"}`: a number that JSON does not have, or an integer beyond 2^53, which not every reader
+//!   preserves;
+//! - `{"$object": {...}}`: an object that could be mistaken for one of these.
 //!
 //! For fields: `#[serde(with = "trefoil_template::wire")]`. Objects keep the order of their members.
 
@@ -17,7 +18,7 @@ use super::{Hole, HoleKind, Masked, Number, Object, Piece, Value};
 const TEXT: &str = "$text";
 const NUMBER: &str = "$number";
 const OBJECT: &str = "$object";
-/// Integers up to here, and down to minus this, are kept by every reader of JSON (RFC 8259, section 6).
+/// Every JSON reader preserves integers whose absolute value is at most this (RFC 8259, section 6).
 const SAFE: u64 = 1 << 53;
 
 /// Writes the wire form.
@@ -25,15 +26,16 @@ pub fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S
     Wire(value).serialize(serializer)
 }
 
-/// Reads it. An object with one member whose name begins with `$` is one of the three exceptions or an error.
+/// Reads the wire form. An object with one member whose name starts with `$` is one of the three exceptions or an
+/// error.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     decode(Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// A value that is written in its wire form.
+/// A value that is serialized in its wire form.
 pub struct Wire<'v>(pub &'v Value);
 
-/// A value that is read from its wire form.
+/// A value that is deserialized from its wire form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wired(pub Value);
 
@@ -126,7 +128,7 @@ impl WirePiece {
     }
 }
 
-/// The one member of an object that reads as an exception.
+/// The only member of an object that looks like one of the exceptions.
 fn special(object: &Object) -> Option<(&Arc<str>, &Value)> {
     object.iter().next().filter(|(key, _)| object.len() == 1 && key.starts_with('$'))
 }
@@ -135,7 +137,7 @@ fn is_special(object: &Object) -> bool {
     special(object).is_some()
 }
 
-/// From the JSON of a wire form.
+/// Converts from the JSON of a wire form.
 fn decode(json: Value) -> Result<Value, String> {
     Ok(match &json {
         Value::List(items) => items.iter().cloned().map(decode).collect::<Result<Vec<_>, _>>()?.into(),

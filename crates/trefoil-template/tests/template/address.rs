@@ -1,4 +1,4 @@
-//! Web addresses: a value opens no part of one.
+//! Web addresses: a value cannot change the structure of an address.
 
 use serde_json::json;
 use trefoil_template::state::TextKind;
@@ -19,11 +19,11 @@ fn a_value_is_one_segment_or_one_value_of_a_query() {
             ("https://h.example/{{path}}/end", json!("https://h.example/..%2Fx%2Fy%3Fz%23w/end")),
             ("https://h.example/{{n}}/{{é}}", json!("https://h.example/3/%C3%A9")),
             ("https://h.example#{{q}}", json!("https://h.example#a%20b%26c%3Dd")),
-            // The beginning of an address is an address.
+            // The start of an address may be a whole address.
             ("{{base}}/items/{{path}}", json!("https://api.example.com/v1/items/..%2Fx%2Fy%3Fz%23w")),
             ("{{base}}", json!("https://api.example.com/v1")),
             ("https://h.example/{{empty}}x", json!("https://h.example/x")),
-            // Written text is as it is written.
+            // Literal text is not changed.
             ("https://h.example/a b?c=ü", json!("https://h.example/a b?c=ü")),
             ("https://h.example/{id}?x={x?}", json!("https://h.example/{id}?x={x?}")),
         ],

@@ -69,7 +69,7 @@ fn loops() {
                 "{{#each n}}x{{else}}no list{{/each}}{{#each nope}}x{{^}}nothing{{/each}}{{^each nope}}empty{{/each}}",
                 "no listnothingempty",
             ),
-            // A name is looked up in the item only.
+            // A name is looked up only in the item.
             ("{{#each input.files}}{{n}}{{../n}}{{/each}}", "00"),
             (
                 "{{#each input.files}}{{#with ../table}}{{first}}{{@index}}{{../this}} {{/with}}{{/each}}",

@@ -52,7 +52,7 @@ fn blocks() {
             ("{{#if userQuery == When is high tide?}}exact{{/if}}", "exact"),
             ("{{#if draft == null}}none yet{{/if}}{{#if nobody != null}}!{{/if}}", "none yet"),
             ("{{#if language == \"}}\"}}braces{{/if}}-", "-"),
-            // White space around tags stays.
+            // Whitespace around tags is kept.
             ("a\n{{#if approved}}\n  b\n{{/if}}\nc", "a\n\n  b\n\nc"),
         ],
     );

@@ -1,4 +1,4 @@
-//! No text and no data exhausts the process.
+//! No text and no data can exhaust the process.
 
 use serde_json::json;
 use trefoil_template::{Condition, EvalError, Policy, Template, Value, limits};
@@ -103,7 +103,7 @@ fn conditions_do_bounded_work() {
         &vec!["working.text"; 40].join(" + "),
         &(vec!["'y' in working.text"; 1000].join(" or ") + " or True"),
     ] {
-        // Within the limits each would be true.
+        // Within the limits, each would be true.
         let outcome = evaluate(text);
         assert_eq!(outcome, Ok(false), "{}", &text[..20.min(text.len())]);
     }

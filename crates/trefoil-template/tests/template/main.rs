@@ -1,4 +1,4 @@
-//! Everything the three languages promise, tested through the public interface.
+//! The behaviour of the three languages, tested through the public interface.
 
 #![allow(
     missing_docs,
@@ -25,7 +25,7 @@ use serde_json::json;
 use trefoil_template::state::{Failure, TextKind, evaluate};
 use trefoil_template::{Policy, Value};
 
-/// The result of a text, or the first words of why there is none.
+/// The result of a text, or the first words of the error.
 fn result(policy: &Policy, kind: TextKind, text: &str, state: &serde_json::Value) -> serde_json::Value {
     match evaluate(policy, kind, text, &Value::from_json(state.clone())) {
         Ok(value) => value.to_json(),

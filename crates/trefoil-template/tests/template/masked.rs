@@ -1,4 +1,4 @@
-//! The environment and the secret store: the machine sees names, the driver answers (decision C8).
+//! The environment and the secret store: the machine sees only names, and the driver answers (decision C8).
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use trefoil_template::{
     Binding, Condition, EvalError, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Template, Value,
 };
 
-/// A state beside `env` and `secrets`, and the answers given so far.
+/// A state without `env` and `secrets`, and the answers given so far.
 #[derive(Default)]
 pub struct Machine {
     state: Value,
@@ -20,7 +20,7 @@ impl Machine {
     }
 }
 
-/// The same text for the same question; holes by name.
+/// The same text for the same question, with holes by name.
 pub fn asked(question: &Question) -> String {
     let Question { expression, policy, presence, text: _ } = question;
     serde_json::to_string(&(expression, policy.conditions, presence)).unwrap()
@@ -72,7 +72,7 @@ fn environment(hole: &Hole) -> Result<Option<String>, String> {
     }
 }
 
-/// Renders and fills as the driver would.
+/// Renders and fills holes as the driver does.
 fn filled(policy: Policy, text: &str) -> Result<Value, String> {
     let machine = Machine::new(serde_json::json!({"a": "A", "o": {"k": 1}}));
     let value = template(policy, text).value(&machine).map_err(|e| e.to_string())?;
@@ -184,14 +184,14 @@ fn blocks_ask_too() {
         };
         assert_eq!((text, count), (expected.into(), 2));
     }
-    // A helper that answers yes or no is asked, not refused.
+    // The driver is asked about a helper that returns a boolean.
     let t = template(Policy::AEGIS, "{{#if (and (eq env.MODE 'prod') true)}}live{{/if}}{{not env.MODE}}");
     assert!(matches!(t.render(&machine), Err(EvalError::Undecided(_))));
 }
 
 #[test]
 fn a_python_condition_that_fails_is_false_as_a_whole() {
-    // What is read from the state may hold masked text: `working.token` was written from `env.X`.
+    // A value read from the state may contain masked text: `working.token` was written from `env.X`.
     let masked = trefoil_template::Masked::lone(Hole::new(HoleKind::Env, "N")).into_value();
     let state: Value = [("working", [("token", masked)].into_iter().collect::<Value>())].into_iter().collect();
     for (text, answer) in [

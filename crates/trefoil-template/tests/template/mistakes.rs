@@ -1,10 +1,10 @@
-//! What a wrong text is told: every rule, with its place, its words and its advice.
+//! The findings for wrong texts: every rule, with its place, message and advice.
 
 use std::fmt::Write as _;
 
 use trefoil_template::{Condition, Policy, RULES, SyntaxError, Template};
 
-/// One text a line, its mistakes below it.
+/// One text on each line, with its mistakes below it.
 fn report(texts: &[&str], parse: impl Fn(&str) -> Result<(), Vec<SyntaxError>>) -> String {
     let mut out = String::new();
     for text in texts {
@@ -357,7 +357,7 @@ fn what_can_be_read_of_a_broken_text_is_there() {
     };
     assert_eq!(read("{{a.b}} {{ }} {{c}}", Policy::AGNTZ), ["a.b", "c"]);
     assert_eq!(read("{{a}} {{ b | dflt('') }} {{ c | default('') }} {{", Policy::SIRENSPEC), ["a", "c"]);
-    // What a block that nobody knows would do to the names in it, nobody knows either.
+    // The effect of an unknown block on the names inside it is unknown as well.
     assert_eq!(read("{{a}}{{#each x}}{{this.y}}{{/each}}{{b}}", Policy::AGNTZ), ["a", "b"]);
     assert_eq!(read("{{#eech x}}{{y}}{{/eech}}{{#if b c}}{{d}}{{/if}}", Policy::AEGIS), ["b", "d"]);
     let condition = Condition::examine("{{a}} === 1 && {{b}} == 2", &Policy::AGNTZ).unwrap_err();
@@ -374,4 +374,24 @@ fn a_block_that_is_not_there_is_one_mistake() {
         let errors = Template::parse(text, &policy).unwrap_err();
         assert_eq!(errors.iter().map(|e| e.code).collect::<Vec<_>>(), ["template-unknown-block"], "{text}");
     }
+}
+
+#[test]
+fn a_tag_of_a_block_without_its_braces_is_one_mistake() {
+    for policy in [Policy::AGNTZ, Policy::AEGIS] {
+        for text in [
+            "{{#if a} b {{/if}}",
+            "{{#if a}{{a}}{{/if}}",
+            "{{#if a}}{{a}}{{/if}",
+            "{{#if a}} {{#if b}}c{{/if} d{{/if}}",
+            "{{/if",
+        ] {
+            let errors = Template::parse(text, &policy).unwrap_err();
+            assert_eq!(errors.iter().map(|e| e.code).collect::<Vec<_>>(), ["template-unclosed"], "{text}");
+        }
+        // A block that nothing ends is another one.
+        assert_eq!(Template::parse("{{#if a}} {{#if b} c {{/if}}", &policy).unwrap_err().len(), 2);
+    }
+    let errors = Template::parse("{{#if a == {{b}} }}x{{/if}}", &Policy::AGNTZ).unwrap_err();
+    assert_eq!(errors.iter().map(|e| e.code).collect::<Vec<_>>(), ["template-bad-condition"]);
 }

@@ -1,4 +1,4 @@
-//! What holds for every text and every value. `PROPTEST_CASES=20000` looks harder.
+//! Properties of every text and every value. `PROPTEST_CASES=20000` tests more cases.
 
 use proptest::prelude::*;
 use trefoil_template::state::{TextKind, evaluate, position};
@@ -8,7 +8,7 @@ use crate::masked::asked;
 
 const POLICIES: [Policy; 3] = [Policy::AGNTZ, Policy::AEGIS, Policy::SIRENSPEC];
 
-/// Texts made of the pieces that mean something to one of the languages.
+/// Texts composed of tokens of the three languages.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{{",
@@ -158,7 +158,7 @@ proptest! {
                     let shown = value.to_text();
                     prop_assert_eq!(&value, &again);
                     prop_assert_eq!(buffer.strip_prefix("before "), Some(&*shown));
-                    // Disjoint, ordered, within the text and on characters.
+                    // Disjoint, ordered, within the text and on character boundaries.
                     let mut end = 0;
                     for part in provenance {
                         prop_assert!(part.output.start >= end && part.output.end > part.output.start);
@@ -208,7 +208,7 @@ proptest! {
         }
     }
 
-    /// A condition over a hole, answered, is what it is over the hole's content.
+    /// Answering a condition on a hole gives the same result as evaluating it on the hole's content.
     #[test]
     fn answers_agree_with_direct_evaluation(text in conditions(), content in prop::sample::select(vec!["", "x", "1", "2", "[]", "true"]), other in values()) {
         let hole = Hole { lenient: true, ..Hole::new(HoleKind::Env, "X") };
@@ -235,7 +235,7 @@ proptest! {
         let text = serde_json::to_string(&value).unwrap();
         let read: Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(serde_json::to_string(&read).unwrap(), text);
-        // The text of a value is JSON that reads back as the same text.
+        // The text of a value is JSON, and reading it back gives the same text.
         if !matches!(value, Value::Str(_) | Value::Number(_)) {
             let again: Value = serde_json::from_str(&value.to_text()).unwrap();
             prop_assert_eq!(again.to_text(), value.to_text());

@@ -1,4 +1,4 @@
-//! What lowering and the checker are given: references with places and guards, bindings, sources of every kind.
+//! The data for lowering and the checker: references with places and guards, bindings, sources of every kind.
 
 use serde_json::json;
 use trefoil_template::{
@@ -10,7 +10,7 @@ fn parsed(policy: Policy, text: &str) -> Template {
     Template::parse(text, &policy).unwrap()
 }
 
-/// `path` or `path?` where guarded, each checked to stand where its span says.
+/// `path`, or `path?` if guarded. Also checks that each span contains the path.
 fn listed(policy: Policy, text: &str) -> Vec<String> {
     let template = parsed(policy, text);
     for reference in template.references() {
@@ -132,7 +132,7 @@ fn sources_of_every_kind() {
     assert_eq!(read("slot.deep.er", 0, 1), json!("value"));
     assert_eq!(read("a.b.deep.nope", 0, 2), json!("Key 'nope' not found"));
     assert_eq!(read("a.x.1", 1, 1), json!(2));
-    // Output wins; a segment that is not there is a step's key; within a step's output the same again.
+    // The output takes precedence. A segment that it lacks is a step's key; the same applies within a step's output.
     assert_eq!(read("w", 2, 1), json!({"title": "top", "nothing": null}));
     assert_eq!(read("w.title", 2, 1), json!("top"));
     assert_eq!(read("w.nothing", 2, 1), json!(null));
@@ -169,7 +169,7 @@ fn provenance_of_loops_helpers_and_defaults() {
         ),
         ["x<a", "1<list", "0<list", "x<a", "1<list", "x<a", "Q<o.p", "x<a"]
     );
-    // The text of a default came from no reference.
+    // The text of a default did not come from a reference.
     assert_eq!(trace(Policy::SIRENSPEC, "{{ a }}{{ nope | default('z') }}", state), ["x<a"]);
 }
 

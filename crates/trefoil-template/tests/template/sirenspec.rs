@@ -147,7 +147,7 @@ fn conditions() {
             "max([])",
         ],
     );
-    // What comes after the deciding operand is not looked at.
+    // Operands after the deciding one are not evaluated.
     truths(
         &P,
         &state(),

@@ -69,7 +69,7 @@ fn members_are_own_members_and_digits_index_lists() {
         assert_eq!(value.get(missing), None);
     }
     assert_eq!(value.get("text").unwrap().get("0"), None);
-    // Also in objects with so many members that they are hashed.
+    // Also in objects large enough to be hashed.
     let large: Value = (0..100).map(|n| (n.to_string(), Value::from(n))).collect();
     assert_eq!(large.get("73"), Some(&Value::from(73)));
     assert_eq!(large.get("100"), None);
@@ -131,7 +131,7 @@ fn a_secret_cannot_break_out_of_a_json_string() {
     let value: Value = [("key", secret("KEY"))].into_iter().collect();
     let printed = Value::from_json(json!({"kind": "text"}));
     assert_eq!(&*printed.to_text(), r#"{"kind":"text"}"#);
-    // Printed into a text, then filled: the text is still JSON, with the secret as it is.
+    // Printed into a text and then filled: the text is still JSON and contains the unchanged secret.
     let state: Value = [("o", value)].into_iter().collect();
     let template = trefoil_template::Template::parse("body={{o}}", &trefoil_template::Policy::AGNTZ).unwrap();
     let text = template.render(&state).unwrap();

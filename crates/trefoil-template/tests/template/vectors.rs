@@ -1,4 +1,4 @@
-//! The shared conformance vectors, where they are on this machine.
+//! The shared conformance vectors, if they are available.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! Tools that are programs on this machine, as the operator declares them. No shell reads anything of a call.
+//! Tools that are programs on this machine, declared by the operator. No shell interprets any part of a call.
 //!
-//! Arguments are put in the words of the command, or written to its standard input as one JSON object. The result is what it
-//! writes to its standard output; an exit code other than 0 is a failure.
+//! Arguments are inserted in the words of the command, or written to its standard input as one JSON object. The result
+//! is its standard output; an exit code other than 0 is a failure.
 
 mod words;
 
@@ -22,7 +22,7 @@ use crate::shape::Shape;
 
 pub use words::CommandWords;
 
-/// How long a call takes at most if nothing else is said.
+/// The default time limit of a call.
 pub const TIME: Duration = Duration::from_secs(60);
 
 /// A tool that is a program.
@@ -32,7 +32,7 @@ pub struct CommandTool {
     program: Program,
     words: CommandWords,
     shape: Shape,
-    /// What its results must be, and the same for whoever checks.
+    /// The schema of its results: compiled, and as a value for the checker.
     result: Option<(Shape, Value)>,
     input: CommandInput,
     output: CommandResult,
@@ -42,16 +42,16 @@ pub struct CommandTool {
 /// How a program gets its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandInput {
-    /// In its words only.
+    /// Only in the words of its command.
     Words,
     /// As a JSON object on its standard input.
     Json,
 }
 
-/// What the output of a program is read as.
+/// How a program's output is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandResult {
-    /// An object or a list of JSON as such, all else as text.
+    /// An object or a list as JSON, anything else as text.
     Either,
     /// JSON; anything else is a failure.
     Json,
@@ -59,22 +59,22 @@ pub enum CommandResult {
     Text,
 }
 
-/// What an operator says of a tool.
+/// The operator's declaration of a tool.
 #[derive(Debug, Clone)]
 pub struct Declared {
     /// Its name.
     pub name: String,
-    /// What it does, for a model to read.
+    /// What it does, for models.
     pub description: String,
-    /// What it runs, with placeholders.
+    /// The program, with placeholders in its words.
     pub program: Program,
-    /// A JSON Schema of its arguments; none: a text for each placeholder.
+    /// A JSON Schema of its arguments; `None`: one text for each placeholder.
     pub parameters: Option<serde_json::Value>,
-    /// A JSON Schema of its result; none: it may be anything.
+    /// A JSON Schema of its result; `None`: any value.
     pub result: Option<serde_json::Value>,
     /// What it changes.
     pub effects: Effects,
-    /// None: JSON if the words have no placeholders.
+    /// How it gets its arguments; `None`: as JSON if the words have no placeholders.
     pub input: Option<CommandInput>,
     /// How its output is read.
     pub output: CommandResult,
@@ -83,7 +83,7 @@ pub struct Declared {
 }
 
 impl CommandTool {
-    /// As it is declared; else what is wrong with that.
+    /// Creates a tool, or returns what is wrong with its declaration.
     pub fn new(declared: Declared) -> Result<Self, String> {
         let words = CommandWords::parse(&declared.program.command)?;
         let used = words.parameters();
@@ -115,7 +115,7 @@ impl CommandTool {
         Ok(Self { spec, program, words, shape, result, input: input.unwrap_or(default), output, time })
     }
 
-    /// What the tool says of itself.
+    /// The tool's description.
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -125,9 +125,14 @@ impl CommandTool {
         self.result.as_ref().map(|(_, schema)| schema)
     }
 
-    /// What it runs.
+    /// The program that it runs.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// Whether its arguments are among those of its process.
+    pub fn is_on_command_line(&self) -> bool {
+        !self.words.parameters().is_empty()
     }
 
     fn valid(&self, value: Value) -> Result<Value, ToolError> {
@@ -137,8 +142,8 @@ impl CommandTool {
     }
 
     async fn call(&self, discloses: bool, arguments: &Value, secrets: &dyn Secrets) -> Result<Value, ToolError> {
-        if discloses && !self.words.parameters().is_empty() {
-            // Every user of a machine sees the arguments of its processes.
+        if discloses && self.is_on_command_line() {
+            // Every user of the machine can see the arguments of its processes.
             let what = "an argument contains a secret or an environment value, which must not appear on a command line";
             return Err(failed(format!("{what}: declare the tool with `input = \"json\"` and no placeholders")));
         }
@@ -172,7 +177,7 @@ impl CommandTool {
     }
 }
 
-/// An object or a list, if a text is one. A number or a word is meant as text more often than not.
+/// Parses a text as JSON if it is an object or a list. A number or a word is more likely meant as text.
 pub(crate) fn structured(text: &str) -> Option<Value> {
     text.trim_start().starts_with(['{', '[']).then(|| Value::parse(text).ok()).flatten()
 }
@@ -187,7 +192,7 @@ fn of_words(used: &[(Arc<str>, bool)]) -> serde_json::Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// The programs of an operator, by name.
+/// The operator's programs, by name.
 #[derive(Clone)]
 pub struct CommandTools {
     tools: Arc<BTreeMap<String, CommandTool>>,
@@ -195,7 +200,7 @@ pub struct CommandTools {
 }
 
 impl CommandTools {
-    /// These; of two with one name the later.
+    /// If two tools have the same name, the later one is used.
     pub fn new(tools: impl IntoIterator<Item = CommandTool>, secrets: Arc<dyn Secrets>) -> Self {
         let tools = tools.into_iter().map(|tool| (tool.spec.name.to_string(), tool)).collect();
         Self { tools: Arc::new(tools), secrets }

@@ -1,8 +1,8 @@
 //! The words of a command: `["git", "log", "-n", "{count}", "--", "{path?}"]`.
 //!
-//! A placeholder is a part of one word. What is put there stays in that word whatever it is, because no shell reads it. It
-//! could still be read as an option by the program, so a value that starts a word must not start with `-`, unless `--` comes
-//! before it.
+//! A placeholder is a part of one word, and its value stays in that word, because no shell interprets it. The program
+//! could still read the value as an option, so a value at the start of a word must not start with `-`, unless `--`
+//! comes before it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct CommandWords(Vec<Vec<WordPart>>);
 #[derive(Debug, Clone, PartialEq)]
 enum WordPart {
     Text(String),
-    /// A parameter; optional: without a value, the whole word is dropped.
+    /// A parameter. If it is optional and has no value, the whole word is dropped.
     Parameter {
         name: Arc<str>,
         optional: bool,
@@ -24,7 +24,7 @@ enum WordPart {
 }
 
 impl CommandWords {
-    /// Reads a command; else why it is not one.
+    /// Parses a command, or returns what is wrong with it.
     pub fn parse(command: &[String]) -> Result<Self, String> {
         let words: Vec<Vec<WordPart>> = command.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
         match words.first().map(Vec::as_slice) {
@@ -34,7 +34,7 @@ impl CommandWords {
         }
     }
 
-    /// The parameters, with whether they are optional.
+    /// The parameters, and whether they are optional.
     pub fn parameters(&self) -> Vec<(Arc<str>, bool)> {
         let parts = self.0.iter().flatten().filter_map(|part| match part {
             WordPart::Parameter { name, optional } => Some((name.clone(), *optional)),
@@ -50,7 +50,7 @@ impl CommandWords {
         found
     }
 
-    /// The command with its values.
+    /// Fills in the values.
     pub fn fill(&self, arguments: &Object) -> Result<Vec<String>, ToolError> {
         let mut words = Vec::new();
         let mut options_end = false;
@@ -155,7 +155,7 @@ mod tests {
         assert!(fails(&["ls", "{v}"], "-la") && fails(&["ls", "{v}/x"], "--help") && fails(&["ls", "{v}"], "-"));
         assert!(!fails(&["ls", "--", "{v}"], "-la") && !fails(&["ls", "--name={v}"], "-la"));
         assert!(fails(&["ls", "{v}"], "a\0b"));
-        // Two dashes that a value has brought end nothing.
+        // A `--` from a value does not count.
         let two = fill(&["ls", "{a}", "{v}"], &[("a", "--"), ("v", "-la")]);
         assert!(two.is_err(), "{two:?}");
     }

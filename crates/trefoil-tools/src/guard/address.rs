@@ -1,17 +1,17 @@
-//! Which addresses are public: the special-purpose registries of IANA (RFC 6890, RFC 9637, with what was added since), and
-//! addresses that carry an IPv4 address inside.
+//! Which addresses are public, according to IANA's special-purpose registries (RFC 6890, RFC 9637 and later additions).
+//! IPv4 addresses embedded in IPv6 addresses are checked as well.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Why an address is not public: `127.0.0.1` is a loopback address.
+/// An address that is not public, with the reason: `127.0.0.1` is a loopback address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     /// The address.
     pub address: IpAddr,
-    /// What it is, with its article: `a loopback address`.
+    /// What kind of address it is, with an article: `a loopback address`.
     pub what: &'static str,
 }
 
@@ -37,7 +37,7 @@ const fn v6(a: u16, b: u16, c: u16, bits: u8) -> IpNet {
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), bits))
 }
 
-/// What is not public; the first that holds an address says what it is.
+/// Networks that are not public. The first one that contains an address describes it.
 const SPECIAL: &[(IpNet, &str)] = &[
     (v4(100, 100, 100, 200, 32), METADATA),
     (v4(168, 63, 129, 16, 32), METADATA),
@@ -77,14 +77,14 @@ const SPECIAL: &[(IpNet, &str)] = &[
     (v6(0xff00, 0, 0, 8), MULTICAST),
 ];
 
-/// Only this part of IPv6 is handed out to anybody.
+/// The only part of IPv6 that is assigned to the public.
 const GLOBAL_UNICAST: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// IPv4 by way of a translator (RFC 6052): what is behind it counts.
+/// IPv4 through a translator (RFC 6052): the embedded address is checked.
 const NAT64: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
-/// IPv4 in a tunnel (RFC 3056): what is behind it counts.
+/// IPv4 in a tunnel (RFC 3056): the embedded address is checked.
 const SIX_TO_FOUR: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
 
-/// Whether an address is one that anybody on the internet may call.
+/// Checks that an address is public.
 pub fn check(address: IpAddr) -> Result<(), Refused> {
     let inner = match address {
         IpAddr::V4(_) => address,
@@ -105,7 +105,7 @@ fn special(address: IpAddr, shown: IpAddr) -> Result<(), Refused> {
     }
 }
 
-/// The IPv4 address that an IPv6 address leads to.
+/// The IPv4 address embedded in an IPv6 address.
 fn inside(six: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., a, b, c, d] = six.octets();
     let last = Ipv4Addr::new(a, b, c, d);
@@ -119,7 +119,7 @@ fn inside(six: Ipv6Addr) -> Option<Ipv4Addr> {
         let [_, _, a, b, c, d, ..] = six.octets();
         return Some(Ipv4Addr::new(a, b, c, d));
     }
-    // Old notation for the same as mapped; the two lowest are addresses of their own.
+    // The deprecated notation of mapped addresses. Its two lowest addresses are IPv6 addresses with another meaning.
     let old = six.octets().iter().take(12).all(|byte| *byte == 0);
     (old && six != Ipv6Addr::LOCALHOST && six != Ipv6Addr::UNSPECIFIED).then_some(last)
 }

@@ -1,4 +1,4 @@
-//! Sending, hop by hop.
+//! Sends requests and follows redirects.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::fault::Fault;
 use super::lookup::{Checked, Lookup, NotPublic, System};
 use super::rules::{self, Rules};
 
-/// What to do with an answer that points elsewhere.
+/// How to handle redirects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follow {
-    /// It is the answer.
+    /// Return the redirect as the answer.
     Never,
     /// Follow within the same scheme, host and port.
     SameOrigin,
@@ -24,41 +24,41 @@ pub enum Follow {
     Anywhere,
 }
 
-/// One call.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// `GET`, `POST`, ...
     pub method: Method,
-    /// The address, complete.
+    /// The complete address.
     pub url: String,
-    /// Headers. Those that make up the connection (`Host`, `Content-Length`, ...) are refused.
+    /// Headers. Those of the connection (`Host`, `Content-Length`, ...) are rejected.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
-    /// Redirects.
+    /// How to handle redirects.
     pub follow: Follow,
-    /// A limit of its own, if it is shorter than that of the rules.
+    /// A time limit, if it is shorter than that of the rules.
     pub time: Option<Duration>,
 }
 
 impl Call {
-    /// A `GET` of an address that follows redirects to the same origin.
+    /// A `GET` request that follows redirects to the same origin.
     pub fn get(url: impl Into<String>) -> Self {
         let (headers, body, time) = Default::default();
         Self { method: Method::GET, url: url.into(), headers, body, follow: Follow::SameOrigin, time }
     }
 }
 
-/// What came back, whatever its status.
+/// A response with any status.
 #[derive(Debug, Clone)]
 pub struct HttpAnswer {
     /// The status.
     pub status: StatusCode,
     /// Its headers.
     pub headers: HeaderMap,
-    /// The body, whole.
+    /// The whole body.
     pub body: Vec<u8>,
-    /// Where it came from, after redirects.
+    /// The address after redirects.
     pub url: Url,
 }
 
@@ -66,13 +66,13 @@ pub struct HttpAnswer {
 #[derive(Clone)]
 pub struct Client {
     rules: Arc<Rules>,
-    /// For hosts that anybody may call: only public addresses.
+    /// For any host: connects only to public addresses.
     public: reqwest::Client,
-    /// For hosts that the operator allows by name.
+    /// For hosts that the operator allowed by name.
     trusted: reqwest::Client,
 }
 
-/// Headers that belong to the connection, or would talk to a proxy.
+/// Headers of the connection, or for a proxy.
 const CONNECTION: &[&str] = &[
     "host",
     "content-length",
@@ -87,21 +87,21 @@ const CONNECTION: &[&str] = &[
     "proxy-authorization",
     "proxy-connection",
 ];
-/// Headers that say nothing about who asks: all that go along to another origin.
+/// Headers that do not identify the caller. Only these are sent to another origin.
 const HARMLESS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
 
 impl Client {
-    /// A client under these rules.
+    /// Creates a client with these rules.
     pub fn new(rules: Rules) -> Result<Self, Fault> {
         Self::with_lookup(rules, Arc::new(System))
     }
 
-    /// The same with names looked up by somebody else.
+    /// Creates a client with another name lookup.
     pub fn with_lookup(rules: Rules, lookup: Arc<dyn Lookup>) -> Result<Self, Fault> {
         let rules = Arc::new(rules);
         let client = |trusted| {
             let checked = Checked { lookup: lookup.clone(), rules: rules.clone(), trusted };
-            // Fails when somebody was first; any provider will do.
+            // Fails if a TLS provider is installed already; any provider works.
             let _ = rustls::crypto::ring::default_provider().install_default();
             reqwest::Client::builder()
                 .redirect(redirect::Policy::none())
@@ -116,24 +116,25 @@ impl Client {
         Ok(Self { public: client(false)?, trusted: client(true)?, rules })
     }
 
-    /// Whether an address may be called, as far as its text says. A name can still turn out to mean a private address.
+    /// Whether an address may be called, judged by its text. Its name may still resolve to a private address.
     pub fn check(&self, url: &str) -> Result<(), Fault> {
         self.allowed(&parsed(url)?).map(|_| ())
     }
 
-    /// Whether the operator has allowed an address by name: it may be told what is not for everybody.
+    /// Whether the operator has allowed an address by name, so that requests to it may contain secrets.
     pub fn is_allowed_by_name(&self, url: &str) -> bool {
         let Ok(url) = parsed(url) else { return false };
         let at = url.host().zip(url.port_or_known_default());
         at.is_some_and(|(host, port)| self.rules.allow.iter().any(|rule| rule.names(&host, port)))
     }
 
-    /// Values of the environment and secrets go only where the operator said so. What a manifest names is a stranger's.
+    /// Environment values and secrets may be sent only to hosts that the operator has allowed, because addresses in a
+    /// manifest are untrusted.
     pub fn may_disclose(&self, url: &str) -> Result<(), Fault> {
         if self.is_allowed_by_name(url) {
             return Ok(());
         }
-        // Says first what is wrong with the address itself.
+        // Reports a problem of the address itself first.
         self.check(url)?;
         let host = parsed(url)?.host_str().map(str::to_owned).unwrap_or_default();
         Err(Fault::Refused(format!(
@@ -141,12 +142,12 @@ impl Client {
         )))
     }
 
-    /// Sends a call and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn send(&self, call: Call) -> Result<HttpAnswer, Fault> {
         self.within(call.time, async { self.follow(call).await?.whole().await }).await
     }
 
-    /// Sends a call and returns as soon as the answer begins: its body is read piece by piece, however long that takes.
+    /// Sends a request and returns when the response starts. The body is read in pieces, without a time limit.
     pub async fn open(&self, call: Call) -> Result<Opened, Fault> {
         self.within(call.time, self.follow(call)).await
     }
@@ -162,7 +163,7 @@ impl Client {
     async fn follow(&self, call: Call) -> Result<Opened, Fault> {
         let mut url = parsed(&call.url)?;
         let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
-        // Who is not told may compress (RFC 9110, 12.5.3).
+        // Without this header, servers may compress (RFC 9110, 12.5.3).
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         for _ in 0..=self.rules.limits.redirects {
             let client = self.allowed(&url)?;
@@ -179,7 +180,7 @@ impl Client {
             if url.scheme() == "https" && next.scheme() == "http" {
                 return Err(Fault::Refused(format!("{} redirects from https to http", host(&url))));
             }
-            // RFC 9110, 15.4: these turn into a GET without a body; the others repeat the request.
+            // RFC 9110, 15.4: these redirects become a GET without a body; the others repeat the request.
             let to_get = status == StatusCode::SEE_OTHER && method != Method::HEAD
                 || matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND) && method == Method::POST;
             if to_get {
@@ -203,7 +204,7 @@ impl Client {
         Err(Fault::Refused(format!("more than {} redirects", self.rules.limits.redirects)))
     }
 
-    /// The client for an address; none if it must not be called.
+    /// The client for an address, or why it must not be called.
     fn allowed(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
         let refused = |why: String| Fault::Refused(why);
         if !matches!(url.scheme(), "http" | "https") {
@@ -219,13 +220,15 @@ impl Client {
             return Ok(&self.trusted);
         }
         if !rules::is_standard(port) && !self.rules.ports.contains(&port) {
-            return Err(refused(format!("port {port} is not allowed")));
+            return Err(refused(format!("port {port} is not allowed, unless with `--allow-host {host}:{port}`")));
         }
         let inside = match host {
             Host::Ipv4(four) => address::check(four.into()),
             Host::Ipv6(six) => address::check(six.into()),
             Host::Domain(name) if rules::is_inside(name) => {
-                return Err(refused(format!("`{name}` is the name of an internal host")));
+                return Err(refused(format!(
+                    "`{name}` is the name of an internal host, which is not called, unless with `--allow-host {name}`"
+                )));
             }
             Host::Domain(_) => Ok(()),
         };
@@ -241,7 +244,7 @@ impl Client {
     }
 }
 
-/// An answer that has begun.
+/// A response whose body is still to be read.
 #[derive(Debug)]
 pub struct Opened {
     response: reqwest::Response,
@@ -261,7 +264,7 @@ impl Opened {
         self.response.headers()
     }
 
-    /// The next piece of the body; none at its end.
+    /// The next piece of the body, or `None` at its end.
     pub async fn next(&mut self) -> Result<Option<bytes::Bytes>, Fault> {
         let piece = self.response.chunk().await.map_err(|e| failure(&self.url, &e))?;
         let size = piece.as_ref().map_or(0, bytes::Bytes::len);
@@ -269,7 +272,7 @@ impl Opened {
         Ok(piece)
     }
 
-    /// The whole answer.
+    /// Reads the whole response.
     pub async fn whole(mut self) -> Result<HttpAnswer, Fault> {
         let mut body = Vec::new();
         while let Some(piece) = self.next().await? {
@@ -307,7 +310,7 @@ fn known(headers: &HeaderMap, name: &'static str) -> Option<(HeaderName, HeaderV
     Some((HeaderName::from_static(name), headers.get(name)?.clone()))
 }
 
-/// Where an answer points.
+/// The target of a redirect.
 fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Fault>> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -317,7 +320,7 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Faul
     Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
 }
 
-/// Host and port for messages: a path or a query may hold what is not to be shown.
+/// Host and port for messages; a path or a query may contain secrets.
 fn host(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("`{}{port}`", url.host_str().unwrap_or_default())
@@ -341,7 +344,7 @@ fn failure(url: &Url, error: &reqwest::Error) -> Fault {
     }
 }
 
-/// The innermost cause says what happened; the outer ones repeat the address.
+/// The innermost cause says what happened; the outer errors repeat the address.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: Option<&dyn std::error::Error> = error.source();
     while let Some(inner) = cause.and_then(std::error::Error::source) {

@@ -1,33 +1,33 @@
-//! Why a call has no answer.
+//! Why a call failed.
 
-/// Why a call has no answer. Never holds headers, bodies or the query of an address.
+/// Why a call failed. Never contains headers, bodies or the query of an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The rules do not allow it. Nothing was sent there.
+    /// The rules do not allow it. Nothing was sent.
     #[error("{0}")]
     Refused(String),
-    /// The request cannot be made: an address or a header that is not one.
+    /// The request is invalid: its address or a header.
     #[error("{0}")]
     Invalid(String),
-    /// No connection; nothing was sent.
+    /// The connection failed; nothing was sent.
     #[error("{0}")]
     Unreachable(String),
-    /// It was sent, and the answer broke off or never came.
+    /// The request was sent, but the response is missing or incomplete.
     #[error("{0}")]
     Broken(String),
-    /// It was sent, and took too long.
+    /// The request was sent, but the response took too long.
     #[error("no answer within {0} s")]
     Timeout(u64),
-    /// The answer cannot be used.
+    /// The response cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// The answer is larger than the limit, in bytes.
+    /// The response is larger than the limit, in bytes.
     #[error("the answer is larger than {} KB", .0 >> 10)]
     TooLarge(usize),
 }
 
 impl Fault {
-    /// Whether the server may have received the request, and done what it asks for.
+    /// Whether the server may have received the request and acted on it.
     pub fn may_have_arrived(&self) -> bool {
         matches!(self, Self::Broken(_) | Self::Timeout(_) | Self::Unusable(_) | Self::TooLarge(_))
     }

@@ -1,4 +1,4 @@
-//! Names to addresses, of which only those go on to the connection that may be called.
+//! Resolves names, and passes only allowed addresses to the connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ pub trait Lookup: Send + Sync {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// As this machine looks names up.
+/// The name lookup of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 
@@ -28,15 +28,15 @@ impl Lookup for System {
     }
 }
 
-/// What the connection asks: the addresses of a name that may be called.
+/// The resolver of the connection: returns only allowed addresses.
 pub(super) struct Checked {
     pub lookup: Arc<dyn Lookup>,
     pub rules: Arc<Rules>,
-    /// The operator allows this name, whatever its addresses are.
+    /// Whether the operator has allowed this name, whatever its addresses are.
     pub trusted: bool,
 }
 
-/// A name that means only addresses that must not be called. Found again in the errors of the HTTP library.
+/// All addresses of a name are forbidden. The client looks for this error inside those of the HTTP library.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct NotPublic(pub String);

@@ -1,12 +1,13 @@
-//! The guarded HTTP client. A manifest, an input or an answer can name any address; this decides which are called.
+//! The guarded HTTP client. A manifest, an input or an answer can name any address; this module decides which are
+//! called.
 //!
-//! - `http` and `https` only, without a user and password in the address, at the ports of [`Rules`].
-//! - The address is checked after the name was looked up, and the connection goes to what was checked: a name that means
-//!   something else a moment later (DNS rebinding) gains nothing. Addresses in any notation are the addresses that they are.
-//! - Addresses that are not public ([`check`]) are refused, unless the operator allows that host.
-//! - Every redirect is checked in the same way. Headers with credentials do not follow to another origin.
-//! - Time, bytes and redirects have limits. Answers are not asked for compressed, and are not unpacked.
-//! - Proxies of the environment are not used: they would look the name up by themselves.
+//! - Only `http` and `https`, without a user and password in the address, at the ports of [`Rules`].
+//! - Addresses are checked after the name lookup, and the connection uses the checked address, so that a name whose
+//!   address changes in the meantime (DNS rebinding) is no risk. The notation of an address makes no difference.
+//! - Addresses that are not public ([`check`]) are rejected, unless the operator allows the host.
+//! - Every redirect is checked in the same way. Headers with credentials are not sent to another origin.
+//! - Time, bytes and redirects are limited. Compressed responses are neither requested nor decompressed.
+//! - Proxies of the environment are not used, because they would resolve names themselves.
 
 mod address;
 mod client;

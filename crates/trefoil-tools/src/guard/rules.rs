@@ -1,4 +1,4 @@
-//! The operator's rules. None of them ever come from a manifest.
+//! The operator's rules. A manifest cannot set any of them.
 
 use std::fmt;
 use std::time::Duration;
@@ -47,11 +47,11 @@ pub struct AllowedHost {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
-    /// This name.
+    /// Exactly this name.
     Exactly(String),
-    /// All names that end so; with its dot.
+    /// All names with this ending, which starts with a dot.
     Ending(String),
-    /// These addresses, written as such or found for any name.
+    /// These addresses, written directly or resolved from a name.
     Addresses(IpNet),
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for AllowedHost {
 }
 
 impl AllowedHost {
-    /// Whether it allows this host by its name, at this port.
+    /// Whether it allows this host, as written in the address, at this port.
     pub(super) fn names(&self, host: &Host<&str>, port: u16) -> bool {
         let same = match (&self.name, host) {
             (Name::Exactly(name), Host::Domain(host)) => without_dot(host) == name,
@@ -127,8 +127,8 @@ impl AllowedHost {
         };
         same && self.takes(port)
     }
-    /// Whether it allows an address, at any port, that some name was found to mean. One with a port is only for those who
-    /// write the address.
+    /// Whether it allows a resolved address, at any port. Entries with a port apply only to addresses that are written
+    /// directly.
     pub(super) fn holds(&self, address: std::net::IpAddr) -> bool {
         self.port == Port::Any && matches!(&self.name, Name::Addresses(net) if net.contains(&address))
     }
@@ -141,17 +141,18 @@ impl AllowedHost {
     }
 }
 
-/// A name with the dot of the root at its end is the same name.
+/// Removes the trailing dot of a fully qualified name, which does not change its meaning.
 pub(super) fn without_dot(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Ports that anybody may be called at.
+/// Ports that are allowed for every public host.
 pub(super) fn is_standard(port: u16) -> bool {
     matches!(port, 80 | 443)
 }
 
-/// Names that never mean a host of the internet: RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`, and clouds' metadata.
+/// Names that never denote a host of the internet: RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`, and cloud
+/// metadata services.
 pub(super) fn is_inside(host: &str) -> bool {
     const ENDINGS: &[&str] = &["localhost", "local", "internal", "home.arpa", "localdomain", "intranet", "lan", "corp"];
     let host = without_dot(host);
@@ -159,7 +160,7 @@ pub(super) fn is_inside(host: &str) -> bool {
     !host.contains('.') || ENDINGS.iter().any(ends)
 }
 
-/// Scheme, host and port: what has to be the same for credentials to follow.
+/// Scheme, host and port. Credentials are sent only to the same origin.
 pub(super) fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
     (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default())
 }

@@ -1,4 +1,4 @@
-//! `auth` of an http tool: where a token comes from, and where it goes.
+//! `auth` of an HTTP tool: how to get a token, and how to use it.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::failed;
 use super::request::{call, with_query};
 use crate::guard::{Call, HttpAnswer};
 
-/// Seconds that a token is kept if nobody says how long it lives.
+/// How long a token is kept in seconds, if the server does not say when it expires.
 const TTL: u64 = 3_000;
-/// Seconds before a token's end at which a new one is got.
+/// How many seconds before its expiry a token is replaced.
 const EARLY: u64 = 30;
 
-/// How a token is got and used.
+/// How to get and use a token.
 pub struct Auth {
-    /// The same for requests that may share a token. Holds secrets; never shown.
+    /// Requests with the same key may share a token. Contains secrets and is never shown.
     pub key: String,
     get: Call,
     token: Extract,
@@ -37,7 +37,7 @@ enum Apply {
 }
 
 impl Auth {
-    /// `type: oauth2_client_credentials` (RFC 6749, 4.4) or `type: token_exchange`.
+    /// Parses `type: oauth2_client_credentials` (RFC 6749, 4.4) or `type: token_exchange`.
     pub fn of(all: &Object) -> Result<Self, ToolError> {
         let text = |key: &str| all.get(key).filter(|v| !v.is_null()).map(|v| v.to_text().to_string());
         let (get, token, expires, apply) = match text("type").as_deref() {
@@ -77,15 +77,15 @@ impl Auth {
         })
     }
 
-    /// The call that gets a token.
+    /// The request that gets a token.
     pub fn call(&self) -> Call {
         self.get.clone()
     }
 
-    /// The token in its answer, and how long it lives.
+    /// Reads the token and its lifetime from the response.
     pub fn read(&self, answer: &HttpAnswer) -> Result<(String, Duration), ToolError> {
         if !answer.status.is_success() {
-            // What such a server says may hold the credentials.
+            // The response may contain the credentials, so it is not quoted.
             return Err(failed(format!("the request for a token failed with {}", answer.status.as_u16())));
         }
         let text = String::from_utf8_lossy(&answer.body);
@@ -104,7 +104,7 @@ impl Auth {
         Ok((token, ttl.saturating_sub(Duration::from_secs(EARLY.min(ttl.as_secs() / 2)))))
     }
 
-    /// A call with a token.
+    /// Adds a token to a request.
     pub fn apply(&self, mut to: Call, token: &str) -> Call {
         match &self.apply {
             Apply::Header { name, format } => {
@@ -119,7 +119,7 @@ impl Auth {
         to
     }
 
-    /// Whether such a status means that the token is no longer good.
+    /// Whether this status means that the token is no longer valid.
     pub fn refreshes_on(&self, status: u16) -> bool {
         self.refresh_on.contains(&u64::from(status))
     }

@@ -1,8 +1,8 @@
-//! HTTP tools: a request whose parts a workflow has filled in, sent by the guarded client.
+//! HTTP tools: a request with values from a workflow, sent by the guarded client.
 //!
-//! The arguments of such a tool are its request: `url`, `method`, `params` (values for `{placeholders}` of the address), `headers`,
-//! `body_type`, `body`, `auth`, `timeout_ms`. What comes back is the body: JSON as what it says, other text as text. A status of
-//! 400 and above is a failure.
+//! The arguments of such a tool are its request: `url`, `method`, `params` (values for `{placeholders}` of the
+//! address), `headers`, `body_type`, `body`, `auth`, `timeout_ms`. The result is the body: JSON as a value, other text
+//! as text. A status of 400 or above is a failure.
 
 mod auth;
 mod placeholders;
@@ -29,17 +29,17 @@ pub struct HttpTools {
 }
 
 impl HttpTools {
-    /// With this client.
+    /// Creates the host with this client.
     pub fn new(client: Client) -> Self {
         Self { client, tokens: Arc::default() }
     }
 
-    /// The client that calls them.
+    /// The client for requests.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// A token, which nobody but the server is to see.
+    /// Gets a token, and hides it in everything that is shown.
     async fn token(&self, at: CallSite<'_>, auth: &auth::Auth) -> Result<Arc<str>, ToolError> {
         let token = self.tokens.get(&self.client, auth).await?;
         at.meter.hide(&token);
@@ -67,14 +67,14 @@ impl ToolHost for HttpTools {
         if !auth.refreshes_on(answer.status.as_u16()) {
             return response::value(answer);
         }
-        // The server has forgotten the token, or never knew it: again with a new one.
+        // The server rejects the token, so try once more with a new one.
         self.tokens.forget(&auth, &token).await;
         let token = self.token(at, &auth).await?;
         response::value(self.client.send(auth.apply(call, &token)).await?)
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        // RFC 9110, 9.2.2.
+        // RFC 9110, 9.2.2 lists the idempotent methods.
         let method = request.arguments.as_object().and_then(|all| all.get("method")?.as_str());
         method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "PUT" | "DELETE"))
     }

@@ -1,5 +1,5 @@
-//! `{x}` and `{x?}` in the address of an agntz http tool. A value is percent-encoded; a pair of the query whose optional value is
-//! missing is dropped. `{?a,b}` stands for optional pairs (RFC 6570, 3.2.8).
+//! `{x}` and `{x?}` in the address of an agntz HTTP tool. Values are percent-encoded; a query pair whose optional value
+//! is missing is dropped. `{?a,b}` stands for optional pairs (RFC 6570, 3.2.8).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use trefoil_runtime::ToolError;
@@ -7,10 +7,10 @@ use trefoil_template::{Object, Value};
 
 use super::failed;
 
-/// All but what RFC 3986 calls unreserved.
+/// Encodes everything except RFC 3986's unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The address with its values.
+/// Fills in the values of an address.
 pub fn fill(url: &str, params: &Object) -> Result<String, ToolError> {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
     let (path, query) = split(address);
@@ -53,10 +53,10 @@ enum QueryPart<'u> {
     Names(&'u str),
 }
 
-/// An address without its fragment: the path, and the parts of the query.
+/// Splits an address without a fragment into its path and the parts of its query.
 fn split(address: &str) -> (&str, Vec<QueryPart<'_>>) {
     let mut parts = Vec::new();
-    // `{x?}` has a question mark that begins no query.
+    // The question mark of `{x?}` does not start a query.
     let begins = |at: usize| {
         let after = address.get(at + 1..).unwrap_or_default();
         !after.starts_with('}')
@@ -87,13 +87,13 @@ fn split(address: &str) -> (&str, Vec<QueryPart<'_>>) {
     (path, parts)
 }
 
-/// A text with its placeholders filled in; none: an optional one has no value.
+/// Fills in the placeholders of a text; `None` if an optional one has no value.
 fn filled(text: &str, params: &Object) -> Result<Option<String>, ToolError> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, end)) = after.split_once('}').filter(|(name, _)| is_name(name.trim_end_matches('?'))) else {
-            // What is no placeholder is as it is written.
+            // Other text in braces is kept.
             out.push_str(before);
             out.push('{');
             rest = after;

@@ -1,4 +1,4 @@
-//! From a tool's arguments to a call.
+//! Builds a request from a tool's arguments.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::auth::Auth;
 use super::{failed, placeholders};
 use crate::guard::{Call, Follow};
 
-/// The call that these arguments describe, and how its token is got.
+/// The request described by these arguments, and how to get its token.
 pub fn of(arguments: &Value) -> Result<(Call, Option<Auth>), ToolError> {
     let empty = Object::default();
     let all = arguments.as_object().unwrap_or(&empty);
@@ -32,7 +32,7 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
         Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is not a valid HTTP method")))?;
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(Object::iter) {
-        // What has no value is not sent.
+        // Headers without a value are not sent.
         if !value.is_null() {
             headers.push((name.to_string(), value.to_text().to_string()));
         }
@@ -53,7 +53,7 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
             }
             (form.finish(), "application/x-www-form-urlencoded")
         }
-        // A text is sent as it is; whoever wrote it says what it is, or it is JSON.
+        // A text is sent as it is. Its type is JSON unless a header says otherwise.
         (None, Value::Str(text)) => (text.to_string(), "application/json"),
         (_, body) => (body.to_json().to_string(), "application/json"),
     };
@@ -64,8 +64,8 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
     Ok(call)
 }
 
-/// Addresses take `..` for the part above, whoever has written it and however it is encoded: a value that is one segment would lead
-/// somewhere else.
+/// Rejects `..` in the path, in any encoding and from any source: it leads to the parent, so a value for one segment
+/// could lead to another resource.
 fn no_way_up(url: &str) -> Result<(), ToolError> {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path);
@@ -76,7 +76,7 @@ fn no_way_up(url: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// An address with more pairs in its query.
+/// Adds pairs to the query of an address.
 pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p Value)>) -> String {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
     let mut query = form_urlencoded::Serializer::new(String::new());

@@ -1,4 +1,4 @@
-//! From an answer to a value.
+//! Converts a response to a value.
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use trefoil_runtime::ToolError;
@@ -6,10 +6,10 @@ use trefoil_template::{Value, json_nodes, limits};
 
 use crate::guard::HttpAnswer;
 
-/// Characters of a failed answer that are repeated.
+/// Maximum length of an error response that is quoted.
 const LONGEST_MESSAGE: usize = 300;
 
-/// The body as JSON where it says that it is and is, else as text; of a status that is not a success a failure.
+/// The body: JSON if its type says so and it is valid, otherwise text. A status that is not a success is a failure.
 pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
     let status = answer.status;
     let text = String::from_utf8_lossy(&answer.body);
@@ -37,7 +37,7 @@ pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
     Ok(serde_json::from_slice(&answer.body).map_or_else(|_| Value::from(text.into_owned()), Value::from_json))
 }
 
-/// `retry-after`: seconds, or a date (RFC 9110, 10.2.3).
+/// Parses `retry-after`: seconds, or a date (RFC 9110, 10.2.3).
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u32>() {

@@ -1,4 +1,4 @@
-//! Tokens that were got, in memory only. Calls that want the same token at the same time get it once.
+//! A cache of tokens, in memory only. Concurrent requests for the same token get it once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use trefoil_runtime::ToolError;
 use super::auth::Auth;
 use crate::guard::Client;
 
-/// Different tokens that are kept.
+/// Maximum number of tokens in the cache.
 const MOST: usize = 1_000;
 
-/// The tokens of a process.
+/// The token cache of a process.
 #[derive(Default)]
 pub struct Tokens(Mutex<HashMap<String, Arc<Slot>>>);
 
@@ -21,7 +21,7 @@ pub struct Tokens(Mutex<HashMap<String, Arc<Slot>>>);
 struct Slot(tokio::sync::Mutex<Option<(Arc<str>, Instant)>>);
 
 impl Tokens {
-    /// A token that is good, as far as is known.
+    /// Returns a cached token that has not expired, or gets a new one.
     pub async fn get(&self, client: &Client, auth: &Auth) -> Result<Arc<str>, ToolError> {
         let slot = self.slot(&auth.key);
         let mut held = slot.0.lock().await;
@@ -32,12 +32,12 @@ impl Tokens {
         }
         let (token, lives) = auth.read(&client.send(auth.call()).await?)?;
         let token: Arc<str> = token.into();
-        // A life without end is as good as a day's.
+        // A cached token is replaced after a day at the latest.
         *held = Some((token.clone(), Instant::now() + lives.min(Duration::from_secs(86_400))));
         Ok(token)
     }
 
-    /// This token is not good any more; another one that somebody has got since is.
+    /// Forgets this token, but not a newer one.
     pub async fn forget(&self, auth: &Auth, token: &str) {
         let slot = self.slot(&auth.key);
         let mut held = slot.0.lock().await;

@@ -1,4 +1,4 @@
-//! From what a tool answers to a value.
+//! Converts the result of a tool call to a value.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use trefoil_runtime::ToolError;
@@ -9,8 +9,8 @@ use super::{McpServer, failed};
 use crate::command::structured;
 use crate::process::last_words;
 
-/// Structured content as it is; one text as text, or as the object or the list of JSON that it is; several texts as one; anything
-/// else as the list of its parts. What the server calls an error is one.
+/// Structured content is used directly; a single text as text, or as JSON if it is an object or a list; several texts
+/// are joined; anything else becomes a list of parts. A result that the server marks as an error is a failure.
 pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Result<Value, ToolError> {
     let texts: Option<Vec<&str>> = result
         .content
@@ -46,7 +46,7 @@ pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Re
     if found.is_within_limits() { Ok(found) } else { Err(unusable("the answer is too large".to_owned())) }
 }
 
-/// It was done, as far as anybody knows.
+/// The result of a call that probably succeeded.
 fn unusable(what: impl Into<String>) -> ToolError {
     ToolError::Unusable(what.into())
 }

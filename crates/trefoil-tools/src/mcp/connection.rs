@@ -1,4 +1,4 @@
-//! A connection to one server.
+//! A connection to a server.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,16 +12,16 @@ use rmcp::model::{
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
 };
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rmcp::{ClientHandler, Peer, RoleClient, ServiceError};
 use trefoil_machine::ToolSpec;
 use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Secrets;
 use trefoil_template::Value;
 
-use super::http::Guarded;
+use super::http::{Guarded, HttpFailure};
 use super::spec::{Described, Seen};
 use super::stdio::{Bounded, Budget, LastWords};
 use super::trouble::Trouble;
@@ -29,17 +29,17 @@ use super::{McpPlace, McpServer, answer, failed};
 use crate::guard::Client;
 use crate::process::{self, Process, Program, fill};
 
-/// How long a server may take until it can be asked.
+/// Time limit for starting a server and the handshake.
 const GREETING: Duration = Duration::from_secs(30);
-/// How long a server may take to end.
+/// Time limit for a server to end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Pages of a list of tools, and tools in it.
+/// Limits of a server's tool list.
 const PAGES: usize = 100;
 const TOOLS: usize = 2_000;
-/// Tools that a message names.
+/// Maximum number of tools that a message lists.
 const NAMED: usize = 8;
 
-/// This side of the protocol: it wants to know when tools change, and can do nothing for a server.
+/// The client side of the protocol. It only receives notifications of changed tools, and offers no capabilities.
 #[derive(Clone)]
 struct Caller(Arc<AtomicBool>);
 
@@ -50,7 +50,8 @@ impl ClientHandler for Caller {
 
     fn get_info(&self) -> ClientConfig {
         let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
-        // Of the generation that begins with `initialize`; the current one says its version with each request.
+        // The protocol version for the handshake with `initialize`; with the current protocol, each request states its
+        // version.
         ClientConfig::new(ClientCapabilities::default(), me)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
@@ -58,7 +59,7 @@ impl ClientHandler for Caller {
 
 type Tools = Arc<BTreeMap<Arc<str>, Described>>;
 
-/// A server that answers.
+/// An initialized connection to a server.
 pub struct Connection {
     server: Arc<McpServer>,
     peer: Peer<RoleClient>,
@@ -71,16 +72,15 @@ pub struct Connection {
     tools: tokio::sync::Mutex<Option<Tools>>,
 }
 
-/// How a server took the first words.
+/// The outcome of a handshake.
 enum Handshake {
     Open(Box<Connection>),
-    /// It answered something else than what it was asked.
+    /// The server responded with something that does not match the request.
     Odd(Box<ClientInitializeError>),
 }
 
 impl Connection {
-    /// Starts or calls a server, and agrees with it on the protocol: the current one, or that of the generation before it,
-    /// whichever the server knows.
+    /// Starts or calls a server, and agrees on a protocol: the current one, or the generation before it.
     pub async fn open(
         server: Arc<McpServer>,
         client: Option<Client>,
@@ -92,7 +92,8 @@ impl Connection {
         };
         match Self::begin(server.clone(), client.clone(), secrets, either).await? {
             Handshake::Open(connection) => Ok(*connection),
-            // It answers a question that it does not know, instead of refusing it. Nobody asks it that again.
+            // The server answers an unknown request with something else instead of an error, so use the older
+            // handshake.
             Handshake::Odd(_) => match Self::begin(server, client, secrets, ClientLifecycleMode::Initialize).await? {
                 Handshake::Open(connection) => Ok(*connection),
                 Handshake::Odd(why) => Err(refused(&why)),
@@ -144,7 +145,7 @@ impl Connection {
             Ok(Err(why)) => {
                 let ended = ending(process.as_mut(), &said).await;
                 let why = trouble.take().unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why)));
-                // No tool was called yet.
+                // No tool was called yet, so nothing can have been done.
                 return Err(match why {
                     ToolError::Broken(why) => ToolError::Network(why),
                     ToolError::Unusable(why) => ToolError::Failed(why),
@@ -153,7 +154,7 @@ impl Connection {
             }
             Err(_) => return Err(ToolError::Timeout),
         };
-        // A server of the other generation may have been asked in vain first.
+        // Discard a failure of the first handshake with a server of the other generation.
         trouble.take();
         Ok(Handshake::Open(Box::new(Self {
             server,
@@ -173,7 +174,7 @@ impl Connection {
         !self.peer.is_transport_closed()
     }
 
-    /// Ends it: a server that was started is told so, and is gone when this returns.
+    /// Closes the connection. A server that was started is asked to end, and has ended when this returns.
     pub async fn close(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut running) = running {
@@ -185,14 +186,14 @@ impl Connection {
         }
     }
 
-    /// All tools that may be called.
+    /// Lists all tools that may be called.
     pub async fn list(&self, seen: &Seen) -> Result<Vec<ToolSpec>, ToolError> {
         let tools = self.within(self.tools()).await?;
         tools.values().try_for_each(|tool| seen.compare(&self.server, tool))?;
         Ok(tools.values().map(|tool| tool.spec.clone()).collect())
     }
 
-    /// One call.
+    /// Calls a tool.
     pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen) -> Result<Value, ToolError> {
         if !self.server.allows(name) {
             return Err(failed(format!("`{name}` is not one of the allowed tools of `{}`", self.server.name)));
@@ -223,7 +224,7 @@ impl Connection {
         tokio::time::timeout(self.server.time, work).await.unwrap_or(Err(ToolError::Timeout))
     }
 
-    /// What the server says of its tools: asked for once, and again when it says that they have changed.
+    /// The server's tools, requested once and again after a notification that they have changed.
     async fn tools(&self) -> Result<Tools, ToolError> {
         let mut held = self.tools.lock().await;
         if let Some(tools) = held.as_ref().filter(|_| !self.changed.load(Ordering::Relaxed)) {
@@ -271,7 +272,7 @@ impl Connection {
         failed(format!("`{server}` has no tool `{name}`; available: `{}`{more}", some.join("`, `")))
     }
 
-    /// Why a request has no answer.
+    /// The error for a request without a response.
     async fn explain(&self, why: ServiceError) -> ToolError {
         if let ServiceError::McpError(error) = &why {
             self.trouble.take();
@@ -286,8 +287,9 @@ impl Connection {
         match why {
             ServiceError::TransportClosed => ToolError::Broken("the server closed the connection".to_owned()),
             ServiceError::Timeout { .. } => ToolError::Timeout,
-            ServiceError::TransportSend(error) => ToolError::Network(format!("the connection failed: {error}")),
-            other => failed(format!("the server violated the protocol: {other}")),
+            ServiceError::TransportSend(error) => unsent(&error),
+            ServiceError::UnexpectedResponse => failed("the server answered another request than this one".to_owned()),
+            _ => failed("the server violated the protocol".to_owned()),
         }
     }
 }
@@ -296,14 +298,14 @@ fn start(program: &Program, secrets: &dyn Secrets) -> Result<Process, ToolError>
     process::start(program.command(&program.command, secrets)?, true)
 }
 
-/// What became of a server that no longer answers. It may need a moment to be gone.
+/// The error for a server that has ended. The process may need a moment to exit.
 async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolError> {
     let ended = tokio::time::timeout(PATIENCE / 4, process?.child.wait()).await.ok()?;
     let how = match ended.ok()?.code() {
         Some(code) => format!("it exited with {code}"),
         None => "it was killed".to_owned(),
     };
-    // What it said last is read beside this.
+    // Its last output is read by another task.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let said = said.text();
     let said = if said.is_empty() { said } else { format!(": {said}") };
@@ -315,12 +317,43 @@ fn refused(why: &ClientInitializeError) -> ToolError {
         ClientInitializeError::JsonRpcError(error) => {
             failed(format!("the server rejected the request: {}", process::last_words(&error.message)))
         }
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
+        ClientInitializeError::ConnectionClosed(_) => {
             ToolError::Network("the server closed the connection during initialization".to_owned())
         }
+        ClientInitializeError::TransportError { error, .. } => unsent(error),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
-        other => {
-            failed(format!("the server does not support the protocol: {}", process::last_words(&other.to_string())))
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            failed(format!(
+                "the server does not support this client's versions of the protocol, only {}",
+                theirs.join(", ")
+            ))
         }
+        _ => failed("the server does not support the protocol: its answer is not one to `initialize`".to_owned()),
     }
+}
+
+/// Why a message was not accepted, or not sent. The SDK's own words name its types.
+fn unsent(error: &DynamicTransportError) -> ToolError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.error);
+    while let Some(one) = cause {
+        if let Some(failure) = one.downcast_ref::<HttpFailure>() {
+            return match failure {
+                StreamableHttpError::Client(fault) => fault.clone().into(),
+                // It did so again after a new handshake.
+                StreamableHttpError::SessionExpired => ToolError::Status {
+                    status: 404,
+                    message: "answered with 404: it does not know the session that it began".to_owned(),
+                    retry_after_ms: None,
+                },
+                StreamableHttpError::UnexpectedServerResponse(said) => failed(said.to_string()),
+                _ => ToolError::Network("the connection failed".to_owned()),
+            };
+        }
+        if let Some(failure) = one.downcast_ref::<std::io::Error>() {
+            return ToolError::Network(format!("the connection failed: {failure}"));
+        }
+        cause = one.source();
+    }
+    ToolError::Network("the connection failed".to_owned())
 }

@@ -1,4 +1,4 @@
-//! A server over streamable HTTP: the SDK's transport, with the guarded client below it.
+//! Servers over streamable HTTP: the SDK's transport on top of the guarded client.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,21 +23,22 @@ const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
-type HttpFailure = StreamableHttpError<Fault>;
+/// Why a message was not accepted, or not sent.
+pub type HttpFailure = StreamableHttpError<Fault>;
 type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Sends the messages of the SDK with the guarded client.
+/// Sends the SDK's messages with the guarded client.
 #[derive(Clone)]
 pub struct Guarded {
     client: Client,
-    /// Of the operator, with their secrets.
+    /// The operator's headers, with secrets filled in.
     headers: Arc<[(String, String)]>,
     time: Duration,
     trouble: Trouble,
 }
 
 impl Guarded {
-    /// With these headers along with every request.
+    /// `headers` are sent with every request.
     pub fn new(client: Client, headers: Vec<(String, String)>, time: Duration, trouble: Trouble) -> Self {
         Self { client, headers: headers.into(), time, trouble }
     }
@@ -81,7 +82,7 @@ impl Guarded {
         SseStream::from_bytes_stream(pieces).boxed()
     }
 
-    /// What a status that is no success means: some servers put the protocol's own error in the body.
+    /// The meaning of an error status: some servers put a protocol error in the body.
     fn refusal(
         &self,
         answer: &HttpAnswer,
@@ -100,7 +101,7 @@ impl Guarded {
             && answer.status.is_client_error()
             && !closed
         {
-            // A server of an earlier protocol does not know this request; the SDK continues with the handshake of that one.
+            // A server with an earlier protocol does not know this request; the SDK then uses the older handshake.
             let error =
                 error.map_or_else(|| ErrorData::invalid_request(format!("answered with {status}"), None), |e| e.error);
             let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
@@ -182,7 +183,7 @@ impl StreamableHttpClient for Guarded {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpFailure> {
         let call = self.call(Method::DELETE, &uri, Some(&session_id), &custom_headers);
-        // A server need not know how to forget.
+        // A server need not support deleting sessions.
         self.client.open(call).await.map(drop).map_err(StreamableHttpError::Client)
     }
 
@@ -196,7 +197,7 @@ impl StreamableHttpClient for Guarded {
     ) -> Result<EventStream, HttpFailure> {
         let mut call = self.call(Method::GET, &uri, session_id.as_deref(), &custom_headers);
         call.headers.extend(last_event_id.map(|id| ("last-event-id".to_owned(), id)));
-        // Nobody waits for this stream, so what goes wrong with it is no reason for anything else.
+        // No request depends on this stream, so its failures are not reported.
         let opened = self.client.open(call).await.map_err(StreamableHttpError::Client)?;
         if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);

@@ -1,9 +1,8 @@
 //! Tools of MCP servers, over the standard streams of a child process or over HTTP.
 //!
-//! A server is one that the operator declares, or a URL that a manifest names, which is called by the rules of the guarded
-//! client. A connection is made at the first call, kept for all calls of a run, and closed at its end. What a server says is
-//! as trustworthy as an answer of any stranger: names, sizes, times and results are checked, and a tool that changes what it
-//! takes while the run continues is not called.
+//! A server is declared by the operator, or is a URL in a manifest, which the guarded client calls. A connection is
+//! opened at the first call, reused for all calls of a run, and closed at its end. A server's messages are untrusted:
+//! names, sizes, times and results are checked, and a tool that changes its description during a run is not called.
 
 mod answer;
 mod connection;
@@ -29,36 +28,36 @@ use crate::process::{self, Program};
 use connection::Connection;
 use spec::Seen;
 
-/// A server that the operator declares.
+/// A server that the operator has declared.
 #[derive(Debug, Clone)]
 pub struct McpServer {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// How to reach it.
     pub place: McpPlace,
-    /// The only tools of it that may be called; none: all.
+    /// The tools that may be called; `None`: all.
     pub tools: Option<Vec<String>>,
-    /// Which of its tools may be called twice. What a server says of itself is not enough (decision C15).
+    /// Which of its tools are idempotent. The server's own claims are not enough (decision C15).
     pub idempotent: Idempotent,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub time: Duration,
 }
 
-/// Where a server is.
+/// How to reach a server.
 #[derive(Debug, Clone)]
 pub enum McpPlace {
-    /// A child process that speaks over its standard streams.
+    /// A child process that uses its standard streams.
     Process(Program),
     /// An address, and headers that may have holes for secrets.
     Http {
         /// Its address.
         url: String,
-        /// Sent along with each request.
+        /// Sent with each request.
         headers: Vec<(String, Value)>,
     },
 }
 
-/// Tools for which calling twice is the same as calling once, as the operator knows.
+/// Which tools are idempotent, according to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Idempotent {
     /// All.
@@ -77,7 +76,7 @@ impl Idempotent {
 }
 
 impl McpServer {
-    /// One that a manifest names by its address.
+    /// A server that a manifest names by its address.
     fn at(url: &str) -> Self {
         Self {
             name: url.to_owned(),
@@ -88,7 +87,7 @@ impl McpServer {
         }
     }
 
-    /// The same with headers of a manifest. Those of the operator count where both have one.
+    /// Adds headers from a manifest. The operator's headers take precedence.
     fn with(&self, more: &[(Arc<str>, Value)]) -> Result<Self, ToolError> {
         let mut server = self.clone();
         let McpPlace::Http { headers, .. } = &mut server.place else {
@@ -106,7 +105,7 @@ impl McpServer {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
     }
 
-    /// What it is given of the environment and the secrets.
+    /// The environment values and secrets that the server gets.
     pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
         match &self.place {
             McpPlace::Process(program) => program.environment.holes(),
@@ -118,19 +117,19 @@ impl McpServer {
 /// The servers of one run.
 pub struct McpTools {
     declared: Arc<BTreeMap<String, Arc<McpServer>>>,
-    /// Calls what a manifest names; none: nothing of that is called.
+    /// The client for servers that a manifest names; `None`: they are not called.
     client: Option<Client>,
     secrets: Arc<dyn Secrets>,
     open: Mutex<HashMap<String, Arc<Slot>>>,
     seen: Seen,
 }
 
-/// Where the connection to a server is, or will be.
+/// The connection to a server, opened at the first use.
 #[derive(Default)]
 struct Slot(tokio::sync::Mutex<Option<Arc<Connection>>>);
 
 impl McpTools {
-    /// With these servers. `client` calls those that a manifest names by their address; none: they are not called.
+    /// Creates the host. `client` is for servers that a manifest names by address; `None`: they are not called.
     pub fn new(
         declared: impl IntoIterator<Item = McpServer>,
         client: Option<Client>,
@@ -140,7 +139,7 @@ impl McpTools {
         Self { declared: Arc::new(declared), client, secrets, open: Mutex::default(), seen: Seen::default() }
     }
 
-    /// Ends all connections, and waits until the servers that were started are gone.
+    /// Closes all connections, and waits until the servers that were started have ended.
     pub async fn close(&self) {
         let slots: Vec<_> = self.open.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
         let ends = slots.into_iter().map(|(_, slot)| async move {
@@ -157,7 +156,8 @@ impl McpTools {
         declared.or_else(|| (self.client.is_some() && is_address(named)).then(|| Arc::new(McpServer::at(named))))
     }
 
-    /// The connection to a server, made if there is none or if it has ended. Other headers of a manifest are another connection.
+    /// Returns the connection to a server; opens one if there is none or it has ended. Other headers in a manifest mean
+    /// another connection.
     async fn connected(&self, (named, headers): Named<'_>, discloses: bool) -> Result<Arc<Connection>, ToolError> {
         let server = self.server(named).ok_or_else(|| failed(format!("the MCP server `{named}` is not declared")))?;
         let server = if headers.is_empty() { server } else { Arc::new(server.with(headers)?) };
@@ -177,7 +177,7 @@ impl McpTools {
         if let Some(connection) = held.as_ref().filter(|connection| connection.is_open()) {
             return Ok(connection.clone());
         }
-        // What is left of one that has ended goes before its successor comes.
+        // The old connection is closed before the new one is opened.
         *held = None;
         let client = match (&server.place, self.declared.contains_key(named)) {
             (McpPlace::Http { url, .. }, true) => Some(own_client(url, server.time)?),
@@ -189,7 +189,7 @@ impl McpTools {
     }
 }
 
-/// A client that calls where the operator says, and nowhere else: what a manifest names gains nothing by it.
+/// A client that calls only the operator's address, so that a manifest gains no access through it.
 fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
     let wrong = || failed("its `url` is not a valid URL".to_owned());
     let parsed = url::Url::parse(url).map_err(|_| wrong())?;
@@ -200,7 +200,7 @@ fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
     Ok(Client::new(rules)?)
 }
 
-/// A server as a manifest names it, and the headers that it has it sent.
+/// A server as a manifest names it, and the headers that the manifest sends.
 type Named<'k> = (&'k str, &'k [(Arc<str>, Value)]);
 
 fn named(kind: &ToolKind) -> Option<Named<'_>> {
@@ -219,7 +219,7 @@ fn is_address(server: &str) -> bool {
 impl ToolHost for McpTools {
     fn offers(&self, name: &str, kind: &ToolKind) -> bool {
         let Some((server, _)) = named(kind) else { return false };
-        // Without a name, it is about all tools of the server.
+        // An empty name stands for all tools of the server.
         self.server(server).is_some_and(|server| name.is_empty() || server.allows(name))
     }
 

@@ -1,4 +1,4 @@
-//! What a server says of its tools, and whether it still says the same.
+//! A server's description of its tools, and detection of changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,23 +12,23 @@ use trefoil_template::Value;
 use super::{McpServer, failed};
 use crate::shape::Shape;
 
-/// The longest name, and description, of a tool.
+/// Maximum lengths of a tool's name and description.
 const NAME: usize = 128;
 const DESCRIPTION: usize = 16 << 10;
 
-/// A tool as its server describes it.
+/// A tool as described by its server.
 #[derive(Debug)]
 pub struct Described {
-    /// As hosts hand it on.
+    /// The specification that tool hosts pass on.
     pub spec: ToolSpec,
-    /// The shape of its results, if it names one.
+    /// The schema of its results, if it has one.
     pub result: Option<Shape>,
-    /// All of it that a model goes by, as text.
+    /// Everything that a model sees of the tool, as text.
     says: String,
 }
 
 impl Described {
-    /// Checks what a server says of a tool.
+    /// Checks a server's description of a tool.
     pub fn of(server: &McpServer, tool: &Tool) -> Result<Self, ToolError> {
         let name = tool.name.as_ref();
         let wrong =
@@ -60,8 +60,8 @@ impl Described {
         Ok(Self { spec, result, says })
     }
 
-    /// Whether it takes arguments of these names: nothing is sent that it says it does not take, or without what it needs. What their
-    /// values must be, the server decides: many take `"5"` for a number, and some formats have no other way to write one.
+    /// Checks the names of arguments: unknown and missing ones are not sent to the server. The server itself checks the
+    /// values: many accept `"5"` as a number, and some formats cannot express it otherwise.
     pub fn takes(&self, arguments: &serde_json::Map<String, Json>) -> Result<(), ToolError> {
         let schema = &self.spec.parameters;
         let known = schema.get("properties").and_then(Value::as_object);
@@ -85,13 +85,13 @@ fn cut(name: &str) -> String {
     name.chars().take(40).flat_map(char::escape_debug).collect()
 }
 
-/// What servers said of their tools when the run first asked.
+/// The descriptions of tools when the run first requested them.
 #[derive(Debug, Default)]
 pub struct Seen(Mutex<HashMap<(String, Arc<str>), String>>);
 
 impl Seen {
-    /// An error if a tool is not what it was. A server that changes what a tool takes or says while a run continues may mean to
-    /// mislead a model that has already decided to use it.
+    /// Fails if a tool has changed. A server that changes a description during a run may be trying to mislead a model
+    /// that has already decided to use the tool.
     pub fn compare(&self, server: &McpServer, tool: &Described) -> Result<(), ToolError> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = seen.entry((server.name.clone(), tool.spec.name.clone())).or_insert_with(|| tool.says.clone());

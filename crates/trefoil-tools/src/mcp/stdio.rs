@@ -1,4 +1,4 @@
-//! A server that is a child process: its streams, bounded.
+//! The streams of a server that is a child process, with limits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,13 +13,13 @@ use trefoil_runtime::ToolError;
 
 use super::trouble::Trouble;
 
-/// Bytes that a server may write for one request, and in one line.
+/// Maximum number of bytes that a server may write for one request, and in one line.
 const FLOOD: u64 = 32 << 20;
 const LINE: usize = 8 << 20;
-/// Bytes that are kept of what a server last wrote to its standard error.
+/// Number of bytes kept from the end of the server's standard error.
 const KEPT: usize = 4 << 10;
 
-/// What a server writes. Beyond a limit it has said too much, and the connection ends.
+/// The server's output. Beyond a limit, reading fails and the connection ends.
 pub struct Bounded {
     stdout: ChildStdout,
     budget: Arc<Budget>,
@@ -28,24 +28,24 @@ pub struct Bounded {
     trouble: Trouble,
 }
 
-/// How much a server has written since it was last asked.
+/// Bytes written since the last request.
 #[derive(Debug, Default)]
 pub struct Budget(AtomicU64);
 
 impl Budget {
-    /// It is asked again.
+    /// Resets the count for a new request.
     pub fn renew(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
 impl Bounded {
-    /// The output of a server.
+    /// Wraps the output of a server.
     pub fn new(stdout: ChildStdout, budget: Arc<Budget>, trouble: Trouble) -> Self {
         Self { stdout, budget, line: 0, trouble }
     }
 
-    /// The longest line that gets through.
+    /// The longest line that is accepted.
     pub const LONGEST: usize = LINE + 1;
 
     fn count(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -80,12 +80,12 @@ impl AsyncRead for Bounded {
     }
 }
 
-/// The end of what a server writes to its standard error: what it says before it goes.
+/// The end of a server's standard error.
 #[derive(Debug, Clone, Default)]
 pub struct LastWords(Arc<Mutex<VecDeque<u8>>>);
 
 impl LastWords {
-    /// Reads all of it, so that the server never waits, and keeps the end.
+    /// Reads everything, so that the server never blocks, and keeps the end.
     pub fn listen(&self, mut stderr: ChildStderr) {
         let kept = self.0.clone();
         tokio::spawn(async move {
@@ -102,7 +102,7 @@ impl LastWords {
         });
     }
 
-    /// As text.
+    /// The kept text.
     pub fn text(&self) -> String {
         let kept: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         crate::process::last_words(&String::from_utf8_lossy(&kept))

@@ -1,4 +1,4 @@
-//! The environment of a tool's process: what every program needs, and what the operator lists.
+//! The environment of a tool's process: what every program needs, and the operator's list.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Secrets;
 use trefoil_template::{Hole, HoleKind, Value};
 
-/// Variables that say where and as whom a program runs, and no more.
+/// Variables that every program gets; none of them contains credentials.
 const USUAL: &[&str] = &[
     "PATH",
     "HOME",
@@ -24,7 +24,7 @@ const USUAL: &[&str] = &[
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
-    // Windows does not start programs without these.
+    // Windows cannot start programs without these.
     "SYSTEMROOT",
     "SYSTEMDRIVE",
     "WINDIR",
@@ -38,19 +38,20 @@ const USUAL: &[&str] = &[
     "USERNAME",
 ];
 
-/// What a process finds in its environment.
+/// The environment of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Everything that does not look like a credential, instead of the usual few.
+    /// If set, passes all variables that this function accepts (those that do not look like credentials) instead of
+    /// only the usual ones.
     pub harmless: Option<fn(&str) -> bool>,
     /// Variables that are passed on.
     pub pass: Vec<String>,
-    /// Variables that are set: texts, with holes for secrets.
+    /// Variables with values, which may have holes for secrets.
     pub set: Vec<(String, Value)>,
 }
 
 impl Environment {
-    /// The variables of a process that starts now.
+    /// Computes the variables for a process.
     #[allow(clippy::disallowed_methods, reason = "this is what decides what of the environment is passed on")]
     pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Vec<(OsString, OsString)>, ToolError> {
         let passes = |name: &str| {
@@ -65,14 +66,14 @@ impl Environment {
         Ok(all)
     }
 
-    /// What it takes of the environment and the secrets.
+    /// The environment values and secrets that it uses.
     pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
         let passed = self.pass.iter().map(|name| (HoleKind::Env, Arc::from(name.as_str())));
         passed.chain(self.set.iter().flat_map(|(_, text)| holes(text))).collect()
     }
 }
 
-/// The holes of a text.
+/// The holes in a text.
 pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
     let mut found = Vec::new();
     let _ = text.replace(&mut |hole: &Hole| -> Result<_, std::convert::Infallible> {
@@ -82,7 +83,7 @@ pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
     found
 }
 
-/// A text with its holes filled.
+/// Fills in the holes of a text.
 pub fn fill(text: &Value, secrets: &dyn Secrets) -> Result<String, ToolError> {
     let filled = text.fill(&mut |hole: &Hole| match secrets.get(hole.kind, &hole.name) {
         Some(value) => Ok(Some(value.expose().to_owned())),

@@ -1,5 +1,5 @@
-//! Child processes: each in a process group of its own, with bounded output, gone with all that it started when whoever asked
-//! for it has the answer or no longer wants it.
+//! Child processes. Each runs in its own process group with bounded output, and is ended with everything that it
+//! started when the caller has the result or drops it.
 
 mod environment;
 mod tree;
@@ -18,25 +18,25 @@ use trefoil_template::limits;
 pub use environment::{Environment, fill, holes};
 pub use tree::{ProcessGroup, adopt, end_all, hide};
 
-/// Characters of what a program wrote to its standard error that a message repeats.
+/// Number of characters of standard error that a message quotes.
 const SAID: usize = 300;
 
-/// A program of the operator, with what it runs in.
+/// A program that the operator declares, with its folder and environment.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it runs; none: the current folder.
+    /// Its working folder; `None`: the current folder.
     pub folder: Option<PathBuf>,
-    /// What it finds in its environment.
+    /// Its environment.
     pub environment: Environment,
 }
 
 impl Program {
-    /// As a command with other arguments than its own. Fails where its environment needs a secret that is not set.
+    /// Creates a command with the given words. Fails if its environment needs a secret that is not set.
     pub fn command(&self, words: &[String], secrets: &dyn Secrets) -> Result<Command, ToolError> {
         let (program, arguments) = words.split_first().ok_or_else(|| failed("the command is empty".to_owned()))?;
-        // A path is meant from the folder that it was written in. The system would take it from where the caller is.
+        // A relative path is relative to the program's folder. The system would resolve it in the caller's folder.
         let path = match &self.folder {
             Some(folder) if program.contains(['/', std::path::MAIN_SEPARATOR]) => folder.join(program),
             _ => PathBuf::from(program),
@@ -50,19 +50,19 @@ impl Program {
     }
 }
 
-/// What a process left behind.
+/// The result of a process.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code; 128 and the signal's number if one ended it.
+    /// Its exit code; if a signal ended it, 128 plus the signal's number.
     pub code: i64,
-    /// What it wrote.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote beside that.
+    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
 impl Ended {
-    /// What to say of a program that failed: its last words.
+    /// The message for a program that failed: the end of its standard error.
     pub fn complaint(&self) -> String {
         let said = last_words(&String::from_utf8_lossy(&self.stderr));
         let ended = match self.code {
@@ -73,7 +73,7 @@ impl Ended {
     }
 }
 
-/// The last lines of a text, as far as a message has room. What is cut says so, so that a part of a secret is known to be one.
+/// The last lines of a text. A mark shows where it was cut, so that a part of a secret is recognized as such.
 pub fn last_words(text: &str) -> String {
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(SAID);
@@ -83,7 +83,7 @@ pub fn last_words(text: &str) -> String {
     if skip == 0 { said } else { format!("… {said}") }
 }
 
-/// A process in progress. Dropped, it is gone, with all that it started.
+/// A process in progress. Dropping it ends the process and everything that it started.
 #[derive(Debug)]
 pub struct Process {
     /// The process itself.
@@ -91,7 +91,7 @@ pub struct Process {
     group: ProcessGroup,
 }
 
-/// Starts a command, with pipes for what it writes and, if wanted, for what it reads.
+/// Starts a command with pipes for its output and, if `reads` is set, for its input.
 pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -115,7 +115,7 @@ fn reason(why: &std::io::Error) -> String {
 }
 
 impl Process {
-    /// Writes `input` to it and reads what it writes, until it has ended.
+    /// Writes `input` to it and reads its output until it has ended.
     pub async fn run(self, input: Option<Vec<u8>>, limit: Option<Duration>) -> Result<Ended, ToolError> {
         let all = self.finish(input);
         match limit {
@@ -129,18 +129,18 @@ impl Process {
         let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                // A program that does not read all of it has what it wants.
+                // A program may close its input before reading all of it.
                 let _ = stdin.write_all(&input).await;
             }
             Ok(())
         };
-        // What a command leaves running in the background holds its output open: it ends when the command has.
+        // Background processes of a command keep its output open, so they are ended when the command has ended.
         let (code, (), stdout, stderr) =
             tokio::try_join!(async { wait(&mut child, group).await }, write, drain(out), drain(err))?;
         Ok(Ended { code, stdout, stderr })
     }
 
-    /// Waits for an end that is about to come, and brings it about if it does not.
+    /// Waits for a process that is about to end, and kills it if it does not.
     pub async fn end(mut self, patience: Duration) {
         let _ = tokio::time::timeout(patience, self.child.wait()).await;
         drop(self.group);

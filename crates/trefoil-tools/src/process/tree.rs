@@ -1,26 +1,26 @@
-//! The processes that commands start, found and ended.
+//! Finds and ends the processes that commands start.
 //!
-//! A command runs in a process group, and killing the group ends nearly everything. What has left it (`setsid`, a daemon) is
-//! found on Linux once [`adopt`] was called: this process then inherits every orphan among its descendants, and each command
-//! and what it starts carry a mark in their environment. A process that drops the mark too is ended with the last command.
-//! On other systems only groups are ended.
+//! A command runs in a process group, and killing the group ends nearly everything. Processes that have left the group
+//! (`setsid`, daemons) are found on Linux after a call of [`adopt`]: this process then inherits every orphan among its
+//! descendants, and each command and its descendants carry a mark in their environment. A process that also removes the
+//! mark is ended with the last command. On other systems, only groups are ended.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The environment variable that says which command a process belongs to.
+/// The environment variable with the mark of the command that a process belongs to.
 pub(super) const MARK: &str = "TREFOIL_COMMAND";
 
-/// The commands in progress: their marks by the id of their first process, which is that of their group.
+/// The marks of the commands in progress, by the id of their first process, which is also the id of their group.
 static UNDER_WAY: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
 
 fn under_way() -> MutexGuard<'static, BTreeMap<u32, String>> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes this process the one that inherits its descendants' orphans, so that none outlives the command that started it, and
-/// [hides](hide) its memory and environment from them. For a process that is a command line and starts no other children; a host
-/// with children of its own decides for itself.
+/// Makes this process inherit the orphans of its descendants, so that none outlives the command that started it, and
+/// [hides](hide) its memory and environment from them. For a command-line process that starts no other children; a host
+/// with other children must decide this itself.
 pub fn adopt() {
     hide();
     #[cfg(target_os = "linux")]
@@ -31,8 +31,8 @@ pub fn adopt() {
     }
 }
 
-/// Keeps this process's memory and environment, which hold its keys, to itself: other processes of the same user cannot read them,
-/// and nothing of them is written to a file if it crashes. Processes of root may read everything. On Linux only.
+/// Protects this process's memory and environment, which contain its keys: other processes of the same user cannot read
+/// them, and a crash writes no core dump. Processes of root can still read them. Only on Linux.
 pub fn hide() {
     #[cfg(target_os = "linux")]
     {
@@ -41,7 +41,7 @@ pub fn hide() {
     }
 }
 
-/// Ends every command that is in progress, with all that it started.
+/// Ends every command in progress with everything that it started.
 pub fn end_all() {
     let all: Vec<u32> = under_way().keys().copied().collect();
     for id in all {
@@ -49,12 +49,12 @@ pub fn end_all() {
     }
 }
 
-/// The processes of a command. Dropped, they are gone.
+/// The processes of a command. Dropping this ends them.
 #[derive(Debug)]
 pub struct ProcessGroup(Option<u32>);
 
 impl ProcessGroup {
-    /// Of a command that was just started with this mark.
+    /// The group of a command that was just started with this mark.
     pub(super) fn of(id: Option<u32>, mark: String) -> Self {
         if let Some(id) = id {
             under_way().insert(id, mark);
@@ -104,13 +104,13 @@ mod linux {
 
     use super::{MARK, pid, under_way};
 
-    /// Orphans come to this process.
+    /// Whether this process inherits orphans.
     pub(super) static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-    /// Looks for strays at most so often: one that forks faster than it is killed is left to its luck.
+    /// Maximum number of searches for strays. A process that forks faster than it is killed may survive.
     const ROUNDS: usize = 20;
 
-    /// A process as `/proc` shows it.
+    /// A process according to `/proc`.
     struct Process {
         id: u32,
         parent: u32,
@@ -118,7 +118,7 @@ mod linux {
         dead: bool,
     }
 
-    /// Ends what a command that has ended left behind outside of its group.
+    /// Ends the processes outside its group that a command has left behind.
     pub(super) fn end_strays(command: u32, mark: &str) {
         if !ADOPTS.load(Ordering::Relaxed) {
             return;
@@ -137,13 +137,13 @@ mod linux {
         }
     }
 
-    /// The living among them; the dead are buried on the way, because nobody else waits for them.
+    /// The running strays of a command. Dead ones are reaped here, because nothing else waits for them.
     fn strays(command: u32, mark: &str) -> Vec<u32> {
         let own = std::process::id();
         let all = processes();
         let Some(group) = all.get(&own).map(|p| p.group) else { return Vec::new() };
         let under_way = under_way();
-        // The first process below this one that a process descends from.
+        // The ancestor of a process that is a direct child of this one.
         let top = |process: &Process| {
             let mut at = process.id;
             for _ in 0..all.len() {
@@ -158,7 +158,7 @@ mod linux {
         let mut strays = Vec::new();
         for process in all.values().filter(|p| p.id != own && p.id != command) {
             let Some(top) = top(process).filter(|top| !under_way.contains_key(top)) else { continue };
-            // This process's own group is its terminal's business.
+            // This process's own group is controlled by its terminal.
             let left = process.group != group;
             if process.dead {
                 if left
@@ -171,7 +171,7 @@ mod linux {
             }
             let mine = match marked(process.id) {
                 Some(found) => found == mark,
-                // It dropped the mark: nobody knows whose it is until no command is left.
+                // Without a mark, its command is unknown, so it is ended when no command is left.
                 None => left && under_way.is_empty(),
             };
             if mine {
@@ -187,7 +187,7 @@ mod linux {
         ids.filter_map(|id: u32| Some((id, process(id)?))).collect()
     }
 
-    /// `pid (name) state parent group …`; the name may hold anything.
+    /// Parses `pid (name) state parent group …`; the name may contain any characters.
     fn process(id: u32) -> Option<Process> {
         let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);

@@ -1,4 +1,4 @@
-//! What a stranger can write as an address, answer as a server or say as a name server: nothing gets to where it must not.
+//! Attacks through addresses, servers' responses and name servers: no forbidden host is ever reached.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,11 +11,11 @@ use trefoil_tools::guard::{Call, Client, Fault, Follow, Lookup, RequestLimits, R
 
 use crate::server::{Reply, Server};
 
-/// A public address where nobody listens.
+/// A public address without a server.
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 1, 1));
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Every notation in which somebody has written an address inside.
+/// Notations of private addresses.
 const INSIDE: &[&str] = &[
     "http://127.0.0.1",
     "http://127.1",
@@ -68,7 +68,7 @@ const INSIDE: &[&str] = &[
     "http://db.internal",
 ];
 
-/// What is no address of the web, or hides one.
+/// Invalid addresses, and addresses that hide a private one.
 const OTHERS: &[&str] = &[
     "file:///etc/passwd",
     "ftp://example.com",
@@ -106,7 +106,7 @@ fn no_notation_gets_inside() {
     }
 }
 
-/// Names that mean what a test says, in turn.
+/// A name lookup with prepared answers, used in order.
 struct Names {
     answers: Vec<Vec<IpAddr>>,
     asked: AtomicUsize,
@@ -141,7 +141,7 @@ async fn a_name_that_means_this_machine_is_not_called() {
 
 #[tokio::test]
 async fn a_name_that_means_another_address_a_moment_later_gains_nothing() {
-    // The operator allows the server's port, so only its address keeps calls away from it.
+    // The operator allows the server's port, so that only its address can keep calls away.
     let server = Server::answering("200 OK", "", "secret").await;
     let port = server.address.port();
     for answers in [&[&[PUBLIC][..], &[HERE]][..], &[&[PUBLIC, HERE]], &[&[HERE, PUBLIC]], &[&[HERE]]] {
@@ -164,7 +164,7 @@ async fn a_redirect_leads_nowhere_that_a_call_could_not_go() {
         let outer = Server::answering("302 Found", &format!("Location: {to}\r\n"), "").await;
         let client = client(&[&[HERE]], &[&outer.address.to_string()]);
         let call = Call { follow: Follow::Anywhere, ..Call::get(outer.url("/")) };
-        // What has no scheme is an address on the same server, which redirects again.
+        // A target without a scheme is an address on the same server, which redirects again.
         let told = client.send(call).await;
         assert!(told.is_err(), "{to}: {told:?}");
     }
@@ -188,7 +188,7 @@ async fn credentials_stay_with_their_origin() {
     for secret in ["the-Authorization", "the-Cookie", "the-X-Api-Key"] {
         assert!(!asked.contains(secret), "{asked}");
     }
-    // A body is for the server that it was meant for.
+    // A body is sent only to the original server.
     let post =
         Call { method: "POST".parse().unwrap(), body: Some(b"private".to_vec()), follow: Follow::Anywhere, ..call };
     assert!(matches!(client.send(post).await, Err(Fault::Refused(_))));
@@ -241,7 +241,7 @@ async fn no_answer_takes_more_time_or_memory_than_it_may() {
     assert!(matches!(told.unwrap_err(), Fault::Broken(_)));
     let told = try_with(|| bytes("HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n")).await;
     assert!(matches!(told.unwrap_err(), Fault::Broken(_) | Fault::TooLarge(_)));
-    // 28 bytes that unpack to nothing here, and could to gigabytes elsewhere.
+    // This body is small, but a compressed response could decompress to gigabytes.
     let told = try_with(|| bytes("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx")).await;
     assert!(matches!(told.unwrap_err(), Fault::Unusable(_)));
     let told =

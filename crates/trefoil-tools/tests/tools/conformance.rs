@@ -1,4 +1,4 @@
-//! What every tool host promises, asked of those of this crate.
+//! The requirements for every tool host, tested with the hosts of this crate.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! MCP servers that behave, and servers that do not.
+//! Correct and misbehaving MCP servers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,7 +81,7 @@ async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
     let host = host(server("good"));
     fails(expect![[r#"Failed("the disk is full")"#]], said(&host, "fails").await);
     fails(expect![[r#"Broken("the server stopped: it exited with 3: out of memory")"#]], said(&host, "dies").await);
-    // The next call starts it again.
+    // The next call restarts the server.
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     fails(expect![[r#"Unusable("the server sent a message of more than 8 MB")"#]], said(&host, "huge").await);
     fails(expect![[r#"Unusable("the server wrote more than 32 MB for one request")"#]], said(&host, "floods").await);
@@ -125,7 +125,7 @@ async fn a_tool_that_changes_within_the_run_is_not_called() {
         expect![[r#"Failed("`stand-in` has changed the description or schema of its tool `echo` during this run")"#]];
     fails(expected, said(&host, "echo").await);
     assert!(list(&host, &kind()).await.is_err());
-    // What has not changed is called.
+    // A tool that has not changed can be called.
     assert_eq!(said(&host, "parts").await.unwrap().to_json(), json!({"a": 1}));
 }
 
@@ -186,7 +186,7 @@ async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
     let refused = call(&strict, &request(kind.clone(), "echo", json!({})), false).await.unwrap_err();
     assert!(refused.to_string().contains("is not allowed"), "{refused}");
     assert_eq!(server.asked(), Vec::<String>::new());
-    // A stranger's server is told no secrets, however public it is.
+    // Secrets are not sent to a server that the operator has not allowed, even if it is public.
     let public = ToolKind::mcp("https://example.com/mcp");
     let refused = call(&strict, &request(public, "echo", json!({})), true).await.unwrap_err();
     assert!(refused.to_string().contains("may not receive"), "{refused}");
@@ -222,11 +222,43 @@ async fn what_is_no_mcp_server_is_said() {
         let host = host(McpServer { place, ..crate::stand_in::server("good") });
         fails(expected, said(&host, "echo").await);
     }
+    // One that begins a session and forgets it at once, again and again.
+    let forgets = Server::new(|_, asked| {
+        let head = |status: &str, body: &str| {
+            let length = body.len();
+            Reply::Bytes(format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes())
+        };
+        let message: serde_json::Value =
+            asked.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str(body).ok()).unwrap_or_default();
+        match message["method"].as_str() {
+            Some("initialize") => {
+                let about = json!({ "name": "forgets", "version": "1" });
+                let result = json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": about });
+                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+                head("200 OK", &answer.to_string())
+            }
+            Some("notifications/initialized") => head("202 Accepted", ""),
+            _ => head("404 Not Found", ""),
+        }
+    })
+    .await;
+    let place = McpPlace::Http { url: forgets.url("/mcp"), headers: Vec::new() };
+    let host = host(McpServer { place, ..crate::stand_in::server("good") });
+    fails(
+        expect![[
+            r#"Status { status: 404, message: "answered with 404: it does not know the session that it began", retry_after_ms: None }"#
+        ]],
+        said(&host, "echo").await,
+    );
+}
+
+#[tokio::test]
+async fn what_lures_or_never_answers_is_no_server_either() {
     let lures = Server::answering("302 Found", "Location: http://169.254.169.254/\r\n", "").await;
     let place = McpPlace::Http { url: lures.url("/mcp"), headers: Vec::new() };
     let refused = said(&host(McpServer { place, ..crate::stand_in::server("good") }), "echo").await.unwrap_err();
     assert!(refused.to_string().contains("which is another origin"), "{refused}");
-    // One that never answers.
+    // A server that never responds.
     let silent = Server::new(|_, _| Reply::Silence).await;
     let place = McpPlace::Http { url: silent.url("/mcp"), headers: Vec::new() };
     let host = host(McpServer { place, time: Duration::from_secs(1), ..crate::stand_in::server("good") });

@@ -33,6 +33,12 @@ def odd():
 def nan():
     return float("nan")
 
+def enormous():
+    return {"n": 10 ** 400}
+
+def large():
+    return [2 ** 63, 10 ** 300, "9" * 400]
+
 def leaves():
     os._exit(3)
 
@@ -57,7 +63,7 @@ impl Modules {
         let folder = std::env::temp_dir().join(format!("trefoil-python-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("helpers.py"), MODULE).unwrap();
-        // It must not take the place of the one that the interpreter has.
+        // This file must not shadow the standard library's module.
         std::fs::write(folder.join("json.py"), "raise RuntimeError('taken over')").unwrap();
         Self(folder)
     }
@@ -85,6 +91,8 @@ async fn a_function_is_called_with_its_arguments_and_its_result_comes_back() {
     let modules = Modules::new("works");
     let found = modules.call("helpers", "shout", json!({"text": "hé", "times": 2})).await.unwrap();
     assert_eq!(found, json!({"text": "HÉHÉ", "list": [1, 2.5, null, true]}));
+    let large = json!([9_223_372_036_854_775_808_u64, 1e300, "9".repeat(400)]);
+    assert_eq!(modules.call("helpers", "large", json!({})).await.unwrap(), large);
     assert_eq!(modules.call("helpers", "later", json!({"x": {"a": []}})).await.unwrap(), json!({"a": []}));
     assert_eq!(modules.call("os.path", "basename", json!({"p": "/a/b"})).await.unwrap(), json!("b"));
 }
@@ -101,6 +109,7 @@ async fn a_function_that_fails_says_why() {
         ("helpers", "shout", json!({"wrong": 1})),
         ("helpers", "odd", json!({})),
         ("helpers", "nan", json!({})),
+        ("helpers", "enormous", json!({})),
         ("helpers", "leaves", json!({})),
         ("helpers", "stops", json!({})),
         ("helpers", "here", json!({})),
@@ -116,6 +125,7 @@ async fn a_function_that_fails_says_why() {
         helpers.shout: `helpers.shout` raised TypeError: shout() got an unexpected keyword argument 'wrong'
         helpers.odd: its result cannot be written as JSON: Object of type set is not JSON serializable
         helpers.nan: its result cannot be written as JSON: Out of range float values are not JSON compliant
+        helpers.enormous: its result has a whole number that is too large; return it as text
         helpers.leaves: it exited with 3
         helpers.stops: `helpers.stops` raised SystemExit: 5
         helpers.here: `helpers.here` is not a function

@@ -1,4 +1,5 @@
-//! Servers that others wrote: the reference servers of npm and PyPI, in both generations of the protocol, over both transports.
+//! Third-party servers: the reference servers of npm and PyPI, in both generations of the protocol, over both
+//! transports.
 //!
 //! `TREFOIL_MCP_SERVERS` is the folder in which `.ci/mcp-servers` has installed them.
 
@@ -20,7 +21,7 @@ use crate::site::{call, list, request};
 
 const FASTMCP: &str = "import sys\nfrom fastmcp import FastMCP\n\nserver = FastMCP('kitchen')\n\n@server.tool\ndef brew(kind: str, minutes: int = 3) -> dict:\n    \"\"\"Brews tea\"\"\"\n    if kind == 'coffee':\n        raise ValueError('only tea here')\n    return {'kind': kind, 'minutes': minutes}\n\nif len(sys.argv) > 1:\n    server.run(transport='http', host='127.0.0.1', port=int(sys.argv[1]), show_banner=False)\nelse:\n    server.run(show_banner=False)\n";
 
-/// Where the servers are; a line says so where they are not. Whoever sets the variable has installed them all.
+/// The folder with the servers; prints a line if it is not set. If the variable is set, all servers must be installed.
 fn servers() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("TREFOIL_MCP_SERVERS").map(PathBuf::from) else {
         eprintln!("skipped: TREFOIL_MCP_SERVERS is not set (run `.ci/mcp-servers FOLDER`, and set it to that folder)");
@@ -62,7 +63,7 @@ async fn said(host: &McpTools, tool: &str, arguments: serde_json::Value) -> Resu
     call(host, &request(kind(), tool, arguments), false).await.map(|value| value.to_json())
 }
 
-/// A server over HTTP, which ends with this.
+/// A server over HTTP. Dropping this ends it.
 struct Listening(Child, String);
 
 impl Drop for Listening {
@@ -72,7 +73,7 @@ impl Drop for Listening {
     }
 }
 
-/// Starts one, and waits until it can be called.
+/// Starts a server, and waits until it accepts connections.
 fn listening(command: &mut Command, port: u16, path: &str) -> Listening {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let stderr = child.stderr.take().unwrap();

@@ -1,4 +1,4 @@
-//! A server that answers what a test says, byte for byte, and keeps what it was asked.
+//! A server that sends exactly the bytes that a test prepares, and records its requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -12,18 +12,18 @@ pub struct Server {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// What to do with a connection once its request was read.
+/// The reaction to a request.
 pub enum Reply {
-    /// These bytes, then the end of the connection.
+    /// Send these bytes, then close the connection.
     Bytes(Vec<u8>),
-    /// These bytes again and again.
+    /// Send these bytes forever.
     Endless(Vec<u8>),
-    /// Nothing.
+    /// Send nothing.
     Silence,
 }
 
 impl Server {
-    /// `reply`: by the number of the request, from 0, and its text.
+    /// `reply` gets the number of the request, from 0, and its text.
     pub async fn new(reply: impl Fn(usize, &str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -47,7 +47,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// The requests, whole.
+    /// The requests as text.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! What hosts are called with.
+//! Helpers to call tool hosts.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ pub fn request(kind: ToolKind, name: &str, arguments: serde_json::Value) -> Tool
     ToolRequest { name: name.into(), kind, arguments: Value::from_json(arguments) }
 }
 
-/// A call of a host; `discloses`: its arguments hold a secret.
+/// Calls a host; `discloses`: the arguments contain a secret.
 pub async fn call(host: &dyn ToolHost, request: &ToolRequest, discloses: bool) -> Result<Value, ToolError> {
     let (key, meter) = (Key(Arc::from("main/step")), Meter::default());
     let at = CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter, discloses };
     host.call(at, request).await
 }
 
-/// The names of what a host lists.
+/// The names of a host's tools.
 pub async fn list(host: &dyn ToolHost, kind: &ToolKind) -> Result<Vec<String>, ToolError> {
     let (key, meter) = (Key(Arc::from("main/step")), Meter::default());
     let at =

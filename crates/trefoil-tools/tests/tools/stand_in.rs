@@ -1,4 +1,5 @@
-//! A server over standard streams that behaves as badly as a test wants. It is this test binary itself, started again.
+//! A server over standard streams that misbehaves as a test requests. The test binary itself is started again as the
+//! server.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use trefoil_tools::{Idempotent, McpPlace, McpServer};
 
 const MODE: &str = "TREFOIL_STAND_IN";
 
-/// The server in a mode: `good`, or what is wrong with it.
+/// The server in a mode: `good`, or its misbehavior.
 pub fn server(mode: &str) -> McpServer {
     let me = std::env::current_exe().unwrap().display().to_string();
     let words = [me.as_str(), "stand_in::is_a_server", "--exact", "--nocapture", "--test-threads=1"];
@@ -33,7 +34,7 @@ fn secret() -> trefoil_template::Hole {
     trefoil_template::Hole::new(trefoil_template::HoleKind::Secret, "TOKEN")
 }
 
-/// No test of its own: returns at once where it is not the server.
+/// Not a real test: returns at once unless this process is the server.
 #[test]
 fn is_a_server() {
     let Ok(mode) = std::env::var(MODE) else { return };
@@ -41,7 +42,7 @@ fn is_a_server() {
         eprintln!("no such configuration: /etc/stand-in.conf");
         std::process::exit(7);
     }
-    // The test harness has begun a line.
+    // The test harness has started a line, so end it.
     say("");
     let mut changed = false;
     for line in std::io::stdin().lines() {

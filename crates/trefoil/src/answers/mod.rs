@@ -1,6 +1,6 @@
-//! Answers given beforehand to steps that ask a person: which steps ask, by which names they are known, and who answers.
+//! Prepared answers to steps that ask a person: which steps ask, their names, and which answer applies.
 //!
-//! A step is known by its key (labels from the entry, `outer/inner`), or by its label where no other step has it.
+//! A step is named by its key (labels from the entry, `outer/inner`), or by its label if no other step has it.
 
 mod rehearsal;
 
@@ -16,7 +16,7 @@ use trefoil_runtime::{Arrived, Asked, Decided, HumanInbox, HumanRequest, Key};
 
 pub use rehearsal::Rehearsal;
 
-/// Steps looked at; beyond, questions are known by their labels only.
+/// The maximum number of visited steps; beyond it, questions are known by their labels only.
 const LIMIT: usize = 20_000;
 
 /// A question that a run can reach.
@@ -28,11 +28,11 @@ pub struct HumanQuestion<'p> {
     pub key: String,
     /// Its step.
     pub id: StepId,
-    /// What it asks.
+    /// The question.
     pub call: &'p HumanCall,
 }
 
-/// Every question that a run can reach, once for each way of calls that leads to it.
+/// Every question that a run can reach, once for each sequence of calls that leads to it.
 pub fn questions(program: &Program) -> Vec<HumanQuestion<'_>> {
     let mut all: Vec<HumanQuestion<'_>> = Vec::new();
     let mut left = LIMIT;
@@ -61,7 +61,7 @@ pub fn questions(program: &Program) -> Vec<HumanQuestion<'_>> {
         {
             all.push(HumanQuestion { label: label.clone(), key: key.clone(), id, call });
         }
-        // The last one in is the first one out: the order of the manifest.
+        // In reverse, because the last one pushed is visited first; this gives the order of the manifest.
         for flow in walk::callees(step).into_iter().rev() {
             if let Some(body) = program.flow(flow).map(|f| f.body)
                 && !within.contains(&flow)
@@ -81,24 +81,24 @@ struct StepPlace {
     id: StepId,
     label: String,
     key: String,
-    /// The flows around it.
+    /// The enclosing flows.
     within: Vec<FlowId>,
 }
 
-/// Whom a name given with an answer means.
+/// The step that the name of an answer refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meant {
-    /// The step with this key.
+    /// The step has this key.
     Key,
-    /// The one step with this label.
+    /// It is the only step with this label.
     Label,
     /// Several steps have this label; their keys.
     Several(Vec<String>),
-    /// Nobody.
+    /// No step.
     Nobody,
 }
 
-/// Whom a name means among the questions.
+/// The step that a name refers to.
 pub fn meant(questions: &[HumanQuestion<'_>], name: &str) -> Meant {
     let bare = unmarked(name);
     if questions.iter().any(|q| q.key == name || q.key == bare) {
@@ -113,7 +113,7 @@ pub fn meant(questions: &[HumanQuestion<'_>], name: &str) -> Meant {
     }
 }
 
-/// The question that a key of a run is about.
+/// The question with a key of a run.
 pub fn about<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &str) -> Option<&'q HumanQuestion<'p>> {
     let bare = unmarked(key);
     questions.iter().find(|question| question.key == bare)
@@ -128,25 +128,25 @@ pub fn answers(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQues
     }
 }
 
-/// The word that an answer means, among those that lead on: upper and lower case and spaces around it do not matter. Whoever takes
-/// answers asks this, so that an answer is the same one on the command line, in a terminal and sent from elsewhere.
+/// The accepted word that an answer means, ignoring case and surrounding spaces. Used for all answers, so that an
+/// answer has the same meaning on the command line, in a terminal and in a letter.
 pub fn word<'a, W: AsRef<str>>(accepts: &'a [W], given: &str) -> Option<&'a str> {
     let given = given.trim().to_lowercase();
     accepts.iter().map(AsRef::as_ref).find(|word| word.to_lowercase() == given)
 }
 
-/// Answers given beforehand, then a person.
+/// Prepared answers; then a person is asked.
 pub(crate) struct Answers {
     given: Mutex<HashMap<String, VecDeque<String>>>,
-    /// Names that are labels and no keys.
+    /// Names that are labels, not keys.
     labels: HashSet<String>,
-    /// Visits whose question took none of the answers: the rest is for somebody else to answer.
+    /// Visits whose question accepted none of the answers, so that a person must answer.
     spent: Mutex<HashSet<String>>,
     then: Arc<dyn HumanInbox>,
 }
 
 impl Answers {
-    /// For a program, by key or label.
+    /// Answers for a program, by key or label.
     pub fn new(program: &Program, given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
         let asked = questions(program);
         let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
@@ -173,7 +173,7 @@ impl Answers {
         if all.len() > 1 {
             return all.pop_front();
         }
-        // The last one answers every further visit, but not a question that it has failed to answer.
+        // The last answer is used for all further visits, but not for a question that rejected it.
         let visit = key.without_try();
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         if request.refused.is_some() && request.refused.as_deref() == all.front().map(String::as_str) {

@@ -1,7 +1,7 @@
-//! Whether an answer leads on from the question that it was given to, found by asking the question with nothing around it.
+//! Checks whether a question accepts an answer, by asking the question alone.
 //!
-//! The machine itself judges, on a program that consists of the question and its state: what it says here is what it will say
-//! in the run. Where the ways out depend on anything but the answer, nothing is known before the run.
+//! Uses the machine on a program that consists of the question and its state, so the result is the same as in the run.
+//! If the transitions depend on anything other than the answer, the result is unknown before the run.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use trefoil_template::Value;
 
 use super::word;
 
-/// A question that can be tried out.
+/// A question that can be tried.
 pub struct Rehearsal {
     prepared: Arc<Prepared>,
-    /// The answers that it takes.
+    /// The accepted answers.
     pub accepts: Vec<Arc<str>>,
 }
 
 impl Rehearsal {
-    /// Of a question; none: what it takes is not known from the program.
+    /// For a question; `None`: the program does not determine what it accepts.
     pub fn of(program: &Program, question: StepId) -> Option<Self> {
         let prepared = Prepared::new(Arc::new(alone(program, question)?));
         let (_, _, request) = begin(&prepared)?;
         (!request.accepts.is_empty()).then_some(Self { prepared, accepts: request.accepts })
     }
-    /// Whether an answer leads on.
+    /// Whether an answer is accepted.
     pub fn takes(&self, answer: &str) -> bool {
         if word(&self.accepts, answer).is_some() {
             return true;
@@ -51,7 +51,8 @@ fn asked(output: Output) -> Option<(Key, HumanRequest)> {
     })
 }
 
-/// The program that begins with this question and needs nothing else; none: its ways out need more than the answer.
+/// A program that starts with this question and needs nothing else; `None`: its transitions depend on more than the
+/// answer.
 fn alone(program: &Program, question: StepId) -> Option<Program> {
     let out = program.step(question)?.out;
     let (machine, state) = program.steps.iter().enumerate().find_map(|(at, step)| {

@@ -1,9 +1,9 @@
-//! What to do about a failed run, in one line for each code. The machine knows better at times: then the error has its own.
+//! Advice for failed runs, one line for each code. If the machine's error has its own advice, that is used instead.
 
 use trefoil_machine::Cause;
 use trefoil_runtime::RunError;
 
-/// What a line of the table is for.
+/// The causes to which a line of the table applies.
 enum For {
     /// Whatever the cause.
     Any,
@@ -11,13 +11,13 @@ enum For {
     Status(u16, u16),
     /// No connection, or it broke.
     Network,
-    /// What may have been done although it failed.
+    /// The request may have been executed despite the failure.
     Done,
 }
 
 use For::{Any, Done, Network, Status};
 
-/// The first line that fits counts.
+/// The first matching line is used.
 const HELP: &[(&str, For, &str)] = &[
     (
         "AGENT_NOT_FOUND",
@@ -86,12 +86,12 @@ const HELP: &[(&str, For, &str)] = &[
     ("UNKNOWN_OUTCOME", Any, "find out whether it was done; to do it again, resume the run with `--unknown retry`"),
 ];
 
-/// What to do about a failure: its own advice, else that for its code and cause.
+/// The advice for a failure: its own, otherwise that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
     error.help.as_deref().map(|help| &**help).or_else(|| of(&error.code, error.cause.as_ref()))
 }
 
-/// What to do about a code with a cause.
+/// The advice for a code with a cause.
 pub fn of(code: &str, cause: Option<&Cause>) -> Option<&'static str> {
     let fits = |wanted: &For| match (wanted, cause) {
         (Any, _) => true,

@@ -1,12 +1,12 @@
-//! Every code with which a run fails, and every reason why one does not start: one list, one page each.
+//! Every error code of a run, and every reason why a run does not start: one list, one page for each.
 //!
-//! `trefoil explain CODE` prints a page, `docs/errors.md` is made of them. Rules of the checker are not here.
+//! `trefoil explain CODE` prints a page; `docs/errors.md` contains all of them. The checker's rules are not included.
 
 pub mod help;
 
 use std::fmt::Write as _;
 
-/// When a code is seen.
+/// When a code occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// The run was not started; exit code 2.
@@ -18,11 +18,11 @@ pub enum When {
 /// A code and its page.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
-    /// As errors show it.
+    /// The code as shown in errors.
     pub name: &'static str,
-    /// When it is seen.
+    /// When it occurs.
     pub when: When,
-    /// What it is about, in Markdown: the name, a sentence, why, how to fix it.
+    /// The page in Markdown: the name, a sentence, the cause, how to fix it.
     pub page: &'static str,
 }
 
@@ -41,7 +41,7 @@ const fn not_started(name: &'static str, page: &'static str) -> Code {
     Code { name, when: When::NotStarted, page }
 }
 
-/// All of them. A new code is one page and one line here.
+/// All codes. A new code is one page and one line here.
 pub const CODES: &[Code] = &[
     not_started("ambiguous-answer", include_str!("not_started/ambiguous_answer.md")),
     not_started("command-not-allowed", include_str!("not_started/command_not_allowed.md")),
@@ -51,6 +51,7 @@ pub const CODES: &[Code] = &[
     not_started("missing-secret", include_str!("not_started/missing_secret.md")),
     not_started("missing-tool", include_str!("not_started/missing_tool.md")),
     not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
+    not_started("secret-in-argument", include_str!("not_started/secret_in_argument.md")),
     not_started("unknown-bound", include_str!("not_started/unknown_bound.md")),
     not_started("unknown-price", include_str!("not_started/unknown_price.md")),
     not_started("untrusted-project", include_str!("not_started/untrusted_project.md")),
@@ -90,7 +91,7 @@ pub const CODES: &[Code] = &[
     run("WOULD_REPEAT", include_str!("run/would_repeat.md")),
 ];
 
-/// The code of this name, in capital letters or not.
+/// The code with this name, ignoring case.
 pub fn code(name: &str) -> Option<&'static Code> {
     CODES.iter().find(|c| c.name.eq_ignore_ascii_case(name))
 }
@@ -101,7 +102,7 @@ This page lists the error codes of runs that fail or do not start. It is generat
 `trefoil explain CODE` prints the section of one code. For the findings of `trefoil check`, see [rules.md](rules.md).
 ";
 
-/// All pages as one: `docs/errors.md`.
+/// All pages in one: `docs/errors.md`.
 pub fn markdown() -> String {
     let mut out = String::from(HEAD);
     let parts = [
@@ -109,7 +110,7 @@ pub fn markdown() -> String {
         (
             When::Run,
             "The run fails",
-            "Exit code 1. The trace (`--trace FILE`) has the same code at the step that failed.",
+            "Exit code 1, or 75 if the run only waits. The trace (`--trace FILE`) has the same code at the step that failed.",
         ),
     ];
     for (when, title, about) in parts {

@@ -1,5 +1,5 @@
-//! How steps, expressions and conditions are called in plans and graphs: short, one line, as a person wrote them. `tree` puts
-//! a program together of them.
+//! Short one-line descriptions of steps, expressions and conditions for plans and graphs, as written in the manifest.
+//! `tree` uses them to describe a program.
 
 mod tree;
 
@@ -12,10 +12,10 @@ use trefoil_template::Reference;
 
 pub use tree::{Description, StepNode, What};
 
-/// Longest text of an expression; the rest is `…`.
+/// The maximum length of an expression; the rest becomes `…`.
 const WIDTH: usize = 72;
 
-/// What a step is called when the manifest does not: its kind.
+/// The description of a step without a name: its kind.
 pub fn sort(kind: &StepKind) -> &'static str {
     match kind {
         StepKind::Model(_) => "agent",
@@ -46,7 +46,7 @@ pub fn model(choice: &ModelChoice) -> String {
     }
 }
 
-/// A feature in a sentence: a bare word of the manifest in backticks, a phrase as it is.
+/// A feature in a sentence: a word of the manifest in backticks, a phrase unchanged.
 pub fn feature(feature: &str) -> String {
     let phrase = ["a ", "an ", "the "].iter().any(|article| feature.starts_with(article));
     if phrase || feature.contains('`') { feature.to_owned() } else { format!("`{feature}`") }
@@ -62,13 +62,13 @@ pub fn tool(kind: &ToolKind) -> &'static str {
     }
 }
 
-/// A command as it is written in the manifest: each placeholder where the shell gets a parameter for it.
+/// A command as written in the manifest, with placeholders instead of the shell's parameters.
 pub fn command(files: &Files, flow: Option<&Flow>, call: &CommandCall) -> String {
     let mut script = call.script.to_string();
     for (index, argument) in call.arguments.iter().enumerate().rev() {
         let written = expr(files, flow, argument);
         let parameter = format!("${{{}}}", index + 1);
-        // Lowering puts quotes around a parameter that had none, and takes it out of single quotes.
+        // Lowering adds quotes around an unquoted parameter, and closes single quotes around it.
         for quoted in [format!("'\"{parameter}\"'"), format!("\"{parameter}\""), parameter] {
             script = script.replace(&quoted, &written);
         }
@@ -76,7 +76,7 @@ pub fn command(files: &Files, flow: Option<&Flow>, call: &CommandCall) -> String
     short(&script)
 }
 
-/// A text on one line, cut to a readable width.
+/// A text on one line, shortened to a readable width.
 pub fn short(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -91,7 +91,7 @@ pub fn short(text: &str) -> String {
     line
 }
 
-/// An expression as written where it was written, else what it reads.
+/// An expression as written, otherwise the names that it reads.
 pub fn expr(files: &Files, flow: Option<&Flow>, expr: &Expr) -> String {
     match expr {
         Expr::Const(value) => short(&value.to_json().to_string()),
@@ -105,7 +105,7 @@ pub fn expr(files: &Files, flow: Option<&Flow>, expr: &Expr) -> String {
     }
 }
 
-/// A template as it is written in the manifest, without YAML's quotes.
+/// A template as written in the manifest, without YAML quotes.
 pub fn written(files: &Files, text: &Text) -> String {
     let source = source_text(files, text.origin).unwrap_or_default().trim();
     let inner = ['"', '\''].iter().find_map(|q| source.strip_prefix(*q)?.strip_suffix(*q));
@@ -128,7 +128,7 @@ fn path(reference: &Reference) -> String {
     if reference.path.is_empty() { "this".to_owned() } else { reference.dotted() }
 }
 
-/// What a step itself reads: the paths of its templates and conditions, each once, in order.
+/// The paths that a step itself reads in its templates and conditions, without duplicates, in order.
 pub fn reads(flow: Option<&Flow>, step: &Step) -> Vec<String> {
     let mut all = Vec::new();
     for part in evaluated(step) {
@@ -142,7 +142,7 @@ pub fn reads(flow: Option<&Flow>, step: &Step) -> Vec<String> {
     all
 }
 
-/// What an expression reads.
+/// The paths that an expression reads.
 pub fn reads_of(flow: Option<&Flow>, expr: &Expr, all: &mut Vec<String>) {
     expressions(expr, &mut |e| match e {
         Expr::Template(text) | Expr::Typed(text) => {
@@ -162,13 +162,13 @@ fn push(all: &mut Vec<String>, name: String) {
 
 fn push_source(flow: Option<&Flow>, source: &Source, all: &mut Vec<String>) {
     if let Source::Compose { parts, .. } = source {
-        // A tree put together from what was written into it.
+        // A tree composed of values written into it.
         parts.iter().for_each(|part| push(all, slot_name(flow, part.slot)));
     }
     push(all, read(flow, source));
 }
 
-/// A source by the name of its slot; what is no name of the manifest's is empty.
+/// A source by the name of its slot; empty if the manifest has no name for it.
 fn read(flow: Option<&Flow>, source: &Source) -> String {
     let slot = |id: trefoil_ir::SlotId| slot_name(flow, id);
     let with = |base: String, path: &[Arc<str>]| path.iter().fold(base, |all, s| all + "." + s);
@@ -214,7 +214,7 @@ pub fn items(files: &Files, flow: Option<&Flow>, items: &Items) -> String {
     }
 }
 
-/// Notes on a step's policies: tries, time limit, what a failure does.
+/// Notes about a step's policies: tries, time limit, handling of failures.
 pub fn policies(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(retry) = &step.policy.retry {
@@ -231,7 +231,7 @@ pub fn policies(step: &Step) -> Vec<String> {
     notes
 }
 
-/// Milliseconds as people write them: `250 ms`, `1.5 s`, `2 min`, `1 h 30 min`.
+/// Milliseconds in readable units: `250 ms`, `1.5 s`, `2 min`, `1 h 30 min`.
 pub fn duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),

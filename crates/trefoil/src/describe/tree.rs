@@ -1,5 +1,5 @@
-//! What a program does, step by step and in words. Made once for each flow; plans list it, graphs draw it, and how often each
-//! step runs is counted by the checker (`trefoil_check::semantic::cost`), which has no use for words.
+//! A description of a program in words, step by step. Made once for each flow; plans list it and graphs draw it. The
+//! checker counts how often each step runs (`trefoil_check::semantic::cost`), without words.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Description<'p> {
 /// A step.
 pub struct StepNode<'p> {
     pub step: &'p Step,
-    /// The flow that it is in.
+    /// Its flow.
     pub flow: FlowId,
     pub place: Option<Place>,
     /// Its condition and its policies.
@@ -29,31 +29,32 @@ pub struct StepNode<'p> {
     pub what: What<'p>,
 }
 
-/// What a step does.
+/// The content of a step.
 pub enum What<'p> {
-    /// It asks somebody, or waits, or is not run. `title` where the manifest has no name for it.
+    /// An effect, a wait or an unsupported step. `title` is used if the manifest has no name for it.
     Effect { title: &'p str, says: String },
-    /// It works out a value.
+    /// It computes a value.
     Value,
-    /// One after the other.
+    /// Steps in sequence.
     Sequence(Vec<StepNode<'p>>),
-    /// At the same time. `width`: how many of them; `skips`: a failure changes nothing for the others.
+    /// Concurrent steps. `width`: the maximum number at a time; `skips`: a failure does not affect the others.
     Parallel { width: Option<String>, skips: bool, branches: Vec<StepNode<'p>> },
-    /// The first whose condition holds.
+    /// The first arm whose condition holds.
     Choice { arms: Vec<(String, StepNode<'p>)>, otherwise: Option<Box<StepNode<'p>>> },
-    /// Again and again.
+    /// A loop.
     Loop { until: String, most: String, body: Box<StepNode<'p>> },
     /// A flow for each of these items.
     Each { items: String, width: Option<String>, limit: Option<String>, skips: bool, body: FlowId },
-    /// Each when those before it have ended.
+    /// Nodes, each of which runs after those before it have ended.
     Graph { graph: &'p Graph, nodes: Vec<StepNode<'p>> },
-    /// One after the other, by transitions.
+    /// States, connected by transitions.
     States { machine: &'p StateMachine, states: Vec<StepNode<'p>> },
-    /// Until it is accepted, or calls nothing. Beside it are flows: judges, or agents that are tools.
+    /// A body that is repeated until it is accepted or calls no tool. `beside` are flows: judges, or agents that are
+    /// tools.
     Turns { notes: Vec<String>, role: &'static str, beside: Vec<(Arc<str>, FlowId)>, body: Box<StepNode<'p>> },
-    /// Another flow.
+    /// A call of another flow.
     Call(FlowId),
-    /// One of these flows, by a name that only the run knows.
+    /// A call of one of these flows, by a name known only at run time.
     Named { name: String, flows: &'p [(Arc<str>, FlowId)] },
 }
 
@@ -83,7 +84,7 @@ impl<'p> Description<'p> {
     fn nodes(&self, flow: (FlowId, &'p Flow), ids: impl IntoIterator<Item = StepId>) -> Vec<StepNode<'p>> {
         ids.into_iter().filter_map(|id| self.node(flow, id)).collect()
     }
-    /// What a step does; none: there is no such step in it.
+    /// The description of a step; `None`: the step contains nothing.
     fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> Option<What<'p>> {
         let one = |id: StepId| self.node(flow, id).map(Box::new);
         let width = |n: Option<u32>| n.map(|n| format!("{n} at a time"));
@@ -170,7 +171,7 @@ impl<'p> Description<'p> {
     }
 }
 
-/// What the validators of attempts are, and the judges among them.
+/// Descriptions of the validators of attempts, and their judges.
 fn checks(attempts: &trefoil_ir::Attempts) -> (Vec<String>, Vec<(Arc<str>, FlowId)>) {
     let (mut notes, mut judges) = (Vec::new(), Vec::new());
     for validator in &attempts.validators {

@@ -1,23 +1,23 @@
-//! Looking at what the operator named, without reading it.
+//! Checks what exists at paths named by the operator, without reading it.
 
 use std::path::{Path, PathBuf};
 
-/// Whether there is a folder at a path.
+/// Whether a path is a folder.
 pub fn is_folder(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Whether there is a file at a path.
+/// Whether a path is a file.
 pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether there is anything at a path.
+/// Whether a path exists.
 pub fn is_there(path: &Path) -> bool {
     path.exists()
 }
 
-/// A path without links; of a file that is not there (a buffer that was never saved), its folder's.
+/// A path with links resolved. If the file does not exist (an unsaved buffer), the links of its folder are resolved.
 pub fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
@@ -28,19 +28,19 @@ pub fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// A folder without links; the empty path is the current one.
+/// A folder with links resolved; the empty path is the current folder.
 pub fn folder_real(folder: &Path) -> Option<PathBuf> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     folder.canonicalize().ok()
 }
 
-/// The file of this name in the folder or in the nearest one above it. Not in a folder that everybody may write to: it could be
-/// anybody's.
+/// The file with this name in the folder or in the nearest one above it. Not in a world-writable folder, because
+/// anybody could have put it there.
 pub fn find_up(folder: &Path, name: &str) -> Option<PathBuf> {
     folder.ancestors().filter(|dir| !is_everybodys(dir)).map(|dir| dir.join(name)).find(|path| path.exists())
 }
 
-/// The nearest name in the folder of a path that the operator mistyped.
+/// The most similar name in the folder of a mistyped path.
 pub fn name_like(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
@@ -54,7 +54,7 @@ pub fn name_like(path: &Path) -> Option<String> {
     Some(dir.map_or_else(|| near.to_owned(), |d| d.join(near).display().to_string()))
 }
 
-/// The YAML files right in a folder, at most so many.
+/// The YAML files directly in a folder, up to a maximum number.
 pub fn yaml_files(folder: &Path, most: usize) -> Vec<PathBuf> {
     let yaml = |path: &PathBuf| {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
@@ -64,14 +64,14 @@ pub fn yaml_files(folder: &Path, most: usize) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(yaml).take(most).collect()
 }
 
-/// Whether everybody may put files into a folder, each their own, as in `/tmp`.
+/// Whether a folder is world-writable with the sticky bit set, like `/tmp`.
 #[cfg(unix)]
 pub fn is_everybodys(folder: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o1002 == 0o1002)
 }
 
-/// Whether everybody may put files into a folder.
+/// Whether a folder is world-writable.
 #[cfg(not(unix))]
 pub fn is_everybodys(_: &Path) -> bool {
     false

@@ -1,4 +1,4 @@
-//! Files that are in memory only: a folder of its own, which is the whole project. Nothing on the disk is looked at.
+//! Files in memory, in a separate folder that is the whole project. The disk is not accessed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{Shut, clean};
 
-/// The folder that the files are in. Its name shows nowhere: files are named as they were given.
+/// The folder of the files. Its name is never shown: files have the names that were passed.
 const ROOM: &str = "/memory";
 
-/// Files by their paths, without links.
+/// Files by path, without links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Memory(BTreeMap<PathBuf, Arc<str>>);
 
@@ -18,29 +18,29 @@ impl Memory {
     pub fn room() -> &'static Path {
         Path::new(ROOM)
     }
-    /// A path among the files, from its name; it may lead out of the folder.
+    /// The path of a file from its name; it may lead out of the folder.
     pub fn real(path: &Path) -> PathBuf {
         clean(&Self::room().join(path))
     }
-    /// Adds a file. False: the name leads out of the folder, or is taken.
+    /// Adds a file. False: the name leads out of the folder, or already exists.
     pub fn add(&mut self, name: &Path, text: Arc<str>) -> bool {
         let real = Self::real(name);
         let inside = real.starts_with(ROOM) && real != Self::room();
         inside && self.0.insert(real, text).is_none()
     }
-    /// Whether a folder without links has files in it.
+    /// Whether a folder without links contains files.
     pub fn is_folder(&self, real: &Path) -> bool {
         real == Self::room() || self.0.keys().any(|file| file != real && file.starts_with(real))
     }
-    /// Whether there is a file at a path without links.
+    /// Whether a path without links is a file.
     pub fn is_file(&self, real: &Path) -> bool {
         self.0.contains_key(real)
     }
-    /// The files below a folder without links, by their paths in it.
+    /// The files below a folder without links, by path in the folder.
     pub fn below(&self, real: &Path) -> impl Iterator<Item = &Path> {
         self.0.keys().filter_map(move |file| file.strip_prefix(real).ok())
     }
-    /// Where a path leads, whether or not anything is there.
+    /// The resolved path, whether or not it exists.
     pub fn place(&self, path: &Path) -> Result<PathBuf, Shut> {
         let real = Self::real(path);
         if !real.starts_with(ROOM) {
@@ -48,7 +48,7 @@ impl Memory {
         }
         if self.is_folder(&real) { Err(Shut::Room(real)) } else { Ok(real) }
     }
-    /// The text of a file, at most so many bytes.
+    /// The contents of a file, up to a number of bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
         let text = self.0.get(&self.place(path)?).ok_or(Shut::NotThere)?;
         let size = text.len() as u64;

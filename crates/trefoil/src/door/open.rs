@@ -1,8 +1,8 @@
-//! Opening what a way leads to.
+//! Opens the file that a path leads to.
 //!
-//! On Unix folder by folder, each by the handle of the one before and no link among them, so that whoever exchanges a
-//! folder for a link in between gets an error and not a file. What was opened is looked at again: it is a plain file of
-//! a plain file system.
+//! On Unix, folder by folder, each through the handle of the previous one and without links, so that exchanging a
+//! folder for a link in between causes an error. The opened file is checked again: it must be a regular file of an
+//! ordinary file system.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Memory, Rooms, Shut, Steps, WayEnd, bytes};
 
-/// Where a path leads, whether or not anything is there. What is opened is what was judged.
+/// A resolved path, whether or not it exists. The file that is opened is the one that was checked.
 #[derive(Debug)]
 pub struct Way {
     real: PathBuf,
@@ -23,7 +23,7 @@ enum OpenedEnd {
     Disk(WayEnd<<steps::System as Steps>::Folder>),
 }
 
-/// A plain file that is open, or in memory.
+/// A regular file that is open, or a file in memory.
 #[derive(Debug)]
 pub struct Opened(OpenedContent);
 
@@ -34,11 +34,11 @@ enum OpenedContent {
 }
 
 impl Way {
-    /// The path without links.
+    /// The path with links resolved.
     pub fn real(&self) -> &Path {
         &self.real
     }
-    /// Opens the plain file that is there.
+    /// Opens the regular file at the path.
     pub fn open(self) -> Result<Opened, Shut> {
         match self.end {
             OpenedEnd::Memory(memory) if memory.is_file(&self.real) => {
@@ -56,7 +56,7 @@ impl Way {
 }
 
 impl Opened {
-    /// Its bytes, at most so many.
+    /// Its contents, up to a number of bytes.
     pub fn read(self, limit: u64) -> Result<Vec<u8>, Shut> {
         match self.0 {
             OpenedContent::Memory(memory, path) => memory.read(&path, limit),
@@ -67,7 +67,7 @@ impl Opened {
 }
 
 impl Rooms {
-    /// Where a path leads; says that it is inside, and no more.
+    /// Resolves a path; only says that it is inside.
     pub fn way(&self, path: &Path) -> Result<Way, Shut> {
         if let Some(memory) = &self.memory {
             return Ok(Way { real: memory.place(path)?, end: OpenedEnd::Memory(memory.clone()) });
@@ -75,18 +75,18 @@ impl Rooms {
         let found = self.follow(&absolute(path)?, &mut steps::System)?;
         Ok(Way { real: found.real.clone(), end: OpenedEnd::Disk(found) })
     }
-    /// Reads the file that a path leads to, at most so many bytes.
+    /// Reads the file that a path leads to, up to a number of bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
         self.way(path)?.open()?.read(limit)
     }
-    /// Whether a path leads to a plain file that is there.
+    /// Whether a path leads to an existing regular file.
     pub fn look(&self, path: &Path) -> Result<(), Shut> {
         self.way(path)?.open().map(drop)
     }
 }
 
-/// A path from the root. Its own folder's links are followed: that is where the operator or the walk through a folder has
-/// led, and everything after it is judged.
+/// An absolute path. The links of its folder are followed, because the operator or the walk through a folder led there;
+/// everything after it is checked.
 fn absolute(path: &Path) -> Result<PathBuf, Shut> {
     if path.is_absolute() {
         return Ok(path.to_owned());
@@ -119,10 +119,10 @@ mod steps {
     use super::{File, Shut, WayEnd};
     use crate::door::Steps;
 
-    /// By the handles of folders.
+    /// Uses the handles of folders.
     pub struct System;
 
-    /// A folder that only names are looked up in.
+    /// A folder that is only used to look up names.
     #[cfg(target_os = "linux")]
     const FOLDER: OFlags = OFlags::PATH;
     #[cfg(not(target_os = "linux"))]
@@ -136,7 +136,7 @@ mod steps {
         fn link(&mut self, folder: &OwnedFd, name: &OsStr) -> Result<Option<PathBuf>, Error> {
             match rustix::fs::readlinkat(folder, name, Vec::new()) {
                 Ok(target) => Ok(Some(std::ffi::OsString::from_vec(target.into_bytes()).into())),
-                // There, and not a link.
+                // It exists and is not a link.
                 Err(Errno::INVAL) => Ok(None),
                 Err(other) => Err(other.into()),
             }
@@ -147,7 +147,7 @@ mod steps {
         }
     }
 
-    /// Opens a file and nothing else: opening a pipe would wait for somebody, opening a device may do something.
+    /// Opens only a regular file, because opening a pipe would block, and opening a device may have side effects.
     pub fn open(found: &WayEnd<OwnedFd>) -> Result<File, Shut> {
         let of = |e: Errno| Shut::of(e.into());
         let stat = rustix::fs::statat(&found.folder, &found.name, AtFlags::SYMLINK_NOFOLLOW).map_err(of)?;
@@ -164,7 +164,7 @@ mod steps {
         Ok(file)
     }
 
-    /// Whether the system makes the file up, wherever that is mounted.
+    /// Whether the system generates the file (such as in `/proc`), wherever it is mounted.
     #[cfg(target_os = "linux")]
     fn is_made_up(file: &File) -> bool {
         const PROC: u64 = 0x9fa0;
@@ -186,7 +186,7 @@ mod steps {
     use super::{File, Shut, WayEnd, plain};
     use crate::door::Steps;
 
-    /// By paths.
+    /// Uses paths.
     pub struct System;
 
     impl Steps for System {
@@ -201,13 +201,13 @@ mod steps {
         }
         fn enter(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
             let path = folder.join(name);
-            // `is_dir` says no of a link, wherever it leads.
+            // `is_dir` is false for a link, wherever it leads.
             let is_folder = std::fs::symlink_metadata(&path)?.is_dir();
             is_folder.then_some(path).ok_or_else(|| std::io::ErrorKind::NotADirectory.into())
         }
     }
 
-    /// Opens a file and nothing else.
+    /// Opens only a regular file.
     pub fn open(found: &WayEnd<PathBuf>) -> Result<File, Shut> {
         plain(&std::fs::symlink_metadata(&found.real).map_err(Shut::of)?)?;
         File::open(&found.real).map_err(Shut::of)

@@ -1,53 +1,53 @@
-//! Where the files of a load are: on the disk, or in memory.
+//! The location of a load's files: on disk, or in memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Memory, Rooms, Shut, look};
 
-/// Where the files of a load are.
+/// The location of a load's files.
 #[derive(Debug, Clone, Default)]
 pub enum Door {
     /// On the disk.
     #[default]
     Disk,
-    /// In memory. Nothing on the disk is looked at.
+    /// In memory. The disk is not accessed.
     Memory(Arc<Memory>),
 }
 
 impl Door {
-    /// The files in memory, if that is where they are.
+    /// The files in memory, if that is their location.
     pub fn memory(&self) -> Option<&Memory> {
         match self {
             Self::Disk => None,
             Self::Memory(memory) => Some(memory),
         }
     }
-    /// Whether there is a folder at a path.
+    /// Whether a path is a folder.
     pub fn is_folder(&self, path: &Path) -> bool {
         self.memory().map_or_else(|| look::is_folder(path), |memory| memory.is_folder(&Memory::real(path)))
     }
-    /// Whether there is anything at a path.
+    /// Whether a path exists.
     pub fn is_there(&self, path: &Path) -> bool {
         self.memory().map_or_else(
             || look::is_there(path),
             |memory| memory.is_file(&Memory::real(path)) || memory.is_folder(&Memory::real(path)),
         )
     }
-    /// A path without links.
+    /// A path with links resolved.
     pub fn real(&self, path: &Path) -> PathBuf {
         self.memory().map_or_else(|| look::real(path), |_| Memory::real(path))
     }
-    /// A folder without links; the empty path is the current one.
+    /// A folder with links resolved; the empty path is the current folder.
     pub fn folder_real(&self, folder: &Path) -> Option<PathBuf> {
         self.memory().map_or_else(|| look::folder_real(folder), |_| Some(Memory::real(folder)))
     }
-    /// The file of this name in a folder without links, or in the nearest one above it.
+    /// The file with this name in a folder without links, or in the nearest one above it.
     pub fn find_up(&self, folder: &Path, name: &str) -> Option<PathBuf> {
         let Some(memory) = self.memory() else { return look::find_up(folder, name) };
         folder.ancestors().map(|dir| dir.join(name)).find(|path| memory.is_file(path))
     }
-    /// The nearest name in the folder of a path that was mistyped.
+    /// The most similar name in the folder of a mistyped path.
     pub fn name_like(&self, path: &Path) -> Option<String> {
         let Some(memory) = self.memory() else { return look::name_like(path) };
         let names: Vec<String> = memory.below(Memory::room()).map(|file| file.display().to_string()).collect();
@@ -57,7 +57,7 @@ impl Door {
     pub fn named(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
         self.memory().map_or_else(|| super::named(path, limit), |memory| memory.read(path, limit))
     }
-    /// The folder of the project that the files of a real folder belong to.
+    /// The project folder of the files in a real folder.
     pub fn project_of(&self, folder: &Path, whole: Option<&Path>) -> PathBuf {
         self.memory().map_or_else(|| super::project_of(folder, whole), |_| Memory::room().to_owned())
     }

@@ -6,36 +6,36 @@ use std::path::{Path, PathBuf};
 /// Why a file is not opened.
 #[derive(Debug)]
 pub enum Shut {
-    /// The path leads out of the folders that it may lead into; whether anything is there was not looked at.
+    /// The path leads out of the allowed folders. Whether it exists was not checked.
     Outside {
-        /// Where it leads.
+        /// The target.
         to: PathBuf,
-        /// The link in a folder of ours that leads there, if it was one.
+        /// The link in an allowed folder that leads there, if there is one.
         link: Option<PathBuf>,
     },
-    /// There is nothing at the path.
+    /// The path does not exist.
     NotThere,
-    /// The path leads to a folder that paths may lead into, and no further.
+    /// The path leads to an allowed folder itself.
     Room(PathBuf),
-    /// What is there is not a file to read, in words that follow "cannot be read".
+    /// It is not a readable file; the words follow "cannot be read".
     NotAFile(&'static str),
-    /// The file is larger than what may be read.
+    /// The file is larger than the limit.
     TooLarge {
-        /// Its bytes, as far as known.
+        /// Its size in bytes, as far as known.
         size: u64,
-        /// Bytes that may be read.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// What the system said.
+    /// An error of the operating system.
     System(std::io::Error),
 }
 
 impl Shut {
-    /// Of an error of the system.
+    /// The reason for an error of the operating system.
     pub fn of(error: std::io::Error) -> Self {
         if error.kind() == ErrorKind::NotFound { Self::NotThere } else { Self::System(error) }
     }
-    /// The reason, in words that follow a colon.
+    /// The reason, worded to follow a colon.
     pub fn reason(&self) -> String {
         match self {
             Self::Outside { .. } => "it is outside the project".to_owned(),
@@ -46,7 +46,7 @@ impl Shut {
             Self::System(error) => reason(error),
         }
     }
-    /// What helps against it.
+    /// Advice.
     pub fn help(&self) -> &'static str {
         match self {
             Self::System(error) if error.kind() == ErrorKind::PermissionDenied => "check its permissions",
@@ -63,7 +63,7 @@ impl Shut {
     }
 }
 
-/// The system's words for an error, without the number.
+/// The operating system's message for an error, without the number.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);

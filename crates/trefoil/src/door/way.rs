@@ -1,7 +1,7 @@
-//! Where a path leads, links followed, and whether that is inside.
+//! Resolves a path, following links, and checks that it is inside the allowed folders.
 //!
-//! Pure but for [`Steps`], which looks at one name of one folder at a time. No name of a folder that is outside is ever
-//! looked at: `..` is resolved in the text of a path, and a link's target is judged before anybody goes there.
+//! Pure except for [`Steps`], which looks up one name in one folder at a time. Names in folders outside are never
+//! looked up: `..` is resolved in the text of a path, and the target of a link is checked before it is followed.
 
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
@@ -10,48 +10,49 @@ use std::sync::Arc;
 
 use super::{Memory, Shut};
 
-/// Links on one way.
+/// The maximum number of links in one path.
 const LINKS: usize = 40;
 
-/// What belongs to the system and is never a file of a project, whoever allows it.
+/// Folders of the system, which never contain a project's files, even if allowed.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// Folders that programs keep keys in. No workflow has its files there.
+/// Folders in which programs store keys. They never contain a workflow's files.
 const KEYS: [&str; 5] = [".ssh", ".gnupg", ".aws", ".kube", ".docker"];
 
 /// The real folders that a path may lead into.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Rooms {
     folders: Vec<PathBuf>,
-    /// The files, where they are in memory.
+    /// The files, if they are in memory.
     pub(super) memory: Option<Arc<Memory>>,
 }
 
-/// How to take one step on the way: by the handles of folders, or by their paths.
+/// How to take one step of a path: through handles of folders, or through paths.
 pub trait Steps {
-    /// A folder that was reached.
+    /// A folder on the path.
     type Folder;
-    /// The folder to begin with, by its real path.
+    /// Opens the first folder, by its real path.
     fn begin(&mut self, room: &Path) -> Result<Self::Folder, Error>;
-    /// Where a name of the folder leads, if it is a link.
+    /// The target of a name in the folder, if it is a link.
     fn link(&mut self, folder: &Self::Folder, name: &OsStr) -> Result<Option<PathBuf>, Error>;
-    /// A folder in the folder, if it is one and no link.
+    /// A folder in the folder, if it is one and not a link.
     fn enter(&mut self, folder: &Self::Folder, name: &OsStr) -> Result<Self::Folder, Error>;
 }
 
-/// What a path leads to. Nothing may be there: the last name was only looked at.
+/// The end of a path. It may not exist: the last name was only looked up.
 #[derive(Debug)]
 pub struct WayEnd<F> {
-    /// The folder it is in.
+    /// The folder that contains it.
     pub folder: F,
     /// Its name there.
     pub name: std::ffi::OsString,
-    /// Its path without links.
+    /// Its path with links resolved.
     pub real: PathBuf,
 }
 
 impl Rooms {
-    /// These folders, without links. What is as large as a file system holds nothing: that is no project.
+    /// These folders, which must not contain links. The root of a file system is ignored, because it cannot be a
+    /// project.
     pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut rooms: Vec<PathBuf> = folders.into_iter().filter(|f| f.is_absolute() && f.parent().is_some()).collect();
         rooms.sort();
@@ -66,7 +67,7 @@ impl Rooms {
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
-    /// The folder that an absolute path without `..` begins with.
+    /// The allowed folder that contains an absolute path without `..`.
     fn of(&self, path: &Path) -> Option<&Path> {
         self.folders.iter().map(PathBuf::as_path).find(|room| path.starts_with(room))
     }
@@ -74,7 +75,7 @@ impl Rooms {
     pub fn hold(&self, real: &Path) -> bool {
         self.of(&clean(real)).is_some()
     }
-    /// Follows an absolute path to its end.
+    /// Resolves an absolute path.
     pub fn follow<S: Steps>(&self, path: &Path, steps: &mut S) -> Result<WayEnd<S::Folder>, Shut> {
         let mut path = clean(path);
         let mut link = None;
@@ -97,7 +98,7 @@ impl Rooms {
             let mut folder = steps.begin(room).map_err(Shut::of)?;
             let mut target = None;
             for (at, name) in folders.iter().enumerate() {
-                // Nearly every name is a folder's; only what cannot be entered may be a link.
+                // Nearly every name is a folder; only one that cannot be entered may be a link.
                 match steps.enter(&folder, name) {
                     Ok(next) => folder = next,
                     Err(closed) => match steps.link(&folder, name).map_err(Shut::of)? {
@@ -128,7 +129,7 @@ impl Rooms {
     }
 }
 
-/// A path without `.` and `..`, by its text alone.
+/// A path without `.` and `..`, resolved as text only.
 pub fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -155,7 +156,7 @@ mod tests {
 
     use super::{Rooms, Shut, Steps, clean};
 
-    /// Links by their path; everything else is a folder. Remembers what it was asked about.
+    /// Links by path; every other path is a folder. Records the lookups.
     struct Disk(BTreeMap<PathBuf, PathBuf>, Vec<PathBuf>);
 
     impl Steps for Disk {

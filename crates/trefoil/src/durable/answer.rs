@@ -1,4 +1,5 @@
-//! Whether an answer leads on, found out before it is sent: the machine is given it after a replay, and nothing is done.
+//! Checks whether the run continues with an answer before it is sent: the machine gets it after a replay, without side
+//! effects.
 
 use std::sync::Arc;
 
@@ -10,16 +11,16 @@ use trefoil_template::Value;
 use super::Stored;
 use super::history::{Stays, prepared};
 
-/// What becomes of an answer.
+/// The effect of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trial {
     /// The run continues with it.
     LeadsOn,
-    /// The question would be asked again. The answers that lead on, if they are words that are known.
+    /// The question would be asked again. Contains the accepted answers, if they are known words.
     Refused(Vec<Arc<str>>),
 }
 
-/// Tries an answer to a question that a stored run waits for.
+/// Tries an answer to a question of a stored run.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
-//! The files that a run began with, so that it can continue when they have changed or are gone.
+//! The files with which a run started, so that it can continue after they have changed or were deleted.
 //!
-//! A journal names its files by path and hash. How they make a program (which is the entry, which options it was loaded with)
-//! is a file of its own beside them, the *bundle*. All of them are kept by content: runs of one flow share them.
+//! A journal names its files by path and hash. A separate file, the *bundle*, says how they form a program (the entry,
+//! the options of the load). All of them are stored by content, so runs of one flow share them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,22 +18,22 @@ use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::load::{LoadOptions, Loaded, Target, load};
 
-/// The version of the format that this build writes.
+/// The format version that this build writes.
 const VERSION: u16 = 1;
 
-/// How files make a program.
+/// How files form a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
     v: u16,
-    /// The folder of all files on the machine where the run began; none: they were in memory.
+    /// The folder of all files on the computer where the run started; `None`: they were in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root: Option<PathBuf>,
-    /// The file or folder that was run, in the root.
+    /// The path of the file or folder that was run, in the root.
     path: PathBuf,
     /// The id in that folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    /// The dialect, where it was not to be detected.
+    /// The dialect, if it was set explicitly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dialect: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,25 +42,25 @@ pub struct Bundle {
     skills: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allowed: Vec<PathBuf>,
-    /// Files with values of the environment. They hold secrets: their contents are never kept.
+    /// Environment files. They contain secrets, so their contents are never stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     env_files: Vec<PathBuf>,
     files: Vec<SourceFile>,
 }
 
-/// A flow as a journal and a store keep it.
+/// A flow in the form for journals and stores.
 #[derive(Clone)]
 pub struct Packed {
-    /// The files, by their paths in the bundle.
+    /// The files, by path in the bundle.
     pub sources: Vec<SourceFile>,
     /// The hash of the bundle.
     pub bundle: String,
-    /// All of them, and the bundle.
+    /// The contents of all files, and the bundle.
     pub blobs: Vec<Arc<Blob>>,
 }
 
 impl Packed {
-    /// Of a flow.
+    /// The packed form of a flow.
     pub fn of(loaded: &Loaded) -> Packed {
         let how = &loaded.how;
         let disk = how.options.door.memory().is_none();
@@ -105,7 +105,7 @@ impl Packed {
     }
 }
 
-/// The flow of a run, from where it was loaded if nothing has changed there, else from the store; and what there is to say
+/// The flow of a run, loaded from its original files if they have not changed, otherwise from the store; and a note
 /// about that.
 pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Flow, Option<String>)> {
     let lost = |why: &str| lost(run, why);
@@ -128,18 +128,18 @@ pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<
     Ok((bundle.in_memory(files)?, note))
 }
 
-/// The files of a run on the machine where it began, whatever has become of them.
+/// The files of a run on the computer where it started, whether or not they still exist.
 #[derive(Debug, Clone)]
 pub struct Whereabouts {
-    /// What was run, by its absolute path.
+    /// The target, by its absolute path.
     pub target: Target,
-    /// Its files, by their absolute paths.
+    /// Its files, by absolute path.
     pub files: Vec<PathBuf>,
-    /// The folder of all of them.
+    /// The folder that contains all of them.
     pub root: PathBuf,
 }
 
-/// Where the files of a run are. None: they were in memory.
+/// The files of a run; `None`: they were in memory.
 pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<Whereabouts>> {
     let bundle = Bundle::of(store, run, program).await?;
     Ok(bundle.root.clone().map(|root| Whereabouts {
@@ -154,7 +154,7 @@ fn lost(run: &str, why: &str) -> Error {
 }
 
 impl Bundle {
-    /// That of a run.
+    /// The bundle of a run.
     async fn of(store: &dyn Store, run: &str, program: &Identity) -> Result<Self> {
         let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
             return Err(lost(run, "its journal does not name its original files"));
@@ -183,9 +183,9 @@ impl Bundle {
         }
     }
 
-    /// Where it was loaded from, if all files are as they were.
+    /// The flow loaded from its original files, if none has changed.
     fn as_it_was(&self) -> Option<Flow> {
-        // Named as whoever is here would name it, as the run's own events did.
+        // With file names as the current user would write them, as in the run's own events.
         let here = std::env::current_dir().ok();
         let root = self.root.as_deref()?;
         let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
@@ -194,7 +194,7 @@ impl Bundle {
     }
 
     fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<Flow> {
-        // What belongs to the environment of a run is as it is now.
+        // The environment files are read in their current state.
         if let Some(root) = &self.root {
             let rooms =
                 Door::Disk.rooms([Door::Disk.project_of(root, Some(root))].into_iter().chain(self.allowed.clone()));
@@ -215,7 +215,7 @@ impl Bundle {
     }
 }
 
-/// The folder that all of these are in.
+/// The common parent folder.
 fn common<'p>(mut folders: impl Iterator<Item = &'p Path>) -> PathBuf {
     let Some(mut root) = folders.next() else { return PathBuf::new() };
     for folder in folders {

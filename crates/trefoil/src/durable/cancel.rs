@@ -1,22 +1,23 @@
-//! Ending a run that nobody works on.
+//! Cancels a run that no process is working on.
 
 use std::sync::Arc;
 
 use trefoil_machine::journal::VERSION;
 use trefoil_machine::{Entry, EntryKind, RunError};
+use trefoil_runtime::Usage;
 use trefoil_store::{Batch, Filter, Owner, Result, Store, StoreError};
 
-/// Children that are looked for at a time.
+/// The number of child runs fetched at a time.
 const PAGE: usize = 100;
 
-/// Ends a run with `CANCELLED`, and after it those that its tools have started. Nothing of it has to be here: no models, no keys,
-/// not even its files.
+/// Ends a run with `CANCELLED`, then the runs that its tools started. Needs no models, keys or files of the run.
+/// Returns the usage of the runs that it has ended.
 ///
 /// # Errors
 ///
-/// [`StoreError::Held`](trefoil_store::StoreError::Held) if a process works on it.
-pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
-    one(store.clone(), run).await?;
+/// [`StoreError::Held`](trefoil_store::StoreError::Held) if a process is working on it.
+pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<Usage> {
+    let mut usage = one(store.clone(), run).await?;
     let mut above = vec![run.to_owned()];
     while let Some(parent) = above.pop() {
         let (filter, mut after) = (Filter { parent: Some(parent), ..Filter::default() }, None);
@@ -24,7 +25,7 @@ pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
             let page = store.list(&filter, after, PAGE).await?;
             for child in page.runs {
                 if !child.status.is_end() {
-                    one(store.clone(), &child.run).await?;
+                    usage.add(one(store.clone(), &child.run).await?);
                 }
                 above.push(child.run);
             }
@@ -34,10 +35,11 @@ pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(usage)
 }
 
-async fn one(store: Arc<dyn Store>, run: &str) -> Result<()> {
+/// Ends one run. Returns its usage, with its calls as calls beneath.
+async fn one(store: Arc<dyn Store>, run: &str) -> Result<Usage> {
     if store.record(run).await?.status.is_end() {
         return Err(StoreError::Ended { run: run.to_owned() });
     }
@@ -46,7 +48,7 @@ async fn one(store: Arc<dyn Store>, run: &str) -> Result<()> {
     let record = store.record(run).await?;
     let next = record.entries;
     let last = store.entries(run, next.saturating_sub(1)).await?.pop();
-    // The run's clock does not stand still while nobody works on it, and is not turned back.
+    // The run's clock continues while no process works on it, and never goes back.
     let since = store.clock().wall_ms().saturating_sub(record.started);
     let at_ms = last.map_or(0, |last| last.at_ms).max(since);
     let error = RunError::new("CANCELLED", "the run was cancelled");
@@ -54,5 +56,5 @@ async fn one(store: Arc<dyn Store>, run: &str) -> Result<()> {
     let entries: Vec<Entry> = (next..).zip(kinds).map(|(seq, kind)| Entry { v: VERSION, seq, at_ms, kind }).collect();
     owner.add(run, Batch::of(&entries)?).await?;
     drop(hold);
-    Ok(())
+    Ok(Usage { calls_beneath: record.spent.calls, ..record.spent.usage })
 }

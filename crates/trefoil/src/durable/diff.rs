@@ -1,4 +1,4 @@
-//! Two runs beside each other, step by step.
+//! Compares two runs step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::error::{Error, Findings, Result};
 /// Two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunDiff {
-    /// The one.
+    /// The first run.
     pub a: RunSide,
-    /// The other.
+    /// The second run.
     pub b: RunSide,
-    /// What they have asked for, in the order of the other; what only the one has is where it was.
+    /// Their activities, in the order of the second run; those only in the first one are inserted at their position.
     pub steps: Vec<StepDiff>,
     /// Their outputs, if both have one.
     pub output: Option<WordDiff>,
@@ -36,28 +36,28 @@ pub struct RunSide {
     pub run: String,
     /// Its flow.
     pub flow: String,
-    /// How far it is.
+    /// Its status.
     pub status: Status,
     /// The code of its failure.
     pub error: Option<String>,
     /// Model calls.
     pub calls: u64,
-    /// Tokens and money.
+    /// The usage.
     pub usage: Usage,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
 }
 
-/// A step of both, or of one of them.
+/// A step of both runs, or of one of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepDiff {
-    /// In the one.
+    /// The step in the first run.
     pub a: Option<StepSide>,
-    /// In the other.
+    /// The step in the second run.
     pub b: Option<StepSide>,
-    /// What is otherwise in what was asked for.
+    /// The differences between the requests.
     pub request: Vec<Reason>,
-    /// What came of it; none: there is nothing to compare.
+    /// The differences between the answers; `None`: they cannot be compared.
     pub answer: Option<WordDiff>,
 }
 
@@ -66,22 +66,22 @@ pub struct StepDiff {
 pub struct StepSide {
     /// Its key.
     pub key: Key,
-    /// Which sort it is.
+    /// Its kind.
     pub sort: &'static str,
-    /// The answer as text; none: it failed, or has not ended.
+    /// The answer as text; `None`: it failed, or has not ended.
     pub answer: Option<String>,
     /// The code of its failure.
     pub error: Option<String>,
-    /// The result is that of an earlier run.
+    /// The earlier run from which the result was taken, if any.
     pub kept: Option<Cited>,
-    /// Of a model call: what it used.
+    /// For a model call: the usage.
     pub usage: Option<Usage>,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: Option<u64>,
 }
 
 impl StepDiff {
-    /// Whether both have it, asked for the same and got the same.
+    /// Whether both runs have it, with the same request and the same answer.
     pub fn is_same(&self) -> bool {
         let sides = self.a.as_ref().zip(self.b.as_ref());
         let errors = sides.is_some_and(|(a, b)| a.error == b.error && a.answer.is_some() == b.answer.is_some());
@@ -104,7 +104,7 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
     let renamed = partner.iter().filter(|(b, a)| b != *a).map(|(b, a)| ((*a).clone(), b.clone())).collect();
     let comparing = Comparing { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed };
     let taken: BTreeSet<&Key> = partner.values().copied().collect();
-    // What only the first has, after the step before it that both have.
+    // Steps that only the first run has, by the preceding step that both have.
     let mut alone: BTreeMap<Option<&Key>, Vec<&Key>> = BTreeMap::new();
     let mut last = None;
     for key in acts_a.all.keys() {
@@ -134,8 +134,8 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
     Ok(RunDiff { a: side_a, b: side_b, steps, output })
 }
 
-/// For each step of the second run, that of the first, where there is one. What one says that it took from the other is certain; then
-/// comes the same key, then the same content.
+/// For each step of the second run, the matching one of the first, if any. A result that one run cites from the other
+/// is certain; then steps are matched by key, then by content.
 fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
     let known = |key: &Key| a.all.get_key_value(key);
     let cited = |key: &Key, now: &Act, _: &BTreeSet<&Key>| {
@@ -166,7 +166,7 @@ fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
     partner
 }
 
-/// What a run has asked for, and what came of it.
+/// The activities of a run, with their requests and results.
 #[derive(Default)]
 struct Acts {
     all: IndexMap<Key, Act>,

@@ -1,16 +1,19 @@
 //! A run that reuses the results of an earlier one where its requests are the same.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
+use trefoil_machine::request::Request;
 use trefoil_machine::{Key, Started};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Content, Store};
+use trefoil_template::{Hole, HoleKind};
 
 use super::Stored;
 use super::history::{prepared, reading};
@@ -35,7 +38,7 @@ pub struct Edited {
     pub ready: Ready,
     /// The start of the earlier run: the new one has the same input.
     pub started: Started,
-    /// What that has results of.
+    /// The activities of which the earlier run has results.
     had: Vec<Key>,
 }
 
@@ -64,8 +67,21 @@ pub struct Lines {
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
 
+/// What a run has done that was not there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Calls of models.
+    pub model_calls: u64,
+    /// Calls of tools.
+    pub tool_calls: u64,
+    /// Shell commands.
+    pub commands: u64,
+    /// Questions to people.
+    pub questions: u64,
+}
+
 impl Lines {
-    /// Of a run.
+    /// For a run.
     pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
         Self { flow, program, had: Vec::new(), decisions }
     }
@@ -88,7 +104,43 @@ impl Lines {
         decisions.iter().filter_map(|decision| line(decision, &comparing)).collect()
     }
 
-    /// The results of the earlier run that were not used, in its order; if the run has not succeeded, so far.
+    /// How much was done by the run itself, by sort. What a run does that was started by one of its tools is in that tool's call.
+    pub fn made(&self) -> Made {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = Made::default();
+        for decision in decisions.iter().filter(|one| matches!(one.is, Reuse::New | Reuse::Again { .. })) {
+            match decision.asked.request {
+                // Another try is the same call.
+                Request::Model(_) => made.model_calls += u64::from(!decision.asked.again),
+                Request::Tool(_) => made.tool_calls += 1,
+                Request::Command(_) => made.commands += 1,
+                Request::Human(_) => made.questions += 1,
+                Request::Describe(_) | Request::Timer { .. } | Request::Decide(_) => {}
+            }
+        }
+        made
+    }
+
+    /// Environment variables in requests whose results were kept: `env.NAME`, without duplicates. Their values are not
+    /// stored, so they were compared by name only.
+    pub fn environment(&self) -> Vec<String> {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = BTreeSet::new();
+        for decision in decisions.iter().filter(|decision| matches!(decision.is, Reuse::Kept { .. })) {
+            decision.asked.request.texts(&mut |text| {
+                let _ = text.replace(&mut |hole: &Hole| -> std::result::Result<_, Infallible> {
+                    if hole.kind == HoleKind::Env {
+                        names.insert(format!("env.{}", hole.name));
+                    }
+                    Ok(None)
+                });
+            });
+        }
+        names.into_iter().collect()
+    }
+
+    /// The results of the earlier run that were not used, in its order. If the run has not succeeded, the list may
+    /// shrink.
     pub fn unused(&self) -> Vec<Line> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut met = BTreeSet::new();
@@ -103,7 +155,7 @@ impl Lines {
     }
 }
 
-/// Runs before the one that is gone by whose results are used where it has none itself.
+/// The maximum number of earlier runs whose results are used if the preceding one has none.
 const BEFORE: usize = 64;
 
 impl Engine {
@@ -135,7 +187,7 @@ impl Engine {
         let store = self.kept_runs()?;
         let stored = Stored::read(&*store, run).await?;
         let now = stored.now();
-        // What the manifest says of models may be what was edited.
+        // The manifest's choice of models may be what was edited.
         let engine = if now.answers == "manifest" { self.clone() } else { self.clone().with_models_of(&now) };
         engine.based_on(store, &stored, flow, edit).await
     }
@@ -154,7 +206,7 @@ impl Engine {
     }
 
     async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
-        // What a run does not keep, a run of its results does not keep either.
+        // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
         let memo = memo(store, stored, edit).await?;
         are_steps(&edit.rerun, flow, &memo)?;
@@ -168,14 +220,15 @@ impl Engine {
     }
 }
 
-/// What a run has that can be used, and the runs that it used itself.
+/// The results of a run, and of the runs that it reused itself.
 pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) -> Result<Memo> {
     let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow, &error));
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
         let Some(before) = basis.clone().filter(|before| !before.answers) else { break };
-        // A run that is gone, or that this version cannot follow, has nothing to use. What it did was done.
+        // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
+        // as done.
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         let Ok(mut older) = own(store.clone(), &earlier).await else { break };
         if let Some(step) = &before.from {
@@ -194,7 +247,7 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     Ok(memo)
 }
 
-/// Whether all of this names steps, of the runs before or of what runs now.
+/// Checks that all names are steps of the earlier runs or of the current flow.
 pub(super) fn are_steps(names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
     let labels = || flow.loaded().program.steps.iter().filter_map(|step| step.label.as_deref());
     let is_none = |name: &&String| !memo.has_step(name) && labels().all(|label| label != name.as_str());

@@ -1,4 +1,4 @@
-//! What came of a run that has ended, from its journal.
+//! The outcome of a run that has ended, from its journal.
 
 use trefoil_machine::EntryKind;
 use trefoil_runtime::{RunError, RunOutcome};
@@ -6,7 +6,7 @@ use trefoil_store::{Record, Store, StoreError};
 
 use crate::error::Result;
 
-/// The outcome as it was, with what the run used.
+/// The original outcome with its usage.
 pub(crate) async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
     let gone = || StoreError::NoContent { run: record.run.clone() };
     let (mut last, mut next) = (None, 0);
@@ -26,6 +26,7 @@ pub(crate) async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcom
         run: record.run.as_str().into(),
         result,
         waiting: Vec::new(),
+        suspended: false,
         continues: false,
         usage: record.spent.usage,
         calls: record.spent.calls,

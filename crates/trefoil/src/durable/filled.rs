@@ -1,4 +1,4 @@
-//! What stood in the place of each placeholder in the prompts of a stored run.
+//! The values that replaced each placeholder in the prompts of a stored run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,44 +17,44 @@ use crate::door::{is_folder, real};
 use crate::error::{Error, Findings, Result};
 use crate::load::{Loaded, Target};
 
-/// The newest runs, that are searched where it is not known what a flow was called.
-const RECENT: usize = 50;
-/// Runs that are searched for the last one of a target, of those of its flow.
+/// How many of the newest runs are searched if the former name of the flow is unknown.
+const RECENT: usize = 300;
+/// How many runs of a flow are searched for the last one of a target.
 const MANY: usize = 1000;
-/// Runs that are listed at a time.
+/// The number of runs fetched at a time.
 const PAGE: usize = 100;
 
-/// A placeholder, and what the run put there the last time.
+/// A placeholder, and its last value in the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
     /// The file, by its real path.
     pub file: PathBuf,
-    /// Where the placeholder begins there, in bytes.
+    /// The byte offset of the placeholder.
     pub start: u32,
-    /// The path in it, as written.
+    /// The path in the placeholder, as written.
     pub path: String,
-    /// Its value in the last prompt that has it. Secrets are masked.
+    /// Its value in the last prompt that contains it. Secrets are masked.
     pub value: String,
 }
 
-/// A run, and where its files are.
+/// A run, and the location of its files.
 #[derive(Debug, Clone)]
 pub struct LastRun {
     /// Its id.
     pub run: String,
-    /// What was run, by its absolute path.
+    /// The target, by its absolute path.
     pub target: Target,
     /// The folder of its files.
     root: PathBuf,
 }
 
 impl LastRun {
-    /// The placeholders of the run, with what its last prompts have in their places.
+    /// The placeholders of the run, with their values in the last prompts.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store) if the run cannot be read, [`Error::NotStarted`](crate::Error::NotStarted) if this version
-    /// would not do the same.
+    /// [`Error::Store`](crate::Error::Store) if the run cannot be read, [`Error::NotStarted`](crate::Error::NotStarted)
+    /// if this version would not do the same.
     pub async fn filled(&self, store: Arc<dyn Store>) -> Result<Vec<Filled>> {
         let stored = Stored::read(&*store, &self.run).await?;
         let prompts = Arc::new(Prompts::default());
@@ -69,8 +69,8 @@ impl LastRun {
     }
 }
 
-/// The newest run of a target whose content is kept: of the same path and id, or of the same entry however it was named.
-/// `loaded` is the target as it is now, if it can be loaded.
+/// The newest run of a target whose content is still stored: with the same path and id, or with the same entry under
+/// another name. `loaded` is the current target, if it can be loaded.
 pub async fn last_of(store: &dyn Store, target: &Target, loaded: Option<&Loaded>) -> Option<LastRun> {
     let path = real(&target.path);
     let entry = match loaded {
@@ -78,7 +78,7 @@ pub async fn last_of(store: &dyn Store, target: &Target, loaded: Option<&Loaded>
         None => Some(path.clone()).filter(|path| !is_folder(path)),
     };
     let wanted = Wanted::Target { path, id: target.id.clone(), entry };
-    // What cannot be loaded has no name.
+    // If it cannot be loaded, its name is unknown.
     let Some(loaded) = loaded else { return newest(store, &Filter::default(), MANY, &wanted).await };
     let named = Filter { flow: Some(loaded.program.name.to_string()), ..Filter::default() };
     match newest(store, &named, MANY, &wanted).await {
@@ -88,21 +88,21 @@ pub async fn last_of(store: &dyn Store, target: &Target, loaded: Option<&Loaded>
     }
 }
 
-/// The newest run whose flow is made of a file, among others.
+/// The newest run whose flow includes a file.
 pub async fn last_with(store: &dyn Store, file: &Path) -> Option<LastRun> {
     newest(store, &Filter::default(), RECENT, &Wanted::With(real(file))).await
 }
 
-/// Which run is searched for. All paths are real ones.
+/// The run to search for. All paths are real paths.
 enum Wanted {
-    /// One of this path and id, or whose entry is in this file.
+    /// A run with this path and id, or with its entry in this file.
     Target { path: PathBuf, id: Option<String>, entry: Option<PathBuf> },
-    /// One that this file is part of.
+    /// A run that uses this file.
     With(PathBuf),
 }
 
 impl Wanted {
-    /// Whether it is a run with such files.
+    /// Whether a run with such files matches.
     async fn is(&self, store: &dyn Store, run: &str, program: &Identity, found: &Whereabouts) -> bool {
         let has = |wanted: &Path| found.files.iter().any(|file| real(file) == wanted);
         match self {
@@ -116,7 +116,7 @@ impl Wanted {
     }
 }
 
-/// The file that the entry of a run is in. The one of a folder is only known to who loads it.
+/// The file of a run's entry. For a folder, it is known only after loading.
 async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &Whereabouts) -> Option<PathBuf> {
     if found.files.contains(&found.target.path) {
         return Some(real(&found.target.path));
@@ -126,19 +126,19 @@ async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &Wher
     place(loaded, &found.root, loaded.entry)
 }
 
-/// Where a file of a flow is, by its real path.
+/// The real path of a flow's file.
 fn place(loaded: &Loaded, root: &Path, file: FileId) -> Option<PathBuf> {
     let name = Path::new(loaded.files.get(file)?.name());
-    // Files that have changed since were read from the store, where they are named from their folder on.
+    // Files that have changed since were read from the store, where paths are relative to their folder.
     let in_store = loaded.how.options.door.memory().is_some();
     let file = if in_store { root.join(name) } else { std::path::absolute(name).ok()? };
     Some(real(&file))
 }
 
-/// The newest of so many runs that is the one. As a rule, only the list of the files of each is read.
+/// The newest matching run among a number of runs. Usually only the list of each run's files is read.
 async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted) -> Option<LastRun> {
     let (mut after, mut left) = (None, most);
-    // Lists of files that are not the ones: most runs of a flow have the same.
+    // Lists of files that do not match, because most runs of a flow have the same.
     let mut others: BTreeSet<String> = BTreeSet::new();
     loop {
         let page = store.list(filter, after, left.min(PAGE)).await.ok()?;
@@ -164,7 +164,7 @@ async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted
     }
 }
 
-/// Collects what placeholders stood for.
+/// Collects the values of placeholders.
 #[derive(Default)]
 struct Prompts(Mutex<BTreeMap<(Location, String), String>>);
 
@@ -181,7 +181,7 @@ impl EventSink for Prompts {
     }
 }
 
-/// Parts that one placeholder put there side by side are one value of it.
+/// Adjacent parts from one placeholder are a single value.
 fn of_message(message: &ShownMessage) -> BTreeMap<(Location, String), String> {
     let mut found: BTreeMap<(Location, String), String> = BTreeMap::new();
     let characters: Vec<char> = message.content.chars().collect();

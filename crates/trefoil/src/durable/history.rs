@@ -1,9 +1,10 @@
-//! What a stored run has done so far, told without doing anything.
+//! The events of a stored run so far, without side effects.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use trefoil_ir::Program;
+use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::{Entry, Prepared, Started};
 use trefoil_models::Registry;
@@ -11,14 +12,17 @@ use trefoil_runtime::driver::{Options, retell};
 use trefoil_runtime::ports::{CallSite, JournalError, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock};
 use trefoil_runtime::{
     EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
+    ToolError, ToolHost, ToolRequest,
 };
 use trefoil_store::Store;
+use trefoil_template::Value;
 
 use super::Stored;
-use crate::engine::Engine;
+use crate::engine::{AnswersFrom, Engine};
+use crate::settings;
 
-/// Tells every event of a run's journal, with the numbers that they had. Values of the environment are not known here and are
-/// shown as unset. Returns what nobody knows whether it was done, if no process works on the run.
+/// Emits every event of a run's journal, with its original number. Environment values are not known here and are shown
+/// as unset. Returns the activities with an unknown outcome, if no process is working on the run.
 ///
 /// # Errors
 ///
@@ -30,10 +34,48 @@ pub async fn history(
 ) -> Result<Vec<Waiting>, RunError> {
     let started = &stored.started;
     let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
-    retell(prepared(stored), &started.run, reading(store, started, events), &options).await
+    let tools = Arc::new(ToolsOfSettings::of(stored));
+    let ports = Ports { tools, ..reading(store, started, events) };
+    retell(prepared(stored), &started.run, ports, &options).await
 }
 
-/// Ports of a journal that is read: nothing is done.
+/// The tools of a run as the settings declare them that hold for its files now: which of them are called again unasked, as far as that
+/// is known here. Nothing is called, and nothing is read before somebody asks.
+struct ToolsOfSettings {
+    target: PathBuf,
+    from: AnswersFrom,
+    tools: OnceLock<Arc<dyn ToolHost>>,
+}
+
+impl ToolsOfSettings {
+    fn of(stored: &Stored) -> Self {
+        let (target, from) = (&stored.flow.loaded().how.target.path, AnswersFrom::of_stored(&stored.now().answers));
+        Self { target: target.clone(), from, tools: OnceLock::new() }
+    }
+
+    fn tools(&self) -> &dyn ToolHost {
+        let read = || {
+            let settings = settings::find(&self.target, false).settings;
+            Engine::new().http(settings.http.clone()).settings(settings).tools_to_ask_about(&self.from)
+        };
+        &**self.tools.get_or_init(read)
+    }
+}
+
+#[async_trait]
+impl ToolHost for ToolsOfSettings {
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        self.tools().offers(name, kind)
+    }
+    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+        Err(ToolError::Failed("nothing is called while a journal is read".to_owned()))
+    }
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        self.tools().is_idempotent(request)
+    }
+}
+
+/// Ports for reading a journal, without side effects.
 pub(super) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
     Ports {
         models: Arc::new(Labels(started.answers.clone())),
@@ -48,7 +90,7 @@ pub(super) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn 
     }
 }
 
-/// The program as the run has it, with the models that were chosen for it. No key is needed to know them.
+/// The program of the run, with the models chosen for it. Needs no keys.
 pub(super) fn prepared(stored: &Stored) -> Arc<Prepared> {
     let own = &stored.flow.loaded().program;
     if own.fingerprint().to_string() == stored.started.program.fingerprint {
@@ -57,7 +99,7 @@ pub(super) fn prepared(stored: &Stored) -> Arc<Prepared> {
     Prepared::new(program_of(own, &stored.started))
 }
 
-/// A program with the models that were chosen for a run of it.
+/// A program with the models chosen for a run of it.
 pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
     let mut program = own.clone();
     let engine = Engine::new().registry(Registry::to_read()).with_models_of(run);
@@ -65,7 +107,7 @@ pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
     program
 }
 
-/// Names models and answers nothing.
+/// Names models and answers no calls.
 struct Labels(String);
 
 #[async_trait]
@@ -88,7 +130,7 @@ impl ModelProvider for Labels {
     }
 }
 
-/// A journal that is read.
+/// A read-only journal.
 pub(super) struct Stays(pub Arc<dyn Store>);
 
 #[async_trait]

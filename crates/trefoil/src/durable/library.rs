@@ -1,4 +1,4 @@
-//! StoredAnswers of models in earlier runs of a store, by what was asked for.
+//! Answers of models in earlier runs of a store, by content key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,21 +10,21 @@ use trefoil_machine::{ContentKey, EntryKind};
 use trefoil_runtime::driver::memo::{FoundEntry, Library};
 use trefoil_store::{Content, Store};
 
-/// Runs that are looked at for one question.
+/// The maximum number of runs searched for one request.
 const RUNS: usize = 16;
 
 /// The answers of one run, or of all.
 pub struct StoredAnswers {
     store: Arc<dyn Store>,
-    /// The run; none: all of them.
+    /// The run; `None`: all runs.
     only: Option<String>,
     read: Mutex<ReadRun>,
 }
 
-/// What was read so far.
+/// The data read so far.
 #[derive(Default)]
 struct ReadRun {
-    /// Whether the store knows what its runs have asked for.
+    /// Whether the store has indexed the requests of its runs.
     noted: bool,
     runs: BTreeMap<String, Arc<OfRun>>,
 }
@@ -38,18 +38,18 @@ impl fmt::Debug for StoredAnswers {
 }
 
 impl StoredAnswers {
-    /// Of one run, or of all.
+    /// The answers of one run, or of all.
     pub fn of(store: Arc<dyn Store>, only: Option<String>) -> Self {
         Self { store, only, read: Mutex::default() }
     }
 
-    /// The runs that may have an answer, the newest first.
+    /// The runs that may have an answer, newest first.
     async fn runs(&self, read: &mut ReadRun, content: ContentKey) -> Vec<String> {
         if let Some(run) = &self.only {
             return vec![run.clone()];
         }
         if !read.noted {
-            // What could not be noted is not found: then it is asked again.
+            // If indexing fails, nothing is found, and the request is made again.
             let _ = self.store.note_asked().await;
             read.noted = true;
         }
@@ -81,7 +81,7 @@ impl Library for StoredAnswers {
     }
 }
 
-/// All answers of a run, each in the order in which they came.
+/// All answers of a run, for each request in order of arrival.
 async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
     if store.record(run).await?.content != Content::All {
         return Ok(OfRun::new());
@@ -102,7 +102,7 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
                     let one = FoundEntry { run: name.clone(), key: key.clone(), value, about };
                     found.extend(content.map(|content| (key, (came, content, one))));
                 }
-                // What came of these before is void.
+                // The earlier results of these activities are void.
                 EntryKind::Reopened { again, .. } => again.iter().for_each(|key| drop(found.remove(key))),
                 _ => {}
             }

@@ -11,6 +11,7 @@ mod history;
 mod library;
 mod preview;
 mod resume;
+mod stopped;
 mod verify;
 mod why;
 
@@ -18,14 +19,15 @@ pub use answer::{Trial, try_answer};
 pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
-pub use edit::{Edit, Edited, Lines};
+pub use edit::{Edit, Edited, Lines, Made};
 pub(crate) use ended::ended;
 pub use filled::{Filled, LastRun, last_of, last_with};
 pub use history::history;
 pub(crate) use history::program_of;
 pub(crate) use library::StoredAnswers;
-pub use preview::{Preview, preview};
+pub use preview::{Preview, preview, preview_with_its_models};
 pub use resume::Stored;
+pub use stopped::stopped;
 pub use verify::verify;
 pub use why::{
     Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,

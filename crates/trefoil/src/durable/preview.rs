@@ -1,55 +1,159 @@
-//! What a run of an edited flow would keep and do, without doing it.
+//! A preview of a run of an edited flow: what would be kept and what repeated.
 
 use std::sync::Arc;
 
-use trefoil_machine::Prepared;
+use trefoil_ir::Program;
+use trefoil_machine::{Prepared, Started};
+use trefoil_models::Registry;
+use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
-use trefoil_runtime::driver::{self, Options};
-use trefoil_runtime::ports::{EnvSecrets, NoTools, Secrets, ToolHost};
+use trefoil_runtime::driver::{self, Described, Options};
+use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
-use super::edit::{Edit, Lines, memo};
-use super::history::program_of;
+use super::edit::{Edit, Lines, are_steps, memo};
+use super::history::{prepared, reading};
 use super::{Line, Stored};
-use crate::error::Result;
+use crate::engine::{AnswersFrom, Engine};
+use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
+
+/// The maximum number of earlier runs whose tool descriptions are used.
+const BEFORE: usize = 64;
 
 /// What a run of an edited flow would do.
 #[derive(Debug, Clone)]
 pub struct Preview {
-    /// What becomes of the steps that the run comes to before anything has to be called: kept, or done, and because of what.
+    /// The decisions for the steps that the run reaches before its first call: kept or repeated, and why.
     pub lines: Vec<Line>,
-    /// What the earlier run has and this one has not come to: what becomes of it depends on what is done before it.
+    /// Steps of the earlier run that this one has not reached; the decision depends on calls that would come first.
     pub later: Vec<Line>,
-    /// Why the run would end there.
+    /// Results of the earlier run that this one does not use, if it would end without any call.
+    pub unused: Vec<Line>,
+    /// Why the run would fail there.
     pub error: Option<RunError>,
+    /// Whether it would succeed without any call.
+    is_done: bool,
 }
 
 impl Preview {
-    /// Whether nothing would be called: the edit changes nothing that was asked for.
+    /// Whether nothing would be called, because the edit changes no request.
     pub fn is_up_to_date(&self) -> bool {
-        self.error.is_none() && self.lines.iter().all(|line| line.fate.is_kept())
+        self.is_done && self.lines.iter().all(|line| line.fate.is_kept())
     }
 }
 
-/// What [`Engine::edit`](crate::Engine::edit) with these would do first, with the models of the earlier run. Nothing is called, and no
-/// key is needed.
+/// What [`Engine::edit`](crate::Engine::edit) of this engine with these arguments would do first. Calls nothing and
+/// needs no keys.
 ///
 /// # Errors
 ///
 /// As [`Engine::edit`](crate::Engine::edit).
-pub async fn preview(store: Arc<dyn Store>, run: &str, flow: &Flow, edit: &Edit) -> Result<Preview> {
+pub async fn preview(engine: &Engine, store: Arc<dyn Store>, run: &str, flow: &Flow, edit: &Edit) -> Result<Preview> {
+    let stored = Stored::read(&*store, run).await?;
+    let (program, from) = aimed(engine, flow, &stored.now());
+    look(engine, store, &stored, flow, edit, (program, &from?)).await
+}
+
+/// The same if no models are chosen: models that this engine does not know are those of the run.
+///
+/// # Errors
+///
+/// As [`preview`].
+pub async fn preview_with_its_models(
+    engine: &Engine,
+    store: Arc<dyn Store>,
+    run: &str,
+    flow: &Flow,
+    edit: &Edit,
+) -> Result<Preview> {
     let stored = Stored::read(&*store, run).await?;
     let now = stored.now();
     let own = &flow.loaded().program;
-    // What the manifest says of models may be what was edited.
-    let program = if now.answers == "manifest" { own.clone() } else { program_of(own, &now) };
+    let (program, from) = match now.answers.as_str() {
+        "host" | "" => (own.clone(), AnswersFrom::Provider),
+        _ => match aimed(engine, flow, &now) {
+            (program, Ok(from)) => (program, from),
+            (left, Err(_)) => (with_models_of(engine, own, &left, &now), AnswersFrom::AsWritten),
+        },
+    };
+    look(engine, store, &stored, flow, edit, (program, &from)).await
+}
+
+/// The flow with the models that the engine chooses for it, as far as they are known, and the source of answers.
+fn aimed(engine: &Engine, flow: &Flow, now: &Started) -> (Arc<Program>, Result<AnswersFrom>) {
+    let engine = engine.clone().registry(Registry::to_read());
+    // The manifest's choice of models may be what was edited.
+    let engine = if now.answers == "manifest" { engine } else { engine.with_models_of(now) };
+    let mut program = flow.loaded().program.clone();
+    let answering = engine.aim(&mut program);
+    let missing = |why| Error::NotStarted(Findings::new(flow.loaded().files.clone(), why));
+    (program, answering.map(|answering| answering.from).map_err(missing))
+}
+
+/// A program with the models of the run for those that are unknown. `left`: the program with the known models.
+fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &Started) -> Arc<Program> {
+    let unknown = models_used(left).into_iter().filter(|(_, model)| model.provider.is_none());
+    let unknown: Vec<String> = unknown.map(|(agent, _)| agent.to_string()).collect();
+    let of_run = now.models.iter().filter(|(agent, model)| model.contains(':') && unknown.contains(agent));
+    let mut program = own.clone();
+    let _ = engine.clone().registry(Registry::to_read()).with_models_of_run(of_run).aim(&mut program);
+    program
+}
+
+async fn look(
+    engine: &Engine,
+    store: Arc<dyn Store>,
+    stored: &Stored,
+    flow: &Flow,
+    edit: &Edit,
+    (program, from): (Arc<Program>, &AnswersFrom),
+) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let memo = memo(store, &stored, edit).await?.used_by(&prepared);
-    let lines = Lines::of(flow.clone(), prepared.program.clone(), memo.decisions()).with(memo.results());
+    let memo = memo(store.clone(), stored, edit).await?;
+    are_steps(&edit.rerun, flow, &memo)?;
+    // The results to be repeated are also results of the earlier run.
+    let had = match &edit.from {
+        Some(_) => super::edit::memo(store.clone(), stored, &Edit::default()).await?.results(),
+        None => memo.results(),
+    };
+    let made_up = match from {
+        AnswersFrom::Embedded => Some("embedded"),
+        AnswersFrom::Script(_) => Some("scripted"),
+        _ => None,
+    };
+    let memo = memo.without_made_up(made_up).used_by(&prepared);
+    let lines = Lines::of(flow.clone(), prepared.program.clone(), memo.decisions()).with(had);
     let options = Options { seed: Some(stored.started.flags.seed), memo: Some(memo), ..Options::default() };
-    let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (Arc::new(NoTools), Arc::new(EnvSecrets::new()));
-    let ended = driver::preview(prepared, stored.started.input.clone(), hosts, options);
+    // A run without one of these files does not start: that is said when it is to start.
+    let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
+    let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
+    // A flow that is called again continues from its own results, so it may be called.
+    let tools = engine.flows_as_tools().unwrap_or_else(|| Arc::new(NoTools));
+    let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
+    let described = described(store, stored).await;
+    let ended = driver::preview(prepared, stored.started.input.clone(), hosts, described, options);
+    let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let error = ended.and_then(|outcome| outcome.result.err());
-    Ok(Preview { lines: lines.all(), later: lines.unused(), error })
+    let left = lines.unused();
+    let (later, unused) = if is_done { (Vec::new(), left) } else { (left, Vec::new()) };
+    Ok(Preview { lines: lines.all(), later, unused, error, is_done })
+}
+
+/// The tool descriptions in a run and in those that it reused itself. Runs that cannot be read are ignored.
+async fn described(store: Arc<dyn Store>, stored: &Stored) -> Described {
+    let mut all = and_of(Described::default(), &store, stored).await;
+    let mut basis = stored.started.basis.clone();
+    for _ in 0..BEFORE {
+        let Some(before) = basis.filter(|before| !before.answers) else { break };
+        let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
+        all = and_of(all, &store, &earlier).await;
+        basis = earlier.started.basis;
+    }
+    all
+}
+
+async fn and_of(all: Described, store: &Arc<dyn Store>, stored: &Stored) -> Described {
+    let ports = reading(store.clone(), &stored.started, Arc::new(NoEvents));
+    all.clone().and_of(prepared(stored), &stored.started.run, ports).await.unwrap_or(all)
 }

@@ -17,11 +17,11 @@ use crate::run::Run;
 pub struct Stored {
     /// What it runs.
     pub flow: Flow,
-    /// How it began.
+    /// How it started.
     pub started: Started,
-    /// Notes for whoever resumes it.
+    /// A note for the user who resumes it.
     pub note: Option<String>,
-    /// Other models with which it has been resumed since.
+    /// The models set by a later process, if any.
     answering: Option<Answering>,
 }
 
@@ -37,12 +37,12 @@ impl Stored {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
         let (flow, note) = unpack(store, run, &started.program).await?;
-        // Nobody but the process that began it has held a run of the first epoch.
+        // A run in its first epoch was only held by the process that started it.
         let answering = if record.epoch > 1 { answering(store, run).await? } else { None };
         Ok(Self { flow, started: *started, note, answering })
     }
 
-    /// The state to continue with: the original start, with the current models.
+    /// The settings to continue with: the original start, with the current models.
     pub fn now(&self) -> Started {
         let mut now = self.started.clone();
         if let Some(Answering { answers, models, prices, windows, fallbacks }) = self.answering.clone() {
@@ -53,7 +53,7 @@ impl Stored {
     }
 }
 
-/// The last word about who answers, after the beginning.
+/// The last setting of the models after the start.
 async fn answering(store: &dyn Store, run: &str) -> Result<Option<Answering>> {
     let (mut last, mut next) = (None, 1);
     loop {
@@ -98,7 +98,7 @@ impl Engine {
         }
         let (Some(basis), Some(owner)) = (&stored.started.basis, self.owner()) else { return Ok(ready) };
         let store: Arc<dyn Store> = owner.store().clone();
-        // A run that is gone has nothing to use: what is left is done.
+        // A run that was deleted provides no results; the remaining activities are performed.
         let Ok(earlier) = Stored::read(&*store, &basis.run).await else { return Ok(ready) };
         let rerun = basis.rerun.iter().chain(rerun).cloned().collect();
         let edit = Edit { from: basis.from.clone(), rerun };

@@ -1,4 +1,4 @@
-//! Whether the journal of a stored run is true.
+//! Verifies the journal of a stored run.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Flows as tools of other flows, whatever their formats. A call is a run of its own, with what this engine has: its models, its
-//! tools, its people. What it uses counts for the run that calls it. Where runs are kept, so is this one, under an id that the call
-//! gives it: when the calling run is continued, it continues too, and what it has done is not done again. It is within the limits
-//! of the run that calls it, and is cancelled with the call.
+//! Flows as tools of other flows, in any format. Each call is a separate run with this engine's models, tools and people. Its usage
+//! counts for the calling run. If runs are stored, so is this one, under an id derived from the call: when the calling run is
+//! resumed, the called run is resumed too, and does not repeat completed activities. It is subject to the limits of the calling
+//! run, and is cancelled with the call. If a cancelled call is made again, it starts a new run that reuses the results of the
+//! cancelled one. While the called run is suspended, the calling run waits for it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,17 +10,27 @@ use async_trait::async_trait;
 use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{OnExceeded, Program, ToolKind};
 use trefoil_machine::Effects;
+#[cfg(feature = "store")]
+use trefoil_machine::event::Waiting;
+#[cfg(feature = "store")]
+use trefoil_machine::{EntryKind, Key};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 use trefoil_runtime::ports::CallSite;
+#[cfg(feature = "store")]
+use trefoil_runtime::ports::SuspendedCall;
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 #[cfg(feature = "store")]
-use trefoil_store::Status;
+use trefoil_store::{Status, Store, StoreError};
 use trefoil_template::Value;
 
+#[cfg(feature = "store")]
+use super::Ready;
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
+#[cfg(feature = "store")]
+use crate::durable::{Edit, Edited};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::load::LoadOptions;
@@ -27,13 +38,13 @@ use crate::plan::beneath::{FlowCalled, tools_of};
 use crate::run::Run;
 use crate::settings::FlowTool;
 
-/// How deep runs may call runs.
+/// Maximum depth of runs that call runs.
 const DEEPEST: u32 = 5;
 
 /// Flows that are tools.
 pub(super) struct FlowTools {
     engine: Engine,
-    /// Each is loaded when it is first needed.
+    /// The tools. Each flow is loaded when it is first needed.
     tools: Vec<(FlowTool, OnceLock<Result<Loaded, String>>)>,
 }
 
@@ -42,18 +53,18 @@ struct Loaded {
     flow: Flow,
     as_tool: AsTool,
     spec: ToolSpec,
-    /// What it takes; none: whatever a run of it takes.
+    /// Validates the arguments. `None`: the run itself validates its input.
     takes: Option<Checker>,
 }
 
 impl FlowTools {
-    /// Those of the operator's settings. One that does not load says why when it is called.
+    /// The flows in the operator's settings. A flow that does not load fails when it is called.
     pub fn new(engine: &Engine) -> Self {
         let tools = engine.parts.settings.flows.iter().map(|tool| (tool.clone(), OnceLock::new())).collect();
         let engine = engine.clone().with(|parts| {
             parts.events.clear();
             (parts.journal, parts.begun) = (None, None);
-            // The called flow has models of its own, as it had when the run began.
+            // A called flow chooses its own models, as it did when the run started.
             if std::mem::take(&mut parts.models_of_run) {
                 parts.models.clear();
             }
@@ -62,7 +73,7 @@ impl FlowTools {
         Self { engine, tools }
     }
 
-    /// What is wrong with the flow of this name.
+    /// Why the flow with this name does not load.
     pub fn fault(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_ref().err().map(String::as_str)
     }
@@ -78,13 +89,13 @@ impl FlowTools {
         loaded.get_or_init(|| Loaded::of(&self.engine, tool))
     }
 
-    /// Whether an answer given beforehand may be for a step of one of these flows.
+    /// Whether an answer given in advance may be for a step of one of these flows.
     pub fn ask(&self, name: &str) -> bool {
         let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
         flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != Meant::Nobody)
     }
 
-    /// What the run of a flow has: the models chosen for steps of others are not for it.
+    /// The parts for the run of a flow, without model overrides for steps of other flows.
     fn parts_of(&self, tool: &Loaded) -> Parts {
         let mut parts = (*self.engine.parts).clone();
         let program = &tool.flow.loaded().program;
@@ -95,7 +106,7 @@ impl FlowTools {
     /// The engine of the run of a call.
     fn engine_of(&self, at: CallSite<'_>, tool: &Loaded) -> Engine {
         let mut parts = self.parts_of(tool);
-        // Those for the steps of the flow that calls are not for this one.
+        // Answers for the steps of the calling flow do not apply here.
         parts.answers.retain(|(name, _)| self.ask(name));
         parts.within = at.meter.part().cloned();
         #[cfg(feature = "store")]
@@ -105,26 +116,39 @@ impl FlowTools {
         Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }
     }
 
-    /// Begins the run of a call, or goes on with it; and what runs of the same call have used that were cancelled.
+    /// Starts or resumes the run of a call. Also returns the usage of cancelled runs of the same call.
     async fn begin(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<(Begun, Usage), Error> {
         let engine = self.engine_of(at, tool);
         #[cfg(feature = "store")]
         if let Some(owner) = engine.owner() {
-            let (store, mut before) = (&**owner.store(), Usage::default());
+            let (store, mut before, mut cancelled) = (&**owner.store(), Usage::default(), None);
             for nth in 0u32.. {
-                let id = id(at, nth);
+                let id = id_of(at.run, at.key, nth);
                 let begun = match store.record(&id).await {
-                    // It was called before, and whoever called it is continued.
+                    // The call was made before, and the calling run has been resumed.
                     Ok(record) if record.status == Status::Completed => {
                         Begun::Ended(Box::new(crate::durable::ended(store, record).await?))
                     }
-                    // The call was stopped then, and is made again.
+                    // The earlier call was stopped, and is made again.
                     Ok(record) if record.status == Status::Cancelled => {
                         before.add(Usage { calls_beneath: record.spent.calls, ..record.spent.usage });
+                        cancelled = Some(record.run);
                         continue;
                     }
                     Ok(record) => Begun::Runs(engine.resume(&record.run).await?),
-                    Err(_) => Begun::Runs(engine.ready(&tool.flow)?.of_id(id).start(input)?),
+                    Err(StoreError::NoRun { .. }) => {
+                        let ready = match cancelled {
+                            Some(cancelled) => reusing(&engine, tool, engine.fork(&cancelled, &Edit::default()).await)?,
+                            None => match earlier(store, at).await {
+                                Some(run) => {
+                                    reusing(&engine, tool, engine.edit(&run, &tool.flow, &Edit::default()).await)?
+                                }
+                                None => engine.ready(&tool.flow)?,
+                            },
+                        };
+                        Begun::Runs(ready.of_id(id).start(input)?)
+                    }
+                    Err(error) => return Err(Error::Store(error)),
                 };
                 return Ok((begun, before));
             }
@@ -132,7 +156,57 @@ impl FlowTools {
         Ok((Begun::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
     }
 
+    /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process.
+    #[cfg(feature = "store")]
+    async fn suspended(&self, outcome: &RunOutcome) -> Option<SuspendedCall> {
+        let error = outcome.result.as_ref().err()?;
+        // A run whose journal cannot be written has not ended, and may not even be stored yet.
+        let is_unwritten = error.code == "JOURNAL_ERROR";
+        if !is_unwritten && !outcome.continues && outcome.waiting.is_empty() {
+            return None;
+        }
+        let record = self.engine.owner()?.store().record(&outcome.run).await.ok();
+        if record.as_ref().is_none_or(|record| record.status.is_end()) && !is_unwritten {
+            return None;
+        }
+        let run = outcome.run.clone();
+        let mut waiting = outcome.waiting.clone();
+        for one in &mut waiting {
+            one.run.get_or_insert_with(|| run.to_string());
+        }
+        if waiting.is_empty() {
+            let key = error.key.clone().unwrap_or_else(|| "".into());
+            let (step, of) = (key.without_try().to_owned(), Some(run.to_string()));
+            waiting.push(Waiting { key, step, sort: "run", run: of, prompt: None, call: None, accepts: Vec::new() });
+        }
+        Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at) })
+    }
+
+    /// Cancels the run of a call that was stopped while it waited, and the runs that it has called. Their usage counts.
+    #[cfg(feature = "store")]
+    async fn call_off(&self, at: CallSite<'_>) {
+        let Some(owner) = self.engine.owner() else { return };
+        for nth in 0u32.. {
+            let id = id_of(at.run, at.key, nth);
+            match owner.store().record(&id).await {
+                Ok(record) if record.status == Status::Cancelled => {}
+                Ok(record) if !record.status.is_end() => {
+                    if let Ok(usage) = crate::durable::cancel(owner.store().clone(), &id).await {
+                        at.meter.tell(usage);
+                    }
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
     async fn run(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<RunOutcome, ToolError> {
+        #[cfg(feature = "store")]
+        if at.meter.stop().is_cancelled() {
+            self.call_off(at).await;
+            return Err(ToolError::Failed("the call was stopped".to_owned()));
+        }
         let (begun, before) =
             self.begin(at, tool, input).await.map_err(|error| ToolError::Failed(error.to_string()))?;
         let outcome = match begun {
@@ -140,6 +214,10 @@ impl FlowTools {
             Begun::Ended(outcome) => *outcome,
             Begun::Runs(run) => until_stopped(run, at.meter.stop()).await,
         };
+        #[cfg(feature = "store")]
+        if let Some(call) = self.suspended(&outcome).await {
+            return Err(ToolError::Suspended(Box::new(call)));
+        }
         let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
         usage.add(before);
         at.meter.tell(usage);
@@ -147,7 +225,44 @@ impl FlowTools {
     }
 }
 
-/// How a run ends that is cancelled with the call that it is of.
+/// A run of a call that reuses the results of an earlier run of it.
+#[cfg(feature = "store")]
+fn reusing(engine: &Engine, tool: &Loaded, edited: Result<Edited, Error>) -> Result<Ready, Error> {
+    match edited {
+        // The results were deleted with the run's content.
+        Err(Error::Store(StoreError::NoContent { .. })) => engine.ready(&tool.flow),
+        edited => edited.map(|edited| edited.ready),
+    }
+}
+
+/// Runs before the calling one that are searched for the same call.
+#[cfg(feature = "store")]
+const BEFORE: usize = 64;
+
+/// If the calling run reuses the results of an earlier run: the run of the same call there.
+#[cfg(feature = "store")]
+async fn earlier(store: &dyn Store, at: CallSite<'_>) -> Option<String> {
+    let mut run = at.run.to_owned();
+    for _ in 0..BEFORE {
+        let first = store.entries(&run, 0).await.ok()?.into_iter().next()?;
+        let EntryKind::Started(started) = first.kind else { return None };
+        run = started.basis.filter(|basis| !basis.answers)?.run;
+        let mut found = None;
+        for nth in 0u32.. {
+            let id = id_of(&run, at.key, nth);
+            if store.record(&id).await.is_err() {
+                break;
+            }
+            found = Some(id);
+        }
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Waits for the end of a run, and cancels it if its call is stopped.
 async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
     let canceller = run.canceller();
     let mut outcome = std::pin::pin!(run.outcome());
@@ -161,7 +276,7 @@ async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
 /// The run of a call.
 enum Begun {
     Runs(Run),
-    /// It had ended before.
+    /// The run had already ended.
     #[cfg(feature = "store")]
     Ended(Box<RunOutcome>),
 }
@@ -189,18 +304,18 @@ impl Loaded {
         Ok(Self { flow, as_tool, spec, takes })
     }
 
-    /// Whether a limit that its run has come to is one of its own manifest, as far as can be told.
+    /// Whether the limit that ended the flow's run is probably one of its own manifest.
     fn is_limited(&self, at: CallSite<'_>) -> bool {
         let fails = |flow: &trefoil_ir::Flow| flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort);
         self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Share::was_refused)
     }
 }
 
-/// The id of the run of a call: always the same one, until it is cancelled.
+/// The id of the run of a call. `nth`: the number of cancelled runs of the same call.
 #[cfg(feature = "store")]
-fn id(at: CallSite<'_>, nth: u32) -> String {
+fn id_of(run: &str, key: &Key, nth: u32) -> String {
     use sha2::{Digest as _, Sha256};
-    let mut of = format!("{}/{}", at.run, at.key.0);
+    let mut of = format!("{run}/{}", key.0);
     if nth > 0 {
         of.push_str(&format!("~{nth}"));
     }
@@ -231,15 +346,11 @@ impl ToolHost for FlowTools {
         }
         let input = tool.as_tool.input(arguments);
         let input = input.map_err(|error| ToolError::Failed(format!("invalid arguments: {}", error.message)))?;
-        // In a box: a flow may call itself.
+        // Boxed, because a flow may call itself.
         let outcome = Box::pin(self.run(at, tool, input)).await?;
-        let run = &outcome.run;
         match outcome.result {
             Ok(output) => Ok(output),
-            Err(_) if !outcome.waiting.is_empty() => Err(ToolError::Failed(format!(
-                "its run {run} is waiting for a person: answer with `trefoil runs answer {run}`, then resume the run that called it"
-            ))),
-            // Its own manifest's limits are its own business.
+            // If a limit of the flow's own manifest was reached, only the call fails.
             Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
                 Err(ToolError::Limit(error.message))
             }
@@ -254,13 +365,13 @@ impl ToolHost for FlowTools {
         Ok(self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok()).map(|tool| tool.spec.clone()).collect())
     }
 
-    /// The run of a call continues where it was.
-    fn is_idempotent(&self, _request: &ToolRequest) -> bool {
-        true
+    /// Always true, because a repeated call continues the same run.
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        self.offers(&request.name, &request.kind)
     }
 }
 
-/// The flows that a program can call as tools, and those that they can call. One that does not load calls nothing.
+/// The flows that a program can call as tools, directly or through other flows. Flows that do not load are skipped.
 pub(super) fn called(engine: &Engine, program: &Program) -> Vec<FlowCalled> {
     let Some(flows) = of(engine) else { return Vec::new() };
     let mut found: Vec<FlowCalled> = Vec::new();
@@ -270,7 +381,7 @@ pub(super) fn called(engine: &Engine, program: &Program) -> Vec<FlowCalled> {
         let engine = Engine { parts: Arc::new(flows.parts_of(tool)), kept: flows.engine.kept.clone() };
         let loaded = tool.flow.loaded();
         let mut program = loaded.program.clone();
-        // What keeps it from running is reported when a run is to start.
+        // Problems with its models are reported when a run starts.
         let answering = engine.aim(&mut program).unwrap_or_else(|_| AnswersFrom::AsWritten.into());
         left.extend(tools_of(&program).into_iter().cloned());
         found.push(FlowCalled {
@@ -283,7 +394,27 @@ pub(super) fn called(engine: &Engine, program: &Program) -> Vec<FlowCalled> {
     found
 }
 
-/// Those of an engine that has any.
+/// The flow tools of an engine, if it has any.
 pub(super) fn of(engine: &Engine) -> Option<Arc<FlowTools>> {
     (!engine.parts.settings.flows.is_empty()).then(|| Arc::new(FlowTools::new(engine)))
+}
+
+impl FlowTools {
+    /// The flow of a tool, and the engine that a run of it would have. `limited`: the run that calls it has had a cost limit
+    /// since it began.
+    pub fn run_of(&self, name: &str, limited: bool) -> Option<(Flow, Engine)> {
+        let tool = self.get(name)?.as_ref().ok()?;
+        let mut parts = self.parts_of(tool);
+        parts.answers.retain(|(name, _)| self.ask(name));
+        parts.max_cost_micro = parts.max_cost_micro.or(limited.then_some(u64::MAX));
+        Some((tool.flow.clone(), Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }))
+    }
+}
+
+impl Engine {
+    /// The flows of the settings as tools, if there are any.
+    #[cfg(feature = "store")]
+    pub(crate) fn flows_as_tools(&self) -> Option<Arc<dyn ToolHost>> {
+        of(self).map(|flows| flows as Arc<dyn ToolHost>)
+    }
 }

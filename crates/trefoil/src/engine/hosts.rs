@@ -1,7 +1,8 @@
-//! The tools of one run: what the embedder, the script and the operator offer, as one host.
+//! The tools of one run, from the embedder, the script and the operator, combined to one host.
 
 use std::sync::Arc;
 
+use trefoil_ir::ToolKind;
 use trefoil_models::Scripted;
 use trefoil_runtime::ToolHost;
 use trefoil_runtime::ports::{NoTools, Secret, Secrets};
@@ -9,33 +10,35 @@ use trefoil_template::HoleKind;
 use trefoil_tools::{CommandTools, PythonTools};
 
 use super::flows::FlowTools;
-use super::models::Aimed;
 use super::tools::All;
 use super::{AnswersFrom, Engine};
 
 /// The tools of one run.
 pub(super) struct Hosts {
-    /// All of them.
+    /// All tools.
     pub tools: Arc<dyn ToolHost>,
     /// The flows among them.
     pub flows: Option<Arc<FlowTools>>,
-    /// What they read of the environment and the secrets by themselves.
+    /// Those that come before the flows.
+    before: Vec<Arc<dyn ToolHost>>,
+    /// The environment variables and secrets that they read themselves.
     pub holes: Vec<(HoleKind, Arc<str>)>,
     /// The keys of the providers that may be called.
     pub keys: Vec<Secret>,
-    /// Those whose connections end with the run.
+    /// The MCP servers, whose connections are closed at the end of the run.
     #[cfg(feature = "mcp")]
     pub servers: Option<Arc<trefoil_tools::McpTools>>,
 }
 
 impl Hosts {
-    /// The embedder's come before the script's, and these before what calls the world. Where answers are made up or read from
-    /// a script, the world is not called: a run that only tries things out changes nothing.
+    /// The embedder's tools take precedence over the script's, and these over those that access the outside. If answers
+    /// are placeholders or scripted, the latter are not available, so that a trial run changes nothing.
     pub fn of(
         engine: &Engine,
-        aimed: Option<&Aimed>,
+        from: Option<&AnswersFrom>,
         script: Option<Arc<Scripted>>,
         secrets: &Arc<dyn Secrets>,
+        flows: Option<Arc<FlowTools>>,
     ) -> Self {
         let parts = &*engine.parts;
         let mut all: Vec<Arc<dyn ToolHost>> = Vec::new();
@@ -44,20 +47,21 @@ impl Hosts {
         }
         all.extend(parts.tools.clone());
         all.extend(script.map(|script| script as Arc<dyn ToolHost>));
-        // What these call is what every run here calls.
-        let flows = super::flows::of(engine);
+        // Calls of these tools are the same in every run of this engine.
+        let before = all.clone();
         all.extend(flows.clone().map(|flows| flows as Arc<dyn ToolHost>));
         let mut hosts = Self {
             tools: Arc::new(NoTools),
             flows,
+            before,
             holes: Vec::new(),
             keys: Vec::new(),
             #[cfg(feature = "mcp")]
             servers: None,
         };
-        if let Some(aimed) = aimed.filter(|aimed| !is_rehearsal(&aimed.from)) {
+        if let Some(from) = from.filter(|from| !is_rehearsal(from)) {
             hosts.keys = engine.kept.registry(parts).keys();
-            hosts.world(engine, aimed, secrets, &mut all);
+            hosts.world(engine, from, secrets, &mut all);
         }
         match all.as_slice() {
             [] => {}
@@ -67,9 +71,15 @@ impl Hosts {
         hosts
     }
 
-    fn world(&mut self, engine: &Engine, aimed: &Aimed, secrets: &Arc<dyn Secrets>, all: &mut Vec<Arc<dyn ToolHost>>) {
+    fn world(
+        &mut self,
+        engine: &Engine,
+        from: &AnswersFrom,
+        secrets: &Arc<dyn Secrets>,
+        all: &mut Vec<Arc<dyn ToolHost>>,
+    ) {
         let parts = &*engine.parts;
-        let http = engine.kept.http(parts, &aimed.from);
+        let http = engine.kept.http(parts, from);
         let settings = &parts.settings;
         if !settings.tools.is_empty() {
             self.holes.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.holes()));
@@ -92,7 +102,22 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// The run has ended.
+    /// The flows, if one of them is called by this name.
+    pub fn flow_of(&self, name: &str) -> Option<&FlowTools> {
+        let flows = self.flows.as_deref()?;
+        (!self.is_before(name) && flows.offers(name, &ToolKind::Local)).then_some(flows)
+    }
+
+    /// Whether what is called by this name comes after the flows: a program, if one is declared.
+    pub fn is_after(&self, name: &str) -> bool {
+        !self.is_before(name) && self.flow_of(name).is_none()
+    }
+
+    fn is_before(&self, name: &str) -> bool {
+        self.before.iter().any(|host| host.offers(name, &ToolKind::Local))
+    }
+
+    /// Closes connections after the end of the run.
     pub async fn close(&self) {
         #[cfg(feature = "mcp")]
         if let Some(servers) = &self.servers {
@@ -101,7 +126,17 @@ impl Hosts {
     }
 }
 
-/// Whether nothing outside is to be touched.
+impl Engine {
+    /// The tools of a run that is only looked at: they are asked about, and not called.
+    #[cfg(feature = "store")]
+    pub(crate) fn tools_to_ask_about(&self, from: &AnswersFrom) -> Arc<dyn ToolHost> {
+        let secrets: Arc<dyn Secrets> = Arc::new(trefoil_runtime::ports::MapSecrets::new());
+        let script = super::models::script(from).ok().flatten();
+        Hosts::of(self, Some(from), script, &secrets, super::flows::of(self)).tools
+    }
+}
+
+/// Whether nothing outside may be accessed.
 pub(super) fn is_rehearsal(from: &AnswersFrom) -> bool {
     matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_))
 }

@@ -3,6 +3,7 @@
 mod flows;
 mod hosts;
 mod models;
+mod needs;
 mod prices;
 mod ready;
 #[cfg(feature = "store")]
@@ -98,7 +99,7 @@ struct Parts {
     provider: Option<Arc<dyn ModelProvider>>,
     models: Vec<ModelOverride>,
     wrong_models: Vec<PlanError>,
-    /// The models are those that a run began with, and nobody chose them.
+    /// Whether the models are those with which a run started, rather than chosen for this engine.
     models_of_run: bool,
     placeholders: bool,
     registry: Option<Registry>,
@@ -125,20 +126,20 @@ struct Parts {
     recovery: Recovery,
     /// The run to resume.
     begun: Option<Arc<Begun>>,
-    /// Whether its runs are for other processes: what these must have is not asked for here.
+    /// Whether its runs are for other processes, so that their requirements are not checked here.
     submits: bool,
     /// The nesting depth of the runs that call the runs of this engine.
     depth: u32,
-    /// What its runs may use of the allowance of the run whose tool they are.
+    /// The share of the calling run's allowance that its runs may use.
     within: Option<trefoil_runtime::Share>,
-    /// That run.
+    /// The calling run.
     #[cfg(feature = "store")]
     caller: Option<String>,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]
     content: trefoil_store::Content,
-    /// Answers of earlier runs are used: of this one, or of all.
+    /// Whether to use answers of earlier runs: of this one, or of all.
     #[cfg(feature = "store")]
     answers_of: Option<Option<String>>,
 }

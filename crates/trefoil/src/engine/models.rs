@@ -36,7 +36,7 @@ pub enum AnswersFrom {
 }
 
 impl AnswersFrom {
-    /// As journals have it.
+    /// The form in journals.
     pub(super) fn stored(&self) -> String {
         match self {
             Self::Embedded => "embedded".to_owned(),
@@ -47,7 +47,7 @@ impl AnswersFrom {
         }
     }
 
-    /// And back.
+    /// Reads the form in journals.
     #[doc(hidden)]
     pub fn of_stored(stored: &str) -> Self {
         match stored {
@@ -89,9 +89,9 @@ impl From<AnswersFrom> for Answering {
     }
 }
 
-/// A flow as an engine runs it.
+/// A flow prepared by an engine.
 pub(super) struct Aimed {
-    /// With the chosen models written in.
+    /// The program with the chosen models.
     pub prepared: Arc<Prepared>,
     /// What answers.
     pub from: AnswersFrom,
@@ -99,13 +99,13 @@ pub(super) struct Aimed {
     pub elsewhere: Vec<Elsewhere>,
     /// The fallbacks of the program's models.
     pub fallbacks: Fallbacks,
-    /// Who answers; none: a script, which starts again with each run.
+    /// The provider; `None`: a script, which starts again with each run.
     pub provider: Option<Arc<dyn ModelProvider>>,
 }
 
 impl Aimed {
-    /// The same for a run that is resumed: its program is the one that it began with, as its journal says, whoever answers
-    /// now. Named models are a part of it, so they are those that it began with.
+    /// The same for a resumed run: its program is the one with which it started, according to its journal, whatever
+    /// answers now. Named models are part of the program, so they are the original ones.
     pub fn for_begun(self: Arc<Self>, parts: &Parts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
         #[cfg(feature = "store")]
         if let Some(begun) = parts.begun.as_deref() {
@@ -116,7 +116,7 @@ impl Aimed {
             }
             let program = if is_it(own) { own.clone() } else { crate::durable::program_of(own, first) };
             if !is_it(&program) {
-                // It is not for the models: the replay says what is different.
+                // The models do not cause the mismatch; the replay reports the difference.
                 return Ok(self);
             }
             let provider: Option<Arc<dyn ModelProvider>> = match self.from {
@@ -146,21 +146,22 @@ fn other_models(first: &trefoil_machine::Started) -> Diagnostic {
 #[derive(Default)]
 pub(super) struct Kept {
     registry: OnceLock<Registry>,
-    /// Connections and tokens; none: no HTTP client can be made.
+    /// Connections and tokens; `None`: no HTTP client can be created.
     http: OnceLock<Option<Arc<HttpTools>>>,
-    /// By flow. A flow that is gone makes room when the next one comes.
+    /// By flow. Entries of dropped flows are removed when the next one is added.
     flows: Mutex<HashMap<usize, (WeakFlow, Arc<Aimed>)>>,
 }
 
 impl Kept {
-    /// A flow as this engine runs it, worked out at the first run.
+    /// The prepared flow, computed at its first run.
     pub fn aimed(&self, parts: &Parts, flow: &Flow) -> Result<Arc<Aimed>, Vec<Diagnostic>> {
         let key = flow.address();
         let known = |flows: &HashMap<usize, (WeakFlow, Arc<Aimed>)>| flows.get(&key).map(|(_, aimed)| aimed.clone());
         if let Some(aimed) = known(&self.flows.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(aimed);
         }
-        // Without the lock: other flows need not wait. Two that do this at once do the same.
+        // Without holding the lock, so that other flows need not wait. If two threads do this at once, the results are
+        // equal.
         let aimed = Arc::new(self.aim(parts, flow)?);
         let mut flows = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
         flows.retain(|_, (flow, _)| flow.is_alive());
@@ -183,7 +184,7 @@ impl Kept {
         Ok(Aimed { prepared, from, elsewhere, fallbacks, provider })
     }
 
-    /// The HTTP tools, if there are any where these answers come from.
+    /// The HTTP tools, if they are available with this source of answers.
     pub fn http(&self, parts: &Parts, from: &AnswersFrom) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
         if is_rehearsal(from) {
@@ -219,7 +220,7 @@ impl Kept {
         })
     }
 
-    /// The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
+    /// Uses only the operator's environment, nothing that a manifest names: an `env_file` is for `env.*`.
     pub(super) fn registry(&self, parts: &Parts) -> &Registry {
         self.registry.get_or_init(|| {
             let registry = parts.registry.clone().unwrap_or_else(Registry::from_env).with_limits(parts.limits);
@@ -228,14 +229,14 @@ impl Kept {
     }
 }
 
-/// The script that a run begins with.
+/// The script for a run.
 pub(super) fn script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagnostic> {
     let AnswersFrom::Script(path) = from else { return Ok(None) };
     Scripted::read(path).map(|script| Some(Arc::new(script))).map_err(|error| missing(None, error.message, None))
 }
 
-/// The models of the operator's files that this program has a use for, then those that were chosen for this run. One that
-/// was chosen for every call leaves nothing to the files.
+/// The models in the operator's files that this program uses, then those chosen for this run. If one model was chosen
+/// for every call, the files are not used.
 fn chosen(parts: &Parts, program: &Program) -> Vec<ModelOverride> {
     let by_name = |model: &ModelOverride| match model {
         ModelOverride::For { name, .. } => trefoil_models::plan::names(program, name),

@@ -1,4 +1,4 @@
-//! What the models of a run cost: the operator's prices, else the table of list prices.
+//! The prices of a run's models: the operator's, otherwise list prices.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 
 const DAY_MS: u64 = 86_400_000;
 
-/// What the operator says that a model costs, else the list price.
+/// The operator's price of a model, otherwise the list price.
 pub fn today(full: &str, settings: &Settings, now: u64) -> Option<Price> {
     let listed = || full.split_once(':').and_then(|(provider, name)| listed(provider, name, now / DAY_MS));
     said(full, settings).or_else(listed)
@@ -25,10 +25,10 @@ fn said(full: &str, settings: &Settings) -> Option<Price> {
     settings.prices.iter().rev().find(|(of, _)| of == full).map(|(_, price)| price.clone())
 }
 
-/// The models that may answer instead of one, by `PROVIDER:NAME`.
+/// The models that may answer instead of another one, by `PROVIDER:NAME`.
 pub type Others = [(String, Vec<String>)];
 
-/// The same of the steps of a program. A model that several steps ask has those of all of them.
+/// The fallbacks of a program's steps. A model used by several steps has the fallbacks of all of them.
 pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<String>)> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for (id, others) in fallbacks {
@@ -48,8 +48,8 @@ pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<Stri
     all
 }
 
-/// The prices of the models that a program may ask, by `PROVIDER:NAME`, each once. Those of which nobody knows the price are
-/// missing. `now`: milliseconds since 1970-01-01 UTC.
+/// The prices of the models that a program may call, by `PROVIDER:NAME`, without duplicates. Models of unknown price
+/// are missing. `now`: milliseconds since 1970-01-01 UTC.
 pub fn of(
     program: &Program,
     from: &AnswersFrom,
@@ -60,9 +60,9 @@ pub fn of(
     let mut all: Vec<(String, Price)> = Vec::new();
     for full in named(program, others) {
         let price = match from {
-            // Made here, or read from a file.
+            // Answered locally, or from a file.
             AnswersFrom::Embedded | AnswersFrom::Script(_) => Some(Price::free()),
-            // An embedder's provider may call anything under these names.
+            // An embedder's provider may call any model under these names.
             AnswersFrom::Provider => said(&full, settings),
             AnswersFrom::One(_) | AnswersFrom::AsWritten => today(&full, settings, now),
         };
@@ -71,7 +71,7 @@ pub fn of(
     all
 }
 
-/// The context windows of the models that a program may ask, by `PROVIDER:NAME`, as far as they are known.
+/// The known context windows of the models that a program may call, by `PROVIDER:NAME`.
 pub fn windows(program: &Program, others: &Others) -> Vec<(String, u64)> {
     let window = |full: String| {
         let (provider, name) = full.split_once(':')?;
@@ -93,7 +93,7 @@ pub fn limits_cost(program: &Program) -> bool {
     })
 }
 
-/// Why a cost limit cannot be held: the models whose prices are not known.
+/// Why a cost limit cannot be enforced: models of unknown price.
 pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let prices = &flags.prices;
     let unknown =
@@ -108,7 +108,7 @@ pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     unknown.map(one).collect()
 }
 
-/// Why a strict cost limit cannot be held: the calls of which nobody knows the most that they can cost.
+/// Why a strict cost limit cannot be enforced: calls of unknown maximum cost.
 pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
@@ -133,7 +133,7 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     found
 }
 
-/// The models that a program may ask, as `PROVIDER:NAME`, each once.
+/// The models that a program may call, as `PROVIDER:NAME`, without duplicates.
 fn named(program: &Program, others: &Others) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let own = models_used(program).into_iter().map(|(_, model)| full_name(&model));

@@ -1,25 +1,23 @@
-//! A run that is ready to start: nothing that it needs is missing.
+//! A run that is ready to start, because nothing that it needs is missing.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use trefoil_ir::ModelChoice;
 use trefoil_machine::journal::{Basis, Changes};
-use trefoil_machine::{Flags, Prepared, Reserve, SourceFile, input_faults};
+use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{Options, run_prepared};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::{first_entry, resume_prepared};
-use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, Secrets, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome, Share};
-use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
 use super::hosts::{Hosts, is_rehearsal};
-use super::models::{Aimed, script};
-use super::prices;
+use super::needs::Needs;
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, Parts, explain};
 use crate::answers::Answers;
@@ -27,11 +25,7 @@ use crate::answers::Answers;
 use crate::durable::Lines;
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
-use crate::load::Loaded;
-use crate::load::rules::ENV_FILE;
-use crate::preflight::{Host, preflight};
 use crate::run::Run;
-use crate::secrets::{self, OperatorSecrets};
 
 /// A run that is ready to start. Nothing has been called yet.
 pub struct Ready {
@@ -40,25 +34,25 @@ pub struct Ready {
     ports: Ports,
     run: String,
     seed: u64,
-    /// Those that were requested.
+    /// The requested limits.
     limits: Changes,
-    /// Prices, context windows, and what is reserved.
+    /// Prices, context windows, and the kind of reservation.
     money: Flags,
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
-    /// Where model calls wait for their turn.
+    /// The queue of model calls.
     places: Option<Arc<Places>>,
     recovery: Recovery,
     hosts: Hosts,
-    /// What it may use of the allowance of the run whose tool it is.
+    /// The share of the calling run's allowance, if this run is a tool call.
     within: Option<Share>,
-    /// That run.
+    /// The calling run.
     #[cfg(feature = "store")]
     caller: Option<String>,
-    /// What an earlier run has, and how that is used.
+    /// The results of an earlier run, and how they are reused.
     basis: Option<(Basis, Memo)>,
-    /// Whose runs are kept.
+    /// The owner of stored runs. `None`: the run is not stored.
     #[cfg(feature = "store")]
     kept: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]
@@ -66,56 +60,30 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// For a flow, or everything that is missing.
+    /// Prepares a run of a flow. Returns everything that is missing as an error.
     pub(super) fn new(engine: &Engine, flow: &Flow) -> std::result::Result<Self, Findings> {
-        let (parts, loaded) = (&*engine.parts, flow.loaded());
-        let mut reasons = Vec::new();
-        let env_texts = env_texts(loaded, &mut reasons);
-        let aimed = engine.kept.aimed(parts, flow).and_then(|aimed| aimed.for_begun(parts, flow));
-        let aimed = aimed.map_err(|why| reasons.extend(why)).ok();
-        let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
-        let script = script.map_err(|why| reasons.push(why)).ok().flatten().flatten();
-        let secrets = secrets_of(parts, &env_texts);
-        let hosts = Hosts::of(engine, aimed.as_deref(), script.clone(), &secrets);
-        let program = &loaded.program;
-        let host = Host {
-            tools: &*hosts.tools,
-            fault: &|name| hosts.flows.as_ref()?.fault(name),
-            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
-            // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
-            commands: parts.commands.is_some() || parts.begun.is_some() || parts.submits,
-            people: parts.humans.is_some() || engine.keeps_runs(),
-            answers: &parts.answers,
-            rehearsal: aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)),
-            embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
-        };
-        reasons.extend(preflight(program, &host));
-        // Made up answers need none, and whoever runs it elsewhere has others.
-        if !parts.submits && !aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)) {
-            reasons.extend(secrets::missing(program, &*secrets));
+        let parts = &*engine.parts;
+        let needs = Needs::of(engine, flow, None);
+        let mut findings = Findings::new(flow.loaded().files.clone(), needs.lacks.clone());
+        // The run of a call is a part of a run for which all of them were looked at.
+        if parts.depth == 0 {
+            needs.beneath(engine, flow, &mut findings);
         }
-        let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
-        let models = models.or_else(|| script.clone().map(|script| script as _));
-        let (Some(aimed), Some(models), true) = (aimed, models, reasons.is_empty()) else {
-            return Err(Findings::new(loaded.files.clone(), reasons));
-        };
+        let Needs { aimed, models, script, hosts, secrets, money, .. } = needs;
+        let (Some(aimed), Some(models), true) = (aimed, models, findings.is_empty()) else { return Err(findings) };
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
         let ports = Ports {
             models,
             tools: hosts.tools.clone(),
             commands: parts.commands.clone(),
-            humans: Arc::new(Answers::new(program, &parts.answers, people(parts))),
+            humans: Arc::new(Answers::new(&flow.loaded().program, &parts.answers, people(parts))),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
             clock: clock(parts),
             secrets,
             events: all(&parts.events),
             random,
         };
-        let money = match money(parts, &aimed, ports.clock.wall_ms()) {
-            Ok(money) => money,
-            Err(missing) => return Err(Findings::new(loaded.files.clone(), missing)),
-        };
-        // Two runs of one seed are two runs.
+        // Stored runs with the same seed need different ids.
         let own: &dyn Random = if parts.seed.is_some() && engine.keeps_runs() { &SystemRandom } else { &*ports.random };
         let id = format!("{:016x}", own.next());
         Ok(Self {
@@ -148,13 +116,13 @@ impl Ready {
         })
     }
 
-    /// The same with this id.
+    /// Sets the run's id.
     #[cfg(feature = "store")]
     pub(super) fn of_id(self, run: String) -> Self {
         Self { run, ..self }
     }
 
-    /// Uses the results of an earlier run.
+    /// Reuses the results of an earlier run.
     #[cfg(feature = "store")]
     pub(crate) fn based_on(self, basis: Basis, memo: Memo) -> Self {
         let stored = self.answers_from.stored();
@@ -165,7 +133,7 @@ impl Ready {
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
     }
 
-    /// What the run will have used of earlier ones: as far as it has come, and nothing if it does not go by any.
+    /// Which results the run has reused so far. Empty if it is not based on an earlier run.
     #[cfg(feature = "store")]
     pub fn reused(&self) -> Lines {
         let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
@@ -211,7 +179,7 @@ impl Ready {
         ready.spawn(options, |prepared, ports, options| run_prepared(prepared, input, ports, options))
     }
 
-    /// With what is kept of the run.
+    /// Sets up the storage of the run.
     #[cfg(feature = "store")]
     fn kept(mut self) -> Result<(Self, Options)> {
         let mut options = self.options();
@@ -234,7 +202,7 @@ impl Ready {
         Ok((self, options))
     }
 
-    /// Puts the run in the store for whoever has a process for it, and returns its id. Nothing is called here.
+    /// Stores the run for a worker to perform, and returns its id. Calls nothing.
     #[cfg(feature = "store")]
     #[doc(hidden)]
     pub async fn submit(self, input: impl Serialize) -> Result<String> {
@@ -251,7 +219,7 @@ impl Ready {
         Ok(run)
     }
 
-    /// The files of the flow, if a journal wants to know.
+    /// The files of the flow, if the journal stores anything.
     fn sources(&self) -> Vec<SourceFile> {
         if self.ports.journal.keeps() { self.flow.loaded().sources() } else { Vec::new() }
     }
@@ -265,7 +233,7 @@ impl Ready {
         self.resume_held(hold)
     }
 
-    /// Goes on with a run that this process has taken over.
+    /// Resumes a run whose lease this process holds.
     #[cfg(feature = "store")]
     #[doc(hidden)]
     pub fn resume_held(mut self, hold: trefoil_store::Hold) -> Result<Run> {
@@ -287,7 +255,7 @@ impl Ready {
         let (to_handle, events) = to_handle();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(to_handle)]);
         let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
-        // A future that awaits another one that it was given has room for it twice.
+        // Boxed, because a future that awaits one of its arguments reserves memory for it twice.
         let (hosts, work) = (self.hosts, Box::pin(begin(self.prepared, self.ports, options)));
         let task = runtime.spawn(async move {
             let outcome = work.await;
@@ -297,7 +265,7 @@ impl Ready {
         Ok(Run::new(id, self.flow, events, cancel, task))
     }
 
-    /// How the run is run.
+    /// The options for the driver.
     fn options(&self) -> Options {
         let models = models_used(&self.prepared.program).into_iter();
         let models = models.map(|(agent, model)| (agent.to_string(), named(&model))).collect();
@@ -328,7 +296,7 @@ impl Ready {
         }
     }
 
-    /// The input as the machine takes it; none for `()` and null.
+    /// Converts the input for the machine. `None` for `()` and null.
     fn input(&self, input: impl Serialize) -> Result<Option<Value>> {
         let input = match serde_json::to_value(input).map_err(Error::Input)? {
             serde_json::Value::Null => None,
@@ -344,8 +312,8 @@ impl Ready {
 }
 
 impl Engine {
-    /// Whether questions can wait.
-    fn keeps_runs(&self) -> bool {
+    /// Whether runs are stored, so that questions can be answered later.
+    pub(super) fn keeps_runs(&self) -> bool {
         #[cfg(feature = "store")]
         return self.parts.owner.is_some();
         #[cfg(not(feature = "store"))]
@@ -353,7 +321,7 @@ impl Engine {
     }
 }
 
-/// A model as the command line takes it.
+/// A model in the form that the command line accepts.
 fn named(model: &ModelChoice) -> String {
     match &model.provider {
         Some(provider) => format!("{provider}:{}", model.name),
@@ -361,18 +329,7 @@ fn named(model: &ModelChoice) -> String {
     }
 }
 
-/// The environment, with these files, and the secrets.
-fn secrets_of(parts: &Parts, env_texts: &[String]) -> Arc<dyn Secrets> {
-    match &parts.secrets {
-        Some(secrets) => secrets.clone(),
-        None => {
-            let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
-            Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone()))
-        }
-    }
-}
-
-/// Who answers questions; of runs that are kept, their inbox.
+/// The inbox for questions. Stored runs use the inbox in the store.
 fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
     #[cfg(feature = "store")]
     if let Some(owner) = &parts.owner {
@@ -381,68 +338,11 @@ fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
     parts.humans.clone()
 }
 
-/// What tells the time; for runs that are kept, the clock that all hosts of their store share.
-fn clock(parts: &Parts) -> Arc<dyn Clock> {
+/// The clock. Stored runs use the clock that all hosts of the store share.
+pub(super) fn clock(parts: &Parts) -> Arc<dyn Clock> {
     #[cfg(feature = "store")]
     let shared = parts.owner.as_ref().map(|owner| owner.store().clock());
     #[cfg(not(feature = "store"))]
     let shared = None;
     parts.clock.clone().or(shared).unwrap_or_else(|| Arc::new(SystemClock::new()))
-}
-
-/// Prices, context windows and what is reserved for a run that starts now; or what cost limits lack.
-fn money(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags, Vec<Diagnostic>> {
-    // Prices stay what they were as long as the same models answer.
-    let begun = parts.begun.as_deref().map(|begun| &begun.now);
-    let program = &aimed.prepared.program;
-    let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
-        Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
-        None => {
-            let others = prices::others(program, &aimed.fallbacks);
-            let prices = prices::of(program, &aimed.from, &others, &parts.settings, now);
-            (prices, prices::windows(program, &others), others)
-        }
-    };
-    let reserve = match begun {
-        Some(begun) => parts.reserve.unwrap_or(begun.flags.reserve),
-        None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
-    };
-    let strict = reserve == Reserve::Bound;
-    let windows = match strict {
-        // It began without.
-        true if windows.is_empty() => prices::windows(program, &fallbacks),
-        true => windows,
-        false => Vec::new(),
-    };
-    let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
-    let limited = parts.max_cost_micro.is_some()
-        || begun.is_some_and(|begun| {
-            begun.flags.max_cost_micro.or(begun.basis.as_ref().and_then(|basis| basis.max_cost_micro)).is_some()
-        })
-        || prices::limits_cost(program);
-    let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
-    if limited && strict && missing.is_empty() {
-        missing = prices::unbounded(program, &money);
-    }
-    if missing.is_empty() { Ok(money) } else { Err(missing) }
-}
-
-/// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.
-fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
-    let mut texts = Vec::new();
-    for file in &loaded.env_files {
-        match file.text() {
-            Ok(text) => texts.push(text),
-            Err(why) => reasons.push(
-                Diagnostic::nowhere(
-                    ENV_FILE,
-                    Severity::Error,
-                    Some(loaded.entry),
-                    format!("the environment file `{}` cannot be read: {}", file.path.display(), why.reason()),
-                )
-                .help("create it with one `NAME=value` per line, or remove `env_file`"),
-            ),
-        }
-    }
-    texts
 }

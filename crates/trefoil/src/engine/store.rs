@@ -1,4 +1,4 @@
-//! Runs that are kept in a store.
+//! Stores the runs of an engine.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::durable::StoredAnswers;
 use crate::error::{Error, Findings, Result};
 
 impl Engine {
-    /// Keeps every run in a store, with the files of its flow: its journal, what it has cost, how it ended. A run that was
-    /// interrupted is continued by [`Self::resume`], here or elsewhere. In place of [`journal`](Self::journal).
+    /// Stores every run with the files of its flow: its journal, its cost, its outcome. An interrupted run can be
+    /// continued with [`Self::resume`], here or in another process. Use it instead of [`journal`](Self::journal).
     ///
-    /// A run that only waits for people ends with the code `SUSPENDED`; their answers come in through the store.
+    /// A run that only waits for people ends with the code `SUSPENDED`; their answers are sent through the store.
     ///
-    /// Clones of the engine share their hold on runs: they are one process to the store.
+    /// Clones of the engine share their leases on runs: for the store, they are one process.
     ///
     /// ```
     /// use trefoil::store::{Options, SqliteStore, Store as _};
@@ -41,76 +41,77 @@ impl Engine {
     pub fn store(self, store: impl Store + 'static) -> Self {
         self.owned(Owner::of_process(Arc::new(store)))
     }
-    /// Keeps prompts and answers of the runs that it starts only as far as resuming them needs, and removes them when a run has
-    /// completed or is cancelled. What remains: keys, hashes, codes, usage, models, times and status.
+    /// Keeps prompts and answers of its runs only as long as they are needed to resume the runs, and removes them when
+    /// a run has succeeded or was cancelled. Keys, hashes, codes, usage, models, times and status remain.
     #[must_use]
     pub fn no_content(self) -> Self {
         self.with(|parts| parts.content = Content::UntilEnd)
     }
-    /// Uses answers that models have given in earlier runs of the [store](Self::store) to what is asked for now, word for word: of
-    /// the run of this id, or of any, the newest first. Each answer is used once. Tools, commands and people are asked as ever: what
-    /// they say belongs to its time. Answers that were made up are not used for real ones, nor the other way round.
+    /// Reuses answers of models in earlier runs of the [store](Self::store) for identical requests: from the run with
+    /// this id, or from any run, newest first. Each answer is used once. Tools, commands and people are still called,
+    /// because their results depend on the time. Placeholder answers are never used for real ones, nor the reverse.
     ///
-    /// [`Ready::reused`](super::Ready::reused) says what was used.
+    /// [`Ready::reused`](super::Ready::reused) returns what was reused.
     #[must_use]
     pub fn reuse_answers(self, run: Option<String>) -> Self {
         self.with(|parts| parts.answers_of = Some(run))
     }
-    /// A run that begins, with what it may use of earlier ones.
+    /// A run about to start, with the results of earlier runs that it may use.
     pub(super) fn with_answers(&self, ready: Ready) -> Result<Ready> {
         let Some(run) = self.parts.answers_of.clone().filter(|_| self.parts.begun.is_none()) else { return Ok(ready) };
         let basis = Basis { run: run.unwrap_or_default(), answers: true, ..Basis::default() };
         let memo = self.answers(&basis)?;
         Ok(ready.based_on(basis, memo))
     }
-    /// The answers that a run says it uses.
+    /// The answers that a run uses according to its start entry.
     pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
         let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
         Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
     }
-    /// Where its runs are.
+    /// The store of its runs.
     pub(crate) fn kept_runs(&self) -> Result<Arc<dyn Store>> {
         match self.owner() {
             Some(owner) => Ok(owner.store().clone()),
             None => Err(Error::NotStarted(Findings::said("the engine has no store", "set one with `Engine::store`"))),
         }
     }
-    /// Keeps runs in a store as a process that holds leases there.
+    /// Stores runs as a process that holds leases.
     #[doc(hidden)]
     #[must_use]
     pub fn owned(self, owner: Arc<Owner>) -> Self {
         self.with(|parts| parts.owner = Some(owner))
     }
-    /// For runs that other processes are to run: keys, secrets and the permission to run commands are theirs.
+    /// For runs that other processes execute, which must have keys, secrets and the permission to run commands.
     #[doc(hidden)]
     #[must_use]
     pub fn for_others(self) -> Self {
         self.registry(trefoil_models::Registry::to_read()).with(|parts| parts.submits = true)
     }
-    /// Who holds the leases of its runs.
+    /// The holder of its runs' leases.
     #[doc(hidden)]
     pub fn owner(&self) -> Option<Arc<Owner>> {
         self.parts.owner.clone()
     }
-    /// For a run that began like this, and has these models now: with its seed for the machine and the embedded model, not for ids.
+    /// For a run with this start and these current models: its seed is used for the machine and the embedded model, not
+    /// for ids.
     pub(crate) fn begun(self, first: &Started, now: &Started) -> Self {
         self.with(|parts| {
             parts.seed = Some(first.flags.seed);
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
-    /// With the models that the agents of a run had: nobody chose them.
+    /// With the models of a run's agents, which were not chosen for this engine.
     pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
         let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
         engine.with(|parts| parts.models_of_run = true)
     }
-    /// Whether it says which models answer.
+    /// Whether models were chosen for it.
     pub(crate) fn chooses_models(&self) -> bool {
         self.parts.provider.is_some() || !self.parts.models.is_empty()
     }
 
-    /// Gives back the runs that this engine holds and that nobody continues with, and returns when the store knows: for a process
-    /// that is about to end. Without it, another process has to wait until their leases run out.
+    /// Releases the runs that this engine holds but does not continue, and returns when the store has recorded it. Call
+    /// it before the process ends; otherwise other processes must wait until the leases expire.
     pub async fn release(&self) -> Result<()> {
         match &self.parts.owner {
             Some(owner) => owner.release_all().await.map_err(Error::Store),

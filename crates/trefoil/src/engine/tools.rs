@@ -1,4 +1,4 @@
-//! Tools that are closures, and several tool hosts as one.
+//! Closures as tools, and several tool hosts combined.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use trefoil_template::Value;
 
 use crate::error::BoxError;
 
-/// Closures by their names, each with what it says of itself.
+/// Closures by name, each with its specification.
 #[derive(Clone, Default)]
 pub(super) struct Closures(BTreeMap<Arc<str>, (ToolSpec, Arc<dyn Tool>)>);
 
@@ -22,14 +22,14 @@ trait Tool: Send + Sync {
     async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError>;
 }
 
-/// A closure and the types on both sides of it.
+/// A closure and the types of its arguments and result.
 struct Closure<F, A, R> {
     call: F,
     types: std::marker::PhantomData<fn(A) -> R>,
 }
 
 impl Closures {
-    /// Adds one; the later of two with one name counts.
+    /// Adds a closure; if two have the same name, the later one is used.
     pub fn add<F, A, R, W>(&mut self, spec: ToolSpec, call: F)
     where
         F: Fn(A) -> W + Send + Sync + 'static,
@@ -40,7 +40,7 @@ impl Closures {
         let name = spec.name.clone();
         self.0.insert(name, (spec, Arc::new(Closure { call, types: std::marker::PhantomData })));
     }
-    /// Whether there is none.
+    /// Whether there are no closures.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -57,7 +57,7 @@ where
     async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| ToolError::Failed(format!("invalid arguments: {error}")))?;
-        // A closure that knows the port's own error says more than its text.
+        // If the closure returns the port's own error, keep its details.
         let result = (self.call)(arguments).await.map_err(|error| match error.downcast::<ToolError>() {
             Ok(own) => *own,
             Err(other) => ToolError::Failed(other.to_string()),
@@ -87,7 +87,7 @@ impl ToolHost for Closures {
     }
 }
 
-/// Several tool hosts; the first that offers a tool calls it.
+/// Several tool hosts; the first one that offers a tool calls it.
 pub(super) struct All(pub Vec<Arc<dyn ToolHost>>);
 
 impl All {
@@ -107,7 +107,7 @@ impl ToolHost for All {
             None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
     }
-    /// Of tools with one name, the first.
+    /// If several tools have the same name, the first one is used.
     async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let mut all: Vec<ToolSpec> = Vec::new();
         for host in &self.0 {

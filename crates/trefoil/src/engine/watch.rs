@@ -1,4 +1,4 @@
-//! Several who watch a run, and the handle as one of them.
+//! Several watchers of a run, one of which is the handle.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
 
-/// All of them as one.
+/// Combines several watchers.
 pub(super) fn all(sinks: &[Arc<dyn EventSink>]) -> Arc<dyn EventSink> {
     match sinks {
         [] => Arc::new(NoEvents),
@@ -16,7 +16,7 @@ pub(super) fn all(sinks: &[Arc<dyn EventSink>]) -> Arc<dyn EventSink> {
     }
 }
 
-/// Several who watch.
+/// Several watchers.
 struct Fan(Vec<Arc<dyn EventSink>>);
 
 impl EventSink for Fan {
@@ -38,13 +38,13 @@ impl EventSink for Fan {
     }
 }
 
-/// Events that whoever holds the run has not read yet. A channel would set aside room for dozens of them, for each of the
-/// thousands of runs that may wait.
+/// Events that the handle has not read yet. A channel would reserve memory for dozens of events for each of thousands
+/// of waiting runs.
 #[derive(Default)]
 struct Unread {
     events: VecDeque<Event>,
     reader: Option<Waker>,
-    /// Nobody reads them any more, or nobody writes them.
+    /// Whether the reader or the writer is gone.
     closed: bool,
 }
 
@@ -54,10 +54,10 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Unread> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands events to whoever holds the run.
+/// Passes events to the handle.
 pub(super) struct ToHandle(Shared);
 
-/// The handle's end.
+/// The reading end, in the handle.
 pub(crate) struct Events(Shared);
 
 pub(super) fn to_handle() -> (ToHandle, Events) {
@@ -71,7 +71,7 @@ impl EventSink for ToHandle {
     }
     fn take(&self, event: Event) {
         let mut unread = lock(&self.0);
-        // Whoever does not read them any more does not want them.
+        // Discarded if the reader is gone.
         if !unread.closed {
             unread.events.push_back(event);
             let reader = unread.reader.take();
@@ -92,12 +92,12 @@ impl Drop for ToHandle {
 }
 
 impl Events {
-    /// The next one; none: there will be no more.
+    /// The next event; `None`: there will be no more.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         let mut unread = lock(&self.0);
         match unread.events.pop_front() {
             Some(event) => {
-                // The least room that it has is more than a kilobyte.
+                // Free the buffer, whose minimum size is more than a kilobyte.
                 if unread.events.is_empty() {
                     unread.events = VecDeque::new();
                 }
@@ -111,7 +111,7 @@ impl Events {
         }
     }
 
-    /// Nobody reads them any more.
+    /// Stops reading.
     pub fn close(&mut self) {
         let mut unread = lock(&self.0);
         (unread.closed, unread.events) = (true, VecDeque::new());

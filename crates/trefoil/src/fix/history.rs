@@ -1,9 +1,10 @@
-//! What fixes did to each file, and which of them made something new.
+//! What fixes changed in each file, and which of them caused new findings.
 //!
-//! Every position is known in two texts: as it was before the first round, and as it is now. A finding is new if the same rule
-//! found nothing at the same place before. It is the fix's if it is where the fix changed the text, if it points there, or if it
-//! is about the form of what is below the changed line: a key with another name has another meaning for its value. Names that
-//! do not resolve in the value of a key that is now read were wrong before, and only hidden.
+//! Every position is tracked in two texts: before the first round, and now. A finding is new if the same rule found
+//! nothing at the same position before. It is attributed to a fix if it is where the fix changed the text, refers to
+//! that place, or is about the form of what is below the changed line, because a key with another name changes the
+//! meaning of its value. Names that do not resolve in the value of a key that is now read were already wrong before,
+//! but hidden.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use super::{Mended, Withdrawn};
 use crate::door;
 use crate::load::Report;
 
-/// A finding by its rule and by its place before the first round.
+/// A finding by its rule and its position before the first round.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KnownFinding {
     file: PathBuf,
@@ -23,59 +24,59 @@ pub(super) struct KnownFinding {
     rule: &'static str,
 }
 
-/// What was done so far.
+/// The changes so far.
 #[derive(Default)]
 pub(super) struct History {
-    /// What was found before the first round.
+    /// The findings before the first round.
     before: Option<BTreeSet<KnownFinding>>,
     /// The changes of each file, round by round.
     changes: BTreeMap<PathBuf, Vec<Round>>,
     applied: Vec<Applied>,
 }
 
-/// The changes of a file in one round, in the order of the text.
+/// The changes to a file in one round, in text order.
 type Round = Vec<ReplacedPiece>;
 
-/// A piece of a text that was replaced, and how long it is now.
+/// A replaced piece of a text, and its new length.
 #[derive(Debug, Clone, Copy)]
 struct ReplacedPiece {
     old: Span,
     new: u32,
 }
 
-/// One fix that was applied.
+/// A fix that was applied.
 struct Applied {
     known: KnownFinding,
     fix: Mended,
     file: PathBuf,
-    /// In which round of the file.
+    /// The round of the file.
     round: usize,
-    /// Where the text is another one, before that round.
+    /// The changed ranges, as positions before that round.
     pieces: Vec<ReplacedPiece>,
 }
 
 impl History {
-    /// The texts were checked; what was found the first time was not made by a fix.
+    /// Records the findings of the first check, which no fix caused.
     pub fn checked(&mut self, report: &Report) {
         if self.before.is_none() {
             let known = report.diagnostics.iter().filter_map(|d| self.known(d, &report.files));
             self.before = Some(known.collect());
         }
     }
-    /// A finding by its place before the first round.
+    /// A finding by its position before the first round.
     pub fn known(&self, d: &Diagnostic, files: &Files) -> Option<KnownFinding> {
         let file = real(d.file?, files)?;
         let now = d.span.map_or(0, |span| span.start);
         let rounds = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
         Some(KnownFinding { at: rounds.iter().rev().fold(now, |at, round| back(round, at)), file, rule: d.rule })
     }
-    /// A file was changed.
+    /// Records the changes to a file.
     pub fn changed(&mut self, file: &SourceFile, edits: &[&Edit]) {
         let mut round: Round = edits.iter().flat_map(|edit| pieces(file.text(), edit)).collect();
         round.sort_by_key(|piece| (piece.old.start, piece.old.end));
         self.changes.entry(door::real(Path::new(file.name()))).or_default().push(round);
     }
-    /// A fix was a part of the changes of this round; `files` are as they were before it.
+    /// Records a fix of this round; `files` are those before it.
     pub fn applied(&mut self, d: &Diagnostic, fix: &Fix, files: &Files, done: &Mended) {
         let Some((id, file)) = d.file.and_then(|id| Some((id, files.get(id)?))) else { return };
         let path = door::real(Path::new(file.name()));
@@ -91,7 +92,7 @@ impl History {
             file: path,
         });
     }
-    /// The fixes after which something is found that was not found before, and what.
+    /// The fixes that caused new findings, with the findings.
     pub fn made(&self, report: &Report) -> BTreeMap<KnownFinding, Withdrawn> {
         let files = &report.files;
         let mut out = BTreeMap::new();
@@ -111,7 +112,7 @@ impl History {
         }
         out
     }
-    /// Where the text of now is another one because of a fix.
+    /// The ranges of the current text that a fix changed.
     fn touched<'h>(&'h self, applied: &'h Applied) -> impl Iterator<Item = Span> + 'h {
         let rounds = self.changes.get(&applied.file).map_or(&[][..], Vec::as_slice);
         let (own, later) = rounds
@@ -126,7 +127,7 @@ impl History {
     }
 }
 
-/// Whether a finding is about what was changed here.
+/// Whether a finding is about a changed range.
 fn concerns(d: &Diagnostic, file: FileId, text: &str, touched: Span) -> bool {
     let meets = |span: Span| span.start <= touched.end && touched.start <= span.end;
     let Some(span) = d.span else { return false };
@@ -135,7 +136,7 @@ fn concerns(d: &Diagnostic, file: FileId, text: &str, touched: Span) -> bool {
     meets(span) || points || form && below(text, touched).is_some_and(|block| block.contains(&(span.start as usize)))
 }
 
-/// The line at a place, with the lines that are indented further or are items of a list under its key.
+/// The line at a place, with the following lines that are indented further or are items of a list under its key.
 fn below(text: &str, at: Span) -> Option<std::ops::Range<usize>> {
     let start = text.get(..at.start as usize)?.rfind('\n').map_or(0, |end| end + 1);
     let mut lines = text.get(start..)?.split_inclusive('\n');
@@ -155,7 +156,7 @@ fn below(text: &str, at: Span) -> Option<std::ops::Range<usize>> {
     Some(start..end)
 }
 
-/// What of a text an edit really changes: quotes around a value leave the value.
+/// The pieces of a text that an edit really changes. For example, adding quotes around a value keeps the value.
 fn pieces(text: &str, edit: &Edit) -> Vec<ReplacedPiece> {
     let span = edit.location.span;
     let old = text.get(span.start as usize..span.end as usize).unwrap_or_default();
@@ -172,14 +173,14 @@ fn pieces(text: &str, edit: &Edit) -> Vec<ReplacedPiece> {
     vec![ReplacedPiece { old: Span::new(span.start + same, span.end - end), new: new.len() as u32 - same - end }]
 }
 
-/// Where a place of a text is after a round. What is put in at the place comes after it.
+/// The position after a round. Text inserted at a position goes after it.
 fn forth(round: &[ReplacedPiece], at: u32) -> u32 {
     let before = round.iter().filter(|piece| piece.old.end <= at && piece.old.start < at);
     let moved = before.fold(i64::from(at), |at, piece| at + i64::from(piece.new) - i64::from(piece.old.len()));
     u32::try_from(moved).unwrap_or(0)
 }
 
-/// Where a place of a text was before a round.
+/// The position before a round.
 fn back(round: &[ReplacedPiece], at: u32) -> u32 {
     let mut moved = 0i64;
     for piece in round {

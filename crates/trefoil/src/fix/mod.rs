@@ -1,9 +1,9 @@
-//! Applying safe fixes: files are checked, fixed and checked again until there is nothing more to fix.
+//! Applies safe fixes: files are checked, fixed and checked again until there is nothing left to fix.
 //!
-//! That happens in memory. What came of it is written at the end, or only shown. Nothing but the bytes of the fixes changes.
-//! A file is replaced as a whole or not at all, only while it is what was checked, and only if it was named or is really in
-//! a folder that was named. Fixes that need a person are left alone, and so are those after which something new is found
-//! where they changed the text: `history` tells which.
+//! This happens in memory; the result is written at the end, or only shown. Only the bytes of the fixes change. A file
+//! is replaced as a whole or not at all, only if it has not changed since the check, and only if it was named or is
+//! really in a named folder. Fixes that need review are not applied, and neither are those that cause new findings
+//! where they changed the text (see `history`).
 
 mod history;
 mod write;
@@ -20,46 +20,47 @@ use self::history::{History, KnownFinding};
 use crate::door::{self, Rooms};
 use crate::load::{LoadOptions, Report, check};
 
-/// How often files are checked again. A fix that makes room for another is rare; one that undoes another is a mistake.
+/// The maximum number of rounds. Fixes that enable others are rare, and fixes that undo others are bugs.
 const ROUNDS: usize = 10;
 
-/// How often everything is done again without the fixes that made something new. What is left after that is not fixed at all.
+/// How often everything is repeated without the fixes that caused new findings. If there are still new ones then,
+/// nothing is fixed.
 const ATTEMPTS: usize = 5;
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Default)]
 pub struct Fixed {
-    /// What is left to say about the files.
+    /// The remaining findings.
     pub report: Report,
-    /// What was fixed, in the order of fixing.
+    /// The applied fixes, in order.
     pub done: Vec<Mended>,
-    /// What looked safe and was not applied, because something new would be found where it changed the text.
+    /// Safe fixes that were not applied, because they would cause new findings.
     pub withdrawn: Vec<Withdrawn>,
     /// The files that changed, by name.
     pub changes: Vec<Change>,
-    /// Files that could not be changed, by name, and why.
+    /// Files that could not be changed, by name, with the reason.
     pub refused: BTreeMap<String, String>,
 }
 
-/// One fix that was applied.
+/// An applied fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
     /// The file, as findings name it.
     pub file: String,
-    /// Where the first change was; from 1.
+    /// The line of the first change, from 1.
     pub line: u32,
-    /// The rule that asked for it.
+    /// The rule of the finding.
     pub rule: &'static str,
-    /// What was done.
+    /// What was changed.
     pub message: String,
 }
 
-/// One fix that was not applied after all.
+/// A fix that was withdrawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withdrawn {
-    /// The fix; the line is the one before any change.
+    /// The fix; its line is that before all changes.
     pub fix: Mended,
-    /// The message of the finding that would be new.
+    /// The message of the new finding.
     pub why: String,
     /// The rule of that finding.
     pub rule: &'static str,
@@ -70,9 +71,9 @@ pub struct Withdrawn {
 pub struct Change {
     /// The file, as findings name it.
     pub file: String,
-    /// Its text as it was.
+    /// The old text.
     pub before: Arc<str>,
-    /// Its text with the fixes.
+    /// The fixed text.
     pub after: Arc<str>,
 }
 
@@ -85,7 +86,7 @@ impl Change {
     }
 }
 
-/// Checks the paths and applies the safe fixes of what is found.
+/// Checks the paths and applies the safe fixes.
 pub fn fix(paths: &[String], options: &LoadOptions) -> Fixed {
     let mut fixing = Fixing::new(paths, options);
     fixing.settle();
@@ -93,7 +94,7 @@ pub fn fix(paths: &[String], options: &LoadOptions) -> Fixed {
     fixing.out
 }
 
-/// Checks the paths and works out the same, without writing anything.
+/// The same without writing anything.
 pub fn preview(paths: &[String], options: &LoadOptions) -> Fixed {
     let mut fixing = Fixing::new(paths, options);
     fixing.settle();
@@ -104,16 +105,16 @@ pub fn preview(paths: &[String], options: &LoadOptions) -> Fixed {
 struct Fixing<'p> {
     paths: &'p [String],
     options: LoadOptions,
-    /// The texts that stood in for files from the start.
+    /// The texts that replaced files from the start.
     given: Arc<HashMap<PathBuf, Arc<str>>>,
-    /// The real paths of what was named.
+    /// The real paths of the named files and folders.
     named: Vec<PathBuf>,
     folders: Rooms,
-    /// What changed, by real path.
+    /// The changes by real path.
     changed: BTreeMap<PathBuf, Change>,
-    /// What was done to each file, and what was found before.
+    /// The changes to each file, and the original findings.
     history: History,
-    /// Fixes that are not applied, because of what they made.
+    /// Fixes that are not applied, because they cause new findings.
     barred: BTreeMap<KnownFinding, Withdrawn>,
     out: Fixed,
 }
@@ -133,7 +134,7 @@ impl<'p> Fixing<'p> {
             out: Fixed::default(),
         }
     }
-    /// Fixes in memory, and again without the fixes that made something new, until there are none.
+    /// Fixes in memory, and repeats without the fixes that caused new findings, until there are none.
     fn settle(&mut self) {
         for attempt in 0..=ATTEMPTS {
             self.rounds(if attempt < ATTEMPTS { ROUNDS } else { 0 });
@@ -154,7 +155,7 @@ impl<'p> Fixing<'p> {
             }
         }
     }
-    /// Everything as it was before the first round.
+    /// Restores the state before the first round.
     fn restart(&mut self) {
         self.options.overlay = self.given.clone();
         self.changed.clear();
@@ -172,7 +173,7 @@ impl<'p> Fixing<'p> {
             }
         }
     }
-    /// Applies the fixes of the report; whether anything changed.
+    /// Applies the fixes of the report; returns whether anything changed.
     fn round(&mut self, report: &Report) -> bool {
         let files = &report.files;
         let mut known = HashMap::new();
@@ -211,7 +212,7 @@ impl<'p> Fixing<'p> {
         }
         !written.is_empty()
     }
-    /// Whether a file was meant: it was named, or is really in a folder that was.
+    /// Whether a file may be changed: it was named, or is really in a named folder.
     fn may_change(&self, file: Option<&SourceFile>) -> bool {
         let Some(file) = file else { return false };
         let real = door::real(Path::new(file.name()));
@@ -230,7 +231,7 @@ impl<'p> Fixing<'p> {
         });
         change.after = after;
     }
-    /// Writes what changed; what could not be written is taken back.
+    /// Writes the changes; files that cannot be written are reverted.
     fn write(&mut self) {
         for (real, change) in &self.changed {
             if let Err(why) = write::replace(real, change) {
@@ -255,8 +256,8 @@ impl<'p> Fixing<'p> {
     }
 }
 
-/// Leaves out what would give one name to two different words of a file (`descripton`, `desciption`) in one go: the next
-/// round sees whether there is still room for it.
+/// Skips fixes that would rename two different words of a file (`descripton`, `desciption`) to the same name in one
+/// round; the next round checks whether the second one still applies.
 fn one_slip_each<'f>(wanted: Vec<(&'f Diagnostic, &'f Fix)>, files: &Files) -> Vec<(&'f Diagnostic, &'f Fix)> {
     let mut originals: BTreeMap<(FileId, &str), &str> = BTreeMap::new();
     let mut fits = |fix: &'f Fix| {

@@ -1,4 +1,4 @@
-//! Replacing a file by its new text: as a whole or not at all, and only while it is what was checked.
+//! Replaces a file by its new text, as a whole or not at all, and only if it has not changed since the check.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Change;
 use crate::door;
 
-/// Replaces a file by its new text, if it still is what was read.
+/// Replaces a file by its new text, if it has not changed since it was read.
 pub(super) fn replace(path: &Path, change: &Change) -> Result<(), String> {
     let now = door::named(path, change.before.len() as u64).map_err(|why| why.reason());
     if now.ok().as_deref() != Some(change.before.as_bytes()) {
@@ -20,7 +20,7 @@ pub(super) fn replace(path: &Path, change: &Change) -> Result<(), String> {
     done.map_err(|e| door::reason(&e))
 }
 
-/// A name for what is not finished, in the same folder: renaming works within a file system only.
+/// A temporary file name in the same folder, because renaming only works within a file system.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))

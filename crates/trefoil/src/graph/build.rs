@@ -1,4 +1,4 @@
-//! From the description to the graph.
+//! Builds the graph from the description.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use trefoil_syntax::{Files, Location};
 use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
 use crate::describe::{self, Description, StepNode as Described, What};
 
-/// Boxes of a picture; beyond, flows are not expanded any more.
+/// The maximum number of boxes; beyond it, flows are not expanded.
 const LIMIT: usize = 600;
 
 /// Draws the entry flow between a start and an end.
@@ -33,24 +33,24 @@ fn inputs(flow: &Flow) -> Vec<String> {
     flow.intake.fields.iter().map(|f| f.name.to_string()).collect()
 }
 
-/// Where a step stands.
+/// The context of a step.
 #[derive(Clone, Default)]
 struct GraphAround {
-    /// The frame it is drawn in.
+    /// The enclosing frame.
     cluster: Option<usize>,
-    /// What it is called by the steps around it that are nothing but a name for it.
+    /// The name given by enclosing steps that only add a name.
     title: Option<Arc<str>>,
-    /// What they have to say about it.
+    /// Notes of those steps.
     notes: Vec<String>,
-    /// They may be passed over.
+    /// Whether those steps may be skipped.
     optional: bool,
-    /// Where the manifest says so.
+    /// The place in the manifest of that name.
     place: Option<Place>,
-    /// Their places in the manifest, the outermost first.
+    /// The places of those steps in the manifest, outermost first.
     origins: Vec<Location>,
 }
 
-/// A way out of what was drawn.
+/// An exit of what was drawn.
 #[derive(Clone)]
 struct Exit {
     node: usize,
@@ -58,7 +58,7 @@ struct Exit {
     line: Line,
 }
 
-/// What was drawn: where arrows lead in and out. Nothing drawn: nothing in either.
+/// A drawn part: where arrows enter and leave. Both are empty if nothing was drawn.
 #[derive(Default)]
 struct Fragment {
     entries: Vec<usize>,
@@ -83,8 +83,8 @@ impl<'d, 'p> Drawing<'d, 'p> {
             self.graph.edges.push(edge);
         }
     }
-    /// Leads from all of one stage to all of the next; where both have several, through one dot, since every one of the
-    /// next waits for all of the one before.
+    /// Connects all exits of one stage with all entries of the next. If both have several, the arrows go through one
+    /// dot, because each entry waits for all exits.
     fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &GraphAround) {
         if exits.len() < 2 || entries.len() < 2 {
             return self.join(exits, entries);
@@ -92,7 +92,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
         let dot = self.dot(exits, around);
         self.join(&[dot], entries);
     }
-    /// A dot that all of these lead to.
+    /// A dot to which all of these lead.
     fn dot(&mut self, exits: &[Exit], around: &GraphAround) -> Exit {
         let here = GraphAround { cluster: around.cluster, ..GraphAround::default() };
         let node = self.node(Shape::Join, String::new(), Vec::new(), &here);
@@ -113,7 +113,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
         let node = self.node(shape, title, notes, around);
         Fragment { entries: vec![node], exits: vec![Exit { node, label: None, line: Line::Then }] }
     }
-    /// A frame, and what stands around the steps in it.
+    /// Adds a frame; returns the context for the steps in it.
     fn frame(&mut self, around: &GraphAround, what: String) -> GraphAround {
         let (title, mut notes) = match &around.title {
             Some(title) => (title.to_string(), vec![what]),
@@ -211,7 +211,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
         };
         let mut all = Fragment::default();
         for step in steps {
-            // The name is for what is drawn, not for a value worked out beside it.
+            // The name belongs to a step that is drawn, not to a computed value next to it.
             let next = if draws(step) {
                 self.step(step, &inner)
             } else {
@@ -280,7 +280,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
                 let label = edge.when.as_ref().map(|w| describe::short(&w.text));
                 connect(self, edge.from.index(), label, Line::Then);
             }
-            // Order that arrows do not show already. Behind a fallback comes what comes behind the node it stands in for.
+            // The order that arrows do not show yet. What follows a fallback is what follows its node.
             let stand_ins = node.after.iter().filter_map(|n| graph.nodes.get(n.index())).flat_map(|n| &n.fallback_of);
             let after: Vec<usize> = node.after.iter().chain(stand_ins).map(|n| n.index()).collect();
             let usual = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.fallback_of.is_empty());
@@ -296,7 +296,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
                 connect(self, failed.index(), Some("on failure".to_owned()), Line::Failure);
             }
         }
-        // A failed node's fallback is not the only way on from it.
+        // The fallback of a failed node is not its only exit.
         for (index, node) in graph.nodes.iter().enumerate() {
             let leads_on = graph.nodes.iter().any(|n| {
                 n.incoming.iter().any(|e| e.from.index() == index) || n.after.iter().any(|a| a.index() == index)
@@ -367,7 +367,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
     }
 }
 
-/// Whether anything is drawn for a step.
+/// Whether a step is drawn.
 fn draws(node: &Described<'_>) -> bool {
     match &node.what {
         What::Value => node.step.label.is_some(),
@@ -376,12 +376,12 @@ fn draws(node: &Described<'_>) -> bool {
     }
 }
 
-/// What is done in a frame, and whether failures are skipped there.
+/// The note of a frame, and whether failures are skipped in it.
 fn skipping(what: String, skips: bool) -> String {
     if skips { what + ", failures are skipped" } else { what }
 }
 
-/// Whether a node comes before another by edges and order.
+/// Whether a node precedes another one through edges and order.
 fn reaches(graph: &Nodes, from: usize, to: usize) -> bool {
     let mut seen = vec![false; graph.nodes.len()];
     let mut stack = vec![to];
@@ -391,7 +391,7 @@ fn reaches(graph: &Nodes, from: usize, to: usize) -> bool {
             if before == from {
                 return true;
             }
-            // What runs only on failure is no way from one node to the next.
+            // A node that only runs on failure does not connect two nodes.
             let always = graph.nodes.get(before).is_some_and(|n| n.fallback_of.is_empty());
             if let Some(s) = seen.get_mut(before)
                 && always

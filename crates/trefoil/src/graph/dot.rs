@@ -78,7 +78,7 @@ fn attributes(node: &Node) -> String {
     format!("label={}, shape={shape}, style=\"{style}\", fillcolor=\"{fill}\"", quoted(&label))
 }
 
-/// A quoted string: only `"` and `\` mean anything in one.
+/// A quoted string, in which only `"` and `\` are special.
 fn quoted(raw: &str) -> String {
     let mut out = String::from("\"");
     for c in raw.chars() {

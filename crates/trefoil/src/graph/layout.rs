@@ -1,7 +1,7 @@
-//! Where boxes, frames and arrows go: layered, top to bottom or left to right.
+//! Computes the positions of boxes, frames and arrows: layered, top to bottom or left to right.
 //!
-//! The layering is `dagre`'s. It knows nothing of a frame's title, so that each frame gets an invisible box for it, tied
-//! above the first boxes in the frame.
+//! Uses `dagre` for layering. It does not support titles of frames, so each frame gets an invisible box for its title,
+//! placed above the first boxes in the frame.
 
 use dagre::graph::{Graph as Layered, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -9,19 +9,19 @@ use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir};
 
 use super::{Cluster, Direction, Graph, Node, Shape};
 
-/// Sizes of letters, in pixels.
+/// Font size of titles, in pixels.
 pub(super) const TITLE: f64 = 14.0;
-/// Of notes and labels.
+/// Font size of notes and labels.
 pub(super) const SMALL: f64 = 11.0;
-/// From one line to the next, of the letter's size.
+/// The line height, as a multiple of the font size.
 pub(super) const LEADING: f64 = 1.35;
-/// Between a box and its text.
+/// The distance between a box and its text.
 pub(super) const PADDING: f64 = 12.0;
 const MARGIN: f64 = 24.0;
-/// A frame's title is broken into lines of this width, so that the frame fits what is in it.
+/// The width to which a frame's title is wrapped, so that the frame fits its contents.
 const HEADING: f64 = 220.0;
 
-/// A rectangle by its middle.
+/// A rectangle by its center.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rectangle {
     pub x: f64,
@@ -30,14 +30,14 @@ pub(crate) struct Rectangle {
     pub height: f64,
 }
 
-/// An arrow's way, and the middle of its label.
+/// The points of an arrow, and the center of its label.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Way {
     pub points: Vec<(f64, f64)>,
     pub label: Option<(f64, f64)>,
 }
 
-/// A graph with places.
+/// A graph with positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Layout {
     pub width: f64,
@@ -46,7 +46,7 @@ pub(crate) struct Layout {
     pub nodes: Vec<Rectangle>,
     /// Like [`Graph::clusters`].
     pub clusters: Vec<Rectangle>,
-    /// Of each frame's title.
+    /// The title of each frame.
     pub titles: Vec<Rectangle>,
     /// Like [`Graph::edges`].
     pub edges: Vec<Way>,
@@ -96,13 +96,13 @@ pub(crate) fn layout(graph: &Graph) -> Layout {
         &mut layered,
         Some(LayoutOptions {
             rankdir: if down { RankDir::TB } else { RankDir::LR },
-            // From left to right, frames get their titles between the rows.
+            // From left to right, titles of frames need space between the rows.
             nodesep: if down || graph.clusters.is_empty() { 36.0 } else { 64.0 },
             edgesep: 18.0,
             ranksep: 40.0,
             marginx: MARGIN,
             marginy: MARGIN,
-            // Of two drawings with as many crossings, the one nearer to the order of the manifest.
+            // Of two layouts with equally many crossings, prefer the one closer to the manifest's order.
             tie_keep_first: true,
             ..LayoutOptions::default()
         }),
@@ -114,8 +114,8 @@ pub(crate) fn layout(graph: &Graph) -> Layout {
     placed
 }
 
-/// How heavy each arrow is. The one that decides how early a box can come outweighs those that lead away from the box: so
-/// every box is in the earliest layer that it can be in.
+/// The weight of each arrow. The arrow that determines the earliest layer of a box outweighs those that leave the box,
+/// so that every box is in its earliest possible layer.
 fn critical(graph: &Graph) -> Vec<i32> {
     let count = graph.nodes.len();
     let (mut layer, mut from, mut out) = (vec![0u32; count], vec![None; count], vec![0i32; count]);
@@ -142,7 +142,8 @@ fn critical(graph: &Graph) -> Vec<i32> {
     weights
 }
 
-/// From left to right a title cannot be a box before the others: each frame grows upwards by the lines of its title.
+/// From left to right, a title cannot be a box before the others, so each frame is extended upwards by the lines of its
+/// title.
 fn headings(graph: &Graph, placed: &mut Layout) {
     for (index, cluster) in graph.clusters.iter().enumerate().rev() {
         let (width, height) = title_size(cluster);
@@ -183,7 +184,7 @@ fn headings(graph: &Graph, placed: &mut Layout) {
     placed.height += down;
 }
 
-/// Which frames have a box in them, at any depth.
+/// Which frames contain a box at any depth.
 fn filled(graph: &Graph) -> Vec<bool> {
     let mut filled = vec![false; graph.clusters.len()];
     for node in &graph.nodes {
@@ -199,8 +200,8 @@ fn filled(graph: &Graph) -> Vec<bool> {
     filled
 }
 
-/// What is above what for the sake of the frames' titles. A title is above the boxes of its frame that no arrow
-/// from within the frame leads to and above the titles of the frames directly in it, and below the boxes that lead into the
+/// Which boxes must be above which because of titles. A title is above the titles of the frames directly in its frame,
+/// and above those boxes of its frame to which no arrow from inside leads; it is below the boxes that lead into the
 /// frame.
 fn titles(graph: &Graph) -> Vec<(String, String)> {
     let filled = filled(graph);
@@ -287,8 +288,7 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
     layout
 }
 
-/// Where an arrow meets a box: at the side that faces the layer before or after it, near to where the arrow comes from or
-/// goes to.
+/// Where an arrow meets a box: on the side towards the other layer, close to the other end of the arrow.
 fn dock(node: &Rectangle, other: (f64, f64), direction: Direction) -> (f64, f64) {
     if direction == Direction::Right {
         let reach = (node.height / 2.0 - 8.0).max(0.0);
@@ -307,7 +307,7 @@ fn size(node: &Node) -> (f64, f64) {
     let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
     match node.shape {
         Shape::Join => (12.0, 12.0),
-        // The text of a diamond is in its middle half.
+        // The text of a diamond is in the middle half.
         Shape::Choice => (widest + 60.0, height + 24.0),
         Shape::Start | Shape::End => (widest + 2.0 * PADDING + 12.0, height),
         _ => (widest.max(48.0) + 2.0 * PADDING, height),
@@ -320,14 +320,14 @@ fn title_size(cluster: &Cluster) -> (f64, f64) {
     (widest, lines.len() as f64 * (SMALL + 1.0) * LEADING)
 }
 
-/// The lines of a frame's title, and whether each is the title itself or the note below it.
+/// The lines of a frame's title, and whether each belongs to the title or to the note below it.
 pub(crate) fn heading(cluster: &Cluster) -> Vec<(String, bool)> {
     let mut all: Vec<(String, bool)> = wrapped(&cluster.title).into_iter().map(|line| (line, true)).collect();
     all.extend(wrapped(&cluster.note).into_iter().map(|line| (line, false)));
     all
 }
 
-/// A text in lines of about one width, broken between words.
+/// A text wrapped to lines of about one width, at word boundaries.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -342,7 +342,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// About how wide a text is: the widths of a common sans-serif face, rather too wide than too narrow.
+/// The approximate width of a text in a common sans-serif font; rather too wide than too narrow.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
     use crate::graph::{Edge, Line};
 
-    /// Graphs of every shape: frames in frames, loops, arrows to themselves, parts that hang together with nothing.
+    /// Graphs of every form: nested frames, loops, arrows to the same box, unconnected parts.
     fn random(seed: u64) -> Graph {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = move |n: u64| {

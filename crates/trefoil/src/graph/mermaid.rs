@@ -1,4 +1,4 @@
-//! Mermaid flowcharts: text that GitHub, GitLab and many editors draw.
+//! Mermaid flowcharts, a text format that GitHub, GitLab and many editors render.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub fn mermaid(graph: &Graph) -> String {
     out
 }
 
-/// Colours that read on light and on dark pages.
+/// Colours that are readable on light and dark pages.
 const CLASSES: &[(&str, &str)] = &[
     ("agent", "fill:#e8f0fe,stroke:#3b6fd4,color:#111"),
     ("tool", "fill:#e6f4ea,stroke:#2f8f4e,color:#111"),
@@ -46,7 +46,7 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
         let _ = writeln!(out, "{indent}{}", boxed(index, node));
     }
     for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
-        // In one line: what draws Mermaid cuts off the second line of a frame's title.
+        // On one line, because Mermaid renderers cut off the second line of a frame's title.
         let note = if cluster.note.is_empty() { String::new() } else { format!(": {}", text(&cluster.note)) };
         let _ = writeln!(out, "{indent}subgraph c{index}[\"{}{note}\"]", text(&cluster.title));
         nodes(graph, Some(index), depth + 1, out);
@@ -80,7 +80,7 @@ fn boxed(index: usize, node: &Node) -> String {
     format!("n{index}{open}\"{label}\"{close}:::{class}")
 }
 
-/// Text that Mermaid takes for nothing but text: everything that could mean something becomes a character reference.
+/// Text in which every character that is special in Mermaid is a character reference.
 fn text(raw: &str) -> String {
     let mut out = String::new();
     for c in raw.chars() {
@@ -112,7 +112,7 @@ fn text(raw: &str) -> String {
     out
 }
 
-/// A title in the front matter.
+/// The title in the front matter.
 fn yaml(raw: &str) -> String {
     serde_json::Value::from(raw).to_string()
 }

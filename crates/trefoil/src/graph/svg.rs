@@ -1,5 +1,5 @@
-//! SVG: a picture without any other program, readable on light and dark pages. No script, nothing fetched from outside; each
-//! box links to its line in the manifest.
+//! SVG: a picture that needs no other program, readable on light and dark pages. It contains no scripts and fetches
+//! nothing; each box links to its line in the manifest.
 
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ fn frame(place: &Rectangle, out: &mut String) {
     );
 }
 
-/// A frame's title, in the place that was kept free for it.
+/// A frame's title, in the space reserved for it.
 fn heading(cluster: &Cluster, title: &Rectangle, out: &mut String) {
     let step = (SMALL + 1.0) * LEADING;
     let mut y = title.y - title.height / 2.0 + step / 2.0 + SMALL / 3.0;
@@ -83,7 +83,7 @@ fn heading(cluster: &Cluster, title: &Rectangle, out: &mut String) {
     close_link(linked, out);
 }
 
-/// Begins a link to a line of a manifest, relative to where the picture is; nothing where no line is known.
+/// Opens a link to a line of a manifest, relative to the picture; returns false if no line is known.
 fn open_link(place: Option<&super::Place>, out: &mut String) -> bool {
     let Some(place) = place else { return false };
     let _ = writeln!(out, "<a href=\"{}#L{}\">", address(&place.file), place.line);
@@ -96,7 +96,7 @@ fn close_link(linked: bool, out: &mut String) {
     }
 }
 
-/// A path as a relative address: nothing in a file's name is a scheme or a part of HTML.
+/// A path as a relative URL: nothing in a file name is read as a scheme or as HTML.
 fn address(path: &str) -> String {
     let mut out = String::new();
     if !path.starts_with('/') && !path.starts_with("./") && !path.starts_with("../") {
@@ -111,7 +111,7 @@ fn address(path: &str) -> String {
             }
         }
     }
-    // Two slashes would begin the name of another host.
+    // Two slashes would start a host name.
     if out.starts_with("//") { format!("/.{out}") } else { out }
 }
 
@@ -130,7 +130,7 @@ fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
     }
 }
 
-/// A smooth line through the points, along the direction of the picture at each of them.
+/// A smooth curve through the points, which has the direction of the picture at each of them.
 fn curve(way: &Way, direction: Direction) -> String {
     let mut d = String::new();
     let Some((x, y)) = way.points.first() else { return d };
@@ -230,14 +230,14 @@ fn boxed(node: &Node, place: &Rectangle, out: &mut String) {
     close_link(linked, out);
 }
 
-/// What the pointer shows over a box: all that is known of it, and where it is written.
+/// The tooltip of a box: all its data, and its place.
 fn tooltip(node: &Node) -> String {
     let place = node.place.as_ref().map(|p| format!("{}:{}", p.file, p.line));
     let all: Vec<String> = std::iter::once(&node.title).chain(&node.notes).chain(&place).map(|t| escape(t)).collect();
     format!("<title>{}</title>", all.join("\n"))
 }
 
-/// Text as XML; characters that XML forbids are skipped.
+/// Text as XML; characters that XML does not allow are skipped.
 fn escape(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {

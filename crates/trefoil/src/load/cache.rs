@@ -1,6 +1,6 @@
-//! Trees of files that have not changed since they were parsed, for whoever checks the same folder again and again.
+//! A cache of parsed trees of unchanged files, for repeated checks of the same folder.
 //!
-//! Keeps one text a file, the last. A file is read again each time: its text decides, not the clock of the disk.
+//! Keeps the last text of each file. A file is read each time, and its text decides, not its modification time.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trefoil_syntax::SourceFile;
 use trefoil_syntax::yaml::Node;
 
-/// What was parsed in earlier loads. Clones are one and the same; loads that share it must have the same limits.
+/// Trees parsed in earlier loads. Clones share the cache. Loads that share it must have the same limits.
 #[derive(Clone, Default)]
 pub struct Cache(Arc<Mutex<HashMap<PathBuf, CachedTree>>>);
 
-/// The tree of a text in which nothing was found wrong: findings name the file of the load that they were made in, trees
-/// name none.
+/// The tree of a text without findings. Trees with findings are not cached, because findings refer to the file ids of
+/// their load; trees contain none.
 struct CachedTree {
     text: Arc<str>,
     root: Node,
 }
 
 impl Cache {
-    /// The tree of a file, if its text is still the same.
+    /// The tree of a file, if its text has not changed.
     pub fn tree(&self, path: &Path, source: &SourceFile) -> Option<Node> {
         let same = |t: &&CachedTree| source.not_utf8().is_none() && t.text == *source.text();
         self.trees().get(path).filter(same).map(|t| t.root.clone())
     }
-    /// Keeps one.
+    /// Adds a tree.
     pub(super) fn keep(&self, path: &Path, text: Arc<str>, root: Node) {
         self.trees().insert(path.to_owned(), CachedTree { text, root });
     }

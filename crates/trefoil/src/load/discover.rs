@@ -1,7 +1,7 @@
-//! Finding the manifests of a folder (decision C10).
+//! Finds the manifests of a folder (decision C10).
 //!
-//! Lists names; reads nothing but `.gitignore` and `.ignore`, through the door. The nearer to the folder a file is, the
-//! earlier it is found, so that a limit cuts off what is furthest away.
+//! Lists names; reads only `.gitignore` and `.ignore`, through the door. Files nearer to the folder are found first, so
+//! that a limit cuts off the most distant ones.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::{FileType, ReadDir};
@@ -13,73 +13,73 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::read::Loader;
 use crate::door::{self, Memory, Rooms, Shut};
 
-/// YAML files of a folder, by default.
+/// The default maximum number of YAML files in a folder.
 pub const FILES: usize = 10_000;
-/// Entries looked at for one file that may be found.
+/// The number of entries visited per allowed file.
 const ENTRIES: usize = 20;
-/// Folders within folders.
+/// The maximum nesting of folders.
 const DEPTH: usize = 32;
-/// Bytes of a file that says what is ignored.
+/// The maximum size in bytes of an ignore file.
 const IGNORE_BYTES: u64 = 1 << 18;
-/// Patterns of what is ignored, in all files of a folder and in those above.
+/// The maximum number of ignore patterns, in all files of a folder and those above it.
 pub const PATTERNS: usize = 5_000;
-/// Their names; the later has the last word.
+/// The names of ignore files; later ones take precedence.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// What a folder holds.
+/// The contents of a folder.
 #[derive(Debug, Default)]
 pub(super) struct FolderContents {
-    /// YAML files with their path relative to the folder, `/`-separated; in the order of those paths.
+    /// YAML files with their `/`-separated paths relative to the folder, in path order.
     pub files: Vec<(String, PathBuf)>,
-    /// What could not be looked at, and why.
+    /// What could not be read, and why.
     pub problems: Vec<(PathBuf, Problem)>,
-    /// What was not looked at because there is more than the limits allow.
+    /// The limit that was reached, if any.
     pub cut: Option<Cut>,
 }
 
-/// Why something was not looked at.
+/// Why something was not read.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// It cannot be read.
     Unreadable(String),
-    /// It is a link out of the project: where to, and whether to a folder as far as its name tells.
+    /// It is a link out of the project, with this target.
     Outside(PathBuf),
 }
 
-/// Which limit was reached.
+/// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// Of files; how many may be found.
+    /// The number of files.
     Files(usize),
-    /// Of entries of all sorts.
+    /// The number of entries of all kinds.
     Entries(usize),
-    /// Of folders within folders.
+    /// The nesting of folders.
     Depth,
-    /// Of bytes.
+    /// The total size.
     Bytes,
-    /// Of patterns of what is ignored.
+    /// The number of ignore patterns.
     Patterns,
 }
 
-/// What is ignored below a folder.
+/// The ignore patterns that apply below a folder.
 type Ignored = Arc<Vec<Gitignore>>;
 
-/// How to look through a folder.
+/// How to search a folder.
 pub(super) struct Search<'s> {
-    /// The folder as it was given; names of files begin with it.
+    /// The folder as named; names of files start with it.
     pub shown: &'s Path,
-    /// The folder without links.
+    /// The folder with links resolved.
     pub real: &'s Path,
-    /// Where links may lead.
+    /// The folders that links may lead into.
     pub rooms: &'s Rooms,
-    /// Whether folders below are looked through.
+    /// Whether to search folders below it.
     pub deep: bool,
-    /// Whether folders below that are projects of their own are looked through.
+    /// Whether to search folders below it that are separate projects.
     pub projects: bool,
 }
 
 impl FolderContents {
-    /// Adds the YAML files below `real` that are only in an editor yet; `overlay` has the paths of its buffers.
+    /// Adds the YAML files below `real` that are only in an editor's buffers; `overlay` has the paths of the buffers.
     pub fn with_unsaved<'p>(&mut self, root: &Path, real: &Path, overlay: impl Iterator<Item = &'p PathBuf>) {
         for path in overlay {
             let Ok(relative) = path.strip_prefix(real) else { continue };
@@ -92,7 +92,7 @@ impl FolderContents {
         }
         self.files.sort();
     }
-    /// The names in a folder, in order, as far as they can be read, with what each stands for.
+    /// The readable names in a folder, in order, each with what it is.
     fn names(
         &mut self,
         loader: &Loader,
@@ -122,7 +122,8 @@ impl FolderContents {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         names
     }
-    /// What a link leads to; a problem if it was meant as a manifest or a folder of them and leads nowhere.
+    /// The target of a link; a problem if the link was meant as a manifest or a folder of manifests and its target does
+    /// not exist.
     fn linked(
         &mut self,
         rooms: &Rooms,
@@ -134,19 +135,19 @@ impl FolderContents {
         let problem = match followed(rooms, path) {
             Ok(sort) => return Some(sort),
             Err(Shut::Outside { to, .. }) => {
-                // A link that is ignored, as those of build systems are, is ignored here, too.
-                // One with another extension was never meant as a manifest or a folder of them.
+                // An ignored link, such as those of build systems, is ignored here too. A link with another extension
+                // was not meant as a manifest or a folder of manifests.
                 let meant = is_yaml(name) || Path::new(name).extension().is_none();
                 let wanted = meant && !is_ignored(ignored, path, !is_yaml(name)) && !is_skipped(name);
                 wanted.then_some(Problem::Outside(to))
             }
-            // The lock of an editor leads nowhere and means nothing.
+            // An editor's lock file is a dangling link and can be ignored.
             Err(why) => (is_yaml(name) && !name.starts_with(".#")).then(|| Problem::Unreadable(why.reason())),
         };
         self.problems.extend(problem.map(|problem| (shown.to_owned(), problem)));
         None
     }
-    /// Adds the YAML files of a folder in memory. Whoever put them there wants them all read.
+    /// Adds the YAML files of a folder in memory. All of them are read, because they were passed explicitly.
     fn with_memory(&mut self, memory: &Memory, search: &Search<'_>) {
         let names = memory.below(search.real).filter_map(|path| path.iter().map(|n| n.to_str()).collect());
         for names in names {
@@ -160,8 +161,8 @@ impl FolderContents {
     }
 }
 
-/// The `.yaml` and `.yml` files of a folder, without those that are ignored and those in dot-folders, `node_modules` and
-/// `target`. Links are followed within the rooms, each folder once.
+/// The `.yaml` and `.yml` files of a folder, except ignored ones and those in dot-folders, `node_modules` and `target`.
+/// Links are followed within the allowed folders, each folder once.
 pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderContents {
     let mut found = FolderContents::default();
     if let Some(memory) = loader.options.door.memory() {
@@ -231,14 +232,14 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
     found
 }
 
-/// What a name stands for.
+/// What a name is.
 struct NameSort {
-    /// The real path of the folder.
+    /// The real path, if it is a folder.
     folder: Option<PathBuf>,
     file: bool,
 }
 
-/// What a link inside leads to.
+/// The target of a link inside.
 fn followed(rooms: &Rooms, path: &Path) -> Result<NameSort, Shut> {
     let real = match rooms.way(path) {
         Ok(way) => way.real().to_owned(),
@@ -249,7 +250,7 @@ fn followed(rooms: &Rooms, path: &Path) -> Result<NameSort, Shut> {
     Ok(NameSort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
 }
 
-/// Reads what is ignored. Every name of a folder is held against every pattern above it, so that there is a limit to all.
+/// Reads ignore files. Every name in a folder is compared with every pattern above it, so their number is limited.
 struct Ignoring<'r> {
     rooms: &'r Rooms,
     left: usize,
@@ -257,7 +258,7 @@ struct Ignoring<'r> {
 }
 
 impl Ignoring<'_> {
-    /// What files above a folder say, down from the project's own, and what the project file excludes.
+    /// The ignore files above a folder, from the project's root down, and the exclusions in the project file.
     fn above(&mut self, loader: &mut Loader, folder: &Path) -> Ignored {
         let mut all: Vec<Gitignore> = loader.excluded(folder).into_iter().collect();
         let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| self.rooms.hold(dir)).collect();
@@ -265,7 +266,7 @@ impl Ignoring<'_> {
         all.extend(above.into_iter().flat_map(|dir| self.files(dir, &|_| true)));
         Arc::new(all)
     }
-    /// The same with what the files in a folder say. `has` tells whether a name may be in it.
+    /// The same with the ignore files in a folder. `has` says whether a name may be in it.
     fn here(&mut self, loader: &mut Loader, folder: &Path, above: Ignored, has: &dyn Fn(&str) -> bool) -> Ignored {
         let mut here = self.files(folder, has);
         if has(super::project::NAME) {
@@ -291,7 +292,7 @@ impl Ignoring<'_> {
     }
 }
 
-/// Patterns as `.gitignore` has them; anything else is skipped.
+/// Patterns in the syntax of `.gitignore`; invalid ones are skipped.
 pub(super) fn patterns<'l>(folder: &Path, lines: impl Iterator<Item = &'l str>) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new(folder);
     for line in lines {
@@ -300,13 +301,13 @@ pub(super) fn patterns<'l>(folder: &Path, lines: impl Iterator<Item = &'l str>) 
     builder.build().ok().filter(|built| !built.is_empty())
 }
 
-/// Whether the last of them that says something about a path says that it is ignored.
+/// Whether the last pattern that matches a path ignores it.
 fn is_ignored(all: &[Gitignore], path: &Path, is_folder: bool) -> bool {
     let said = all.iter().rev().map(|one| one.matched(path, is_folder)).find(|m| !m.is_none());
     said.is_some_and(|m| m.is_ignore())
 }
 
-/// Whether a folder of this name is never looked into.
+/// Whether a folder with this name is never searched.
 fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || name == "node_modules" || name == "target"
 }

@@ -1,18 +1,18 @@
-//! Which corrections of names are in doubt: two spellings differ, and the one that is declared may be the slip.
+//! Finds corrections of names that are in doubt: two spellings differ, and the declared one may be the misspelling.
 //!
-//! A front end sees one place that names nothing, and the nearest name that is there. Only with all places in view can be
-//! said which of the two is the odd one out, so this is decided here, over the texts of everything that was loaded. What is
-//! in doubt stays a suggestion; nothing becomes surer.
+//! A front end sees one place with an unknown name, and the most similar existing name. Which of the two is the
+//! misspelling can only be decided with all places in view, so it is decided here, with all loaded texts. A fix in
+//! doubt becomes a suggestion; no fix becomes safer.
 
 use std::collections::{BTreeSet, HashMap};
 
 use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Label, Location, Span};
 
-/// Findings about names that people give. Those about words of a format have the format itself as a witness.
+/// Findings about names chosen by users. Names of the format itself are never in doubt.
 const OF_NAMES: &[&str] = &["unresolved-name", "unknown-property", "unknown-reference", "unknown-input"];
 
-/// Takes the safety from fixes that replace one name by another where the other may be the wrong one. Where that is
-/// likely, the declaration is what is changed instead; still only if a person says so.
+/// Marks fixes as unsafe if they replace one name by another that may be the wrong one. If that is likely, the fix
+/// changes the declaration instead; it still needs review.
 pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
     let mut places: HashMap<(String, String), BTreeSet<Location>> = HashMap::new();
     for (wrong, right, at) in found.iter().filter_map(|d| correction(d, files)) {
@@ -41,7 +41,7 @@ pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
         };
         let of = |name: &str| counts.get(name).copied().unwrap_or_default();
         let ((all, _), (declared, place)) = (of(&wrong), of(&right));
-        // A tool cannot be called like an id with hyphens, so the other spelling stands in the file as well.
+        // The name of a tool cannot contain the hyphens of an id, so the other spelling also occurs in the file.
         let hyphens = d.rule == "unknown-reference" && wrong.replace('_', "-") == right;
         let form = camel(&wrong) == right || hyphens;
         let key = (wrong, right);
@@ -49,7 +49,7 @@ pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
         let sure = form || all <= mended && (mended <= 1 || declared != 1);
         let once = place.filter(|_| declared == 1);
         if !sure && turn(&mut d, at, once, &key) {
-            // All that read the other name are told of where it is declared, in one finding.
+            // All reads of the other name are reported in one finding at its declaration.
             let first = *turned.entry((d.rule, d.file.zip(d.span), d.message.clone())).or_insert(kept.len());
             if let Some(first) = kept.get_mut(first) {
                 first.also(d.labels);
@@ -61,11 +61,11 @@ pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
     *found = kept;
 }
 
-/// What findings that are now about one declaration have in common.
+/// The common data of findings that were moved to one declaration.
 type Turned = (&'static str, Option<(FileId, Span)>, String);
 
-/// A correction that is in doubt: what is changed is the other name, if it is written only in this `place`. Whether the finding
-/// is about that place then.
+/// Turns a correction in doubt around: it changes the other name, if that is written only in this `place`. Returns
+/// whether the finding is now about that place.
 fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right): &(String, String)) -> bool {
     let was_safe = d.fix.as_ref().is_some_and(|f| f.safe);
     if let Some(fix) = &mut d.fix {
@@ -76,7 +76,7 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
     let label = told.map(|i| d.labels.remove(i));
     let moved = label.is_some();
     if let Some(label) = label {
-        // The finding is about that place then.
+        // The finding is now about that place.
         let used = if d.rule == "unknown-input" { "given" } else { "read" };
         let here = if label.message.contains(right) { label.message } else { format!("`{right}` is declared") };
         d.message = format!("{here}, but `{wrong}` is {used}");
@@ -94,14 +94,14 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
     moved
 }
 
-/// The name that a fix replaces, the one that it writes, and where.
+/// The name that a fix replaces, the replacement, and the place.
 fn correction(d: &Diagnostic, files: &Files) -> Option<(String, String, Location)> {
     let (at, new) = single(d.fix.as_deref().filter(|_| OF_NAMES.contains(&d.rule))?)?;
     let wrong = files.get(at.file)?.text().get(at.span.start as usize..at.span.end as usize)?;
     Some((bare(wrong)?.to_owned(), bare(new)?.to_owned(), at))
 }
 
-/// The one place that a fix changes, and what it writes there.
+/// The place and the text of a fix with a single edit.
 fn single(fix: &Fix) -> Option<(Location, &str)> {
     match fix.edits.as_slice() {
         [one] => Some((one.location, &one.text)),
@@ -109,23 +109,23 @@ fn single(fix: &Fix) -> Option<(Location, &str)> {
     }
 }
 
-/// A name without its quotes, where it is one.
+/// A name without quotes, if the text is one.
 fn bare(text: &str) -> Option<&str> {
     let name = text.trim_matches(['"', '\'']);
     (!name.is_empty() && name.chars().all(is_of_a_word)).then_some(name)
 }
 
-/// The words of a text, and where they start.
+/// The words of a text, with their offsets.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let parts = text.split(|c| !is_of_a_word(c)).map(|word| {
         let trimmed = word.trim_start_matches('-');
-        // A part of the text: its place is told by the addresses.
+        // A subslice of the text, whose offset follows from the addresses.
         (trimmed.as_ptr() as usize - text.as_ptr() as usize, trimmed.trim_end_matches('-'))
     });
     parts.filter(|(_, word)| !word.is_empty())
 }
 
-/// An id as paths write it: the same name in another form.
+/// The form of an id in paths.
 fn camel(name: &str) -> String {
     let mut up = false;
     let mut out = String::with_capacity(name.len());

@@ -1,4 +1,5 @@
-//! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
+//! From the files of a folder to lowered documents: finds the folder's project, reads what its documents need, and
+//! checks them.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -17,43 +18,43 @@ use super::read::{DetectedFormat, Loader, Manifest, about_shape, is_foreign};
 use super::{CheckStep, rules};
 use crate::door::{self, Named, Rooms, Shut};
 
-/// A folder with all its manifests, ready to be lowered.
+/// A folder with its manifests, ready to be lowered.
 pub(super) struct Folder {
-    /// As given; empty for the current one.
+    /// As named; empty for the current folder.
     pub root: PathBuf,
-    /// Without links.
+    /// The path with links resolved.
     pub(super) real: PathBuf,
-    /// Whether it was itself named.
+    /// Whether the folder itself was named.
     whole: bool,
-    /// What the front ends see.
+    /// The data for the front ends.
     pub project: Project,
-    /// Its documents by their paths and by their files.
+    /// Its documents by path and by file.
     pub(super) by_path: HashMap<String, usize>,
     by_file: HashMap<FileId, usize>,
-    /// The roots of the projects whose manifests are here; the first is that of the folder itself.
+    /// The roots of the projects of these manifests; the first one is that of the folder itself.
     pub(super) projects: Vec<PathBuf>,
-    /// The project of each real folder that was looked at, by its place among them.
+    /// The project of each real folder, as an index into `projects`.
     project_of: HashMap<PathBuf, u32>,
-    /// Every manifest read, documents or not, by file.
+    /// Every manifest that was read, by file, including those that are not documents.
     pub(super) manifests: HashMap<FileId, Arc<Manifest>>,
-    /// The files found in the folder, in the order of their paths.
+    /// The files found in the folder, in path order.
     pub listed: Vec<FileId>,
-    /// Files that documents need, and that could not be opened.
+    /// Findings about needed files that could not be opened.
     problems: Vec<Diagnostic>,
     /// The places that name them.
     refused: HashSet<Location>,
-    /// Parts of the folder that could not be looked at.
+    /// Parts of the folder that could not be read.
     pub unseen: Vec<Diagnostic>,
-    /// Which facts anybody asks for.
+    /// Which facts are needed.
     facts: Detail,
-    /// Whether all its manifests are here, not just the named ones and what those name.
+    /// Whether all its manifests were read, not just the named ones and those that they refer to.
     pub(super) complete: bool,
 }
 
 impl Folder {
-    /// The files of a folder that were named directly, with what else of it they need, and what was made of them. Most
-    /// manifests need no more than themselves, and the folder may be large; it is read for ids that they name and that are not
-    /// known here. If it has nothing more, what was made of them stays.
+    /// The directly named files of a folder, with everything that they need, and the compiled result. Most manifests
+    /// need nothing else, and the folder may be large, so the rest is only read if they refer to unknown ids. If that
+    /// finds nothing more, the first result is kept.
     pub fn made(loader: &mut Loader, root: &Path, named: &[PathBuf], files: &[FileId]) -> (Self, Made) {
         let alone = Self::around(loader, root, named);
         let made = alone.make(&alone.indices(files));
@@ -69,15 +70,15 @@ impl Folder {
         folder.finish(loader);
         folder
     }
-    /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
-    /// are kept as given, and the dialect asked for is theirs alone.
+    /// Reads a folder around the directly named files in it: those are read whatever their extension, their names are
+    /// kept as given, and the requested dialect applies only to them.
     fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named, false);
         folder.discover(loader, &named_ids);
         folder.finish(loader);
         folder
     }
-    /// Whether what is made of documents is the same in both.
+    /// Whether the documents of both compile to the same result.
     fn has_the_same(&self, other: &Self) -> bool {
         let documents = |folder: &Self| -> Vec<_> {
             let all = folder.project.documents.iter();
@@ -87,7 +88,7 @@ impl Folder {
             && self.manifests.keys().all(|file| other.manifests.contains_key(file))
             && documents(self) == documents(other)
     }
-    /// Reads a folder that was itself named: the dialect asked for is that of every manifest in it.
+    /// Reads a folder that was itself named; the requested dialect applies to all its manifests.
     pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named, true);
         folder.discover(loader, &named_ids);
@@ -129,7 +130,7 @@ impl Folder {
         let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
         folder.unwrap_or_else(|| self.real.clone())
     }
-    /// Where the paths in a document may lead.
+    /// The folders that paths in a document may lead into.
     pub(super) fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
         let folder = self.folder_of(loader, document);
         loader.rooms(&folder, self.whole.then_some(&*self.real))
@@ -140,7 +141,7 @@ impl Folder {
         if let Some(known) = self.project_of.get(&folder) {
             return *known;
         }
-        // A folder without a mark that is within this one is a part of it, whichever of the two was named.
+        // An unmarked folder within this one belongs to this project, whichever of the two was named.
         let root = loader.options.door.project_of(&folder, Some(&*self.real));
         let known = self.projects.iter().position(|known| *known == root).unwrap_or_else(|| {
             self.projects.push(root);
@@ -156,7 +157,7 @@ impl Folder {
         self.project.documents.push(Document { file, path, root, front, project });
         self.note(self.project.documents.len() - 1);
     }
-    /// Notes where a document is among all.
+    /// Adds a document to the indexes.
     fn note(&mut self, at: usize) {
         let Some(document) = self.project.documents.get(at) else { return };
         self.by_path.entry(document.path.clone()).or_insert(at);
@@ -191,7 +192,7 @@ impl Folder {
             }
             self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
-                // Lists, texts and files that go with manifests stay what they are, whatever dialect is requested.
+                // Lists, texts and companion files of a format are never read as a requested dialect.
                 let mapping = manifest.root.as_ref().is_some_and(|r| r.mapping().is_some());
                 let other = manifest.root.as_ref().and_then(trefoil_front::companion).is_some();
                 let named = self.whole && mapping && !other;
@@ -229,7 +230,7 @@ impl Folder {
         }
         self.manifests.insert(manifest.file, manifest);
     }
-    /// Reads what the documents from this one on need, and what that needs, until nothing is missing that is there.
+    /// Reads everything that the documents from this index on need, directly or indirectly, as far as it exists.
     pub(super) fn close(&mut self, loader: &mut Loader, from: usize) {
         let mut next = from;
         while let Some(document) = self.project.documents.get(next).cloned() {
@@ -239,7 +240,7 @@ impl Folder {
                 let (full, shown) = (self.real.join(&path), self.root.join(&path));
                 let rooms = self.rooms(loader, &document.path);
                 let opened = match need.kind {
-                    // It is there for other reasons, which do not say that this document may name it.
+                    // It was read for another reason, which does not mean that this document may name it.
                     NeedKind::Manifest if self.by_path.contains_key(&path) => rooms.look(&full),
                     NeedKind::Attachment if self.project.attachments.contains_key(&path) => continue,
                     NeedKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
@@ -254,7 +255,7 @@ impl Folder {
                         loader.kept(&shown, &text);
                         self.project.attachments.insert(path, text);
                     }),
-                    // What is in it is the run's business; that it is there, everybody's.
+                    // Its contents are read by the run, but its existence is checked now.
                     NeedKind::EnvFile => rooms.look(&full),
                 };
                 if let Err(why) = opened {
@@ -263,11 +264,11 @@ impl Folder {
             }
         }
     }
-    /// Says why a file that a document needs was not opened.
+    /// Reports why a needed file was not opened.
     fn refuse(&mut self, loader: &Loader, document: &Document, need: &Need, why: &Shut, rooms: &Rooms) {
         let key = need.kind.key();
         let d = match why {
-            // Front ends know better what there is instead.
+            // Front ends have better advice about what exists instead.
             Shut::NotThere if need.kind != NeedKind::EnvFile => return,
             Shut::NotThere => {
                 let shown = self.root.join(resolve_path(&document.path, &need.path));
@@ -305,18 +306,18 @@ impl Folder {
         self.refused.insert(need.location);
         self.problems.push(d);
     }
-    /// What is to be said about limits that were reached while looking for names.
+    /// The findings about limits reached while searching for names.
     pub fn limits(&self) -> impl Iterator<Item = &Diagnostic> {
         self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
     }
-    /// Manifests of one folder that have one id. Whoever names that id gets an error.
+    /// Reports manifests in one folder with the same id. References to that id are errors.
     fn twins(&self) -> Vec<Diagnostic> {
         let mut first: BTreeMap<(&str, &str, &str, String), Location> = BTreeMap::new();
         let mut found = Vec::new();
         for document in &self.project.documents {
             let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
             let kind = document.root.mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.string());
-            // Pipelines are named as agents are; the other kinds of a format are named by keys of their own.
+            // Pipelines and agents share their names; other kinds of a format are named by separate keys.
             let kind = kind.map_or("", |t| &*t.value).trim_end_matches("Manifest");
             let kind = if kind.starts_with(|c: char| c.is_ascii_uppercase()) { kind } else { "" };
             for (id, at) in document.front.ids(document) {
@@ -345,11 +346,11 @@ impl Folder {
     fn indices(&self, files: &[FileId]) -> Vec<usize> {
         files.iter().filter_map(|file| self.document(*file)).collect()
     }
-    /// What reading a file found.
+    /// The result of reading a file.
     pub fn manifest(&self, file: FileId) -> Option<&Manifest> {
         self.manifests.get(&file).map(|m| &**m)
     }
-    /// Compiles documents as entries, each with what it leads to.
+    /// Compiles documents as entries, each with everything that it reaches.
     pub fn make(&self, entries: &[usize]) -> Made {
         let mut by_dialect: BTreeMap<&str, (&dyn FrontEnd, Vec<usize>)> = BTreeMap::new();
         for (at, document) in entries.iter().filter_map(|at| Some((*at, self.project.documents.get(*at)?))) {
@@ -374,18 +375,18 @@ impl Folder {
         self.complete_findings(&mut made);
         made
     }
-    /// Adds what reading the files found, and removes what only follows from that.
+    /// Adds the findings of reading the files, and removes findings that only follow from them.
     fn complete_findings(&self, made: &mut Made) {
         let failed = made.findings.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file);
         let mut broken: HashSet<FileId> = failed.collect();
         made.seeks = made.findings.iter().any(|d| self.seeks(d));
         if made.seeks {
-            // What is looked for may be in a file that could not be read to its end.
+            // The missing name may be in a file that could not be read completely.
             made.touched.extend(
                 self.manifests.values().filter(|m| !m.complete && !is_foreign(m, &self.project.files)).map(|m| m.file),
             );
         }
-        // What was refused is not missing.
+        // A file that was rejected is not missing.
         let refused =
             |d: &Diagnostic| d.file.zip(d.span).is_some_and(|(f, s)| self.refused.contains(&Location::new(f, s)));
         let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
@@ -399,17 +400,17 @@ impl Folder {
         let cut = made.touched.iter().filter(|file| self.manifest(**file).is_some_and(|m| !m.complete));
         made.cut = made.callers_of(cut.copied().collect());
     }
-    /// Whether a finding is about something that another file may have.
+    /// Whether a finding is about a name that another file may declare.
     fn seeks(&self, d: &Diagnostic) -> bool {
         let document = || self.project.documents.get(self.document(d.file?)?);
         d.rule == "unknown-reference" && d.span.zip(document()).is_none_or(|(at, found)| found.front.seeks(found, at))
     }
-    /// Whether a finding is still valid although a part of its file could not be read.
+    /// Whether a finding is valid although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
         let complete = d.file.and_then(|f| self.manifest(f)).is_none_or(|m| m.complete);
         complete || rules::LOCAL.iter().any(|rule| d.rule.starts_with(rule))
     }
-    /// Environment files by their project paths, to be read later.
+    /// Environment files by project path, to be read later.
     pub fn env_files(&self, loader: &mut Loader, paths: &[String]) -> Vec<Named> {
         let mut files = Vec::new();
         for path in paths {
@@ -425,7 +426,7 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
     file.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// The programs at a path with the flows of their entries; manifests with mistakes that keep them from running are passed over.
+/// The programs at a path with the flows of their entries; manifests with load errors are skipped.
 pub(super) fn programs(loader: &mut Loader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
     let made = if loader.options.door.is_folder(path) {
         let folder = Folder::whole(loader, path, &[]);
@@ -441,14 +442,14 @@ pub(super) fn programs(loader: &mut Loader, path: &Path) -> Vec<(Program, Vec<Fl
     programs.into_iter().map(|Linked { program, entries, .. }| (program, sound(entries))).collect()
 }
 
-/// What was checked below paths.
+/// The result of checking paths.
 #[derive(Default)]
 pub(super) struct Checked {
-    /// The manifests, and whether each was proved.
+    /// The manifests, and whether each was fully checked.
     pub files: BTreeMap<FileId, bool>,
-    /// A path was of no use.
+    /// Whether a path could not be used.
     pub unreadable: bool,
-    /// What was made of them.
+    /// The compiled programs.
     pub programs: Vec<Linked>,
 }
 
@@ -461,7 +462,7 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
         let mut found = Vec::new();
         let mut named_ids: Vec<FileId> = Vec::new();
         for file in named.iter().map(|p| loader.manifest(p).file) {
-            // Who names a file twice means it once.
+            // A file that is named twice is checked once.
             if !named_ids.contains(&file) {
                 named_ids.push(file);
             }
@@ -526,17 +527,17 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
     Checked { files: checked, unreadable, programs }
 }
 
-/// What was found in each group of files. A file that several groups lead to is told of by the one that it was checked in, else
-/// by the first.
+/// The findings of each group of files. A file used by several groups is reported by the one that checks it, otherwise
+/// by the first one.
 #[derive(Default)]
 struct FilesTold {
     groups: Vec<Vec<Diagnostic>>,
-    /// By file: the group that tells of it.
+    /// By file: the group that reports it.
     by: HashMap<FileId, usize>,
 }
 
 impl FilesTold {
-    /// Notes which files are checked in the next group.
+    /// Records which files the next group checks.
     fn entries(&mut self, files: &[FileId]) {
         for file in files {
             self.by.entry(*file).or_insert(self.groups.len());
@@ -558,13 +559,13 @@ impl FilesTold {
     }
 }
 
-/// A finding about a file that is no manifest. That one which nobody named is empty does no harm.
+/// A finding about a file that is not a manifest. If the file was not named and is empty, the finding is harmless.
 fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
     let empty = d.rule == trefoil_syntax::yaml::rules::EMPTY && !named;
     Diagnostic { severity: if empty { Severity::Info } else { d.severity }, ..d.clone() }
 }
 
-/// The folder has no manifest.
+/// The finding about a folder without manifests.
 pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
     let file = loader.nameless(root);
     let message = format!("no `.yaml` or `.yml` file in `{}`", root.display());
@@ -572,7 +573,7 @@ pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
         .help("dot-folders, `node_modules`, `target` and anything in `.gitignore` or `exclude` are skipped")
 }
 
-/// What is said about something in a folder that was not looked at.
+/// The finding about something in a folder that was not read.
 fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
     let file = loader.nameless(path);
     match problem {
@@ -581,7 +582,7 @@ fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
             Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message)
         }
         Problem::Outside(to) => {
-            // Folders are linked for many reasons; a link with the name of a manifest was meant as one.
+            // Folders are linked for many reasons, but a link with the name of a manifest was meant as one.
             let yaml = path.file_name().and_then(|n| n.to_str()).is_some_and(discover::is_yaml);
             let severity = if yaml { Severity::Warning } else { Severity::Info };
             let message =
@@ -593,7 +594,7 @@ fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
     }
 }
 
-/// What is said about a folder that holds more than is looked at.
+/// The finding about a folder that exceeds a limit.
 pub(super) fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
     let file = loader.nameless(folder);
     let (message, help) = match cut {
@@ -631,7 +632,7 @@ struct FolderGroup {
     everything: bool,
 }
 
-/// What is requested in each folder, and whether a path was of no use.
+/// The requests for each folder, and whether a path could not be used.
 fn groups(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (Vec<FolderGroup>, bool) {
     let mut unreadable = false;
     let mut groups: Vec<FolderGroup> = Vec::new();

@@ -1,5 +1,5 @@
-//! What was made of the documents of a folder: programs with many entries, what there is to say about them, and which files
-//! were proved to be sound.
+//! The result of compiling the documents of a folder: programs with several entries, their findings, and which files
+//! were fully checked.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,26 +9,26 @@ use trefoil_syntax::{Diagnostic, FileId};
 
 use super::read::Loader;
 
-/// Documents that were compiled, with what they lead to.
+/// Compiled documents, with everything that they reach.
 #[derive(Default)]
 pub(super) struct Made {
-    /// The programs, one a dialect. Those of files with mistakes are drafts.
+    /// The programs, one for each dialect. Programs of files with errors are drafts.
     pub programs: Vec<Linked>,
-    /// The findings in every file that was touched.
+    /// The findings in all files that were used.
     pub findings: Vec<Diagnostic>,
-    /// What was learned about names.
+    /// The facts about names.
     pub facts: Facts,
-    /// The files that the entries lead to.
+    /// The files that can be reached from the entries.
     pub touched: BTreeSet<FileId>,
-    /// Files with a mistake that keeps a program from being made, and those that call them.
+    /// Files with errors that prevent a program, and the files that call them.
     pub broken: HashSet<FileId>,
-    /// Files that could not be read to their end, and those that call them.
+    /// Files that could not be read completely, and the files that call them.
     pub cut: HashSet<FileId>,
-    /// Something was not found that another file may have.
+    /// Whether a name was not found that another file may declare.
     pub seeks: bool,
 }
 
-/// A program that a run may start at several flows.
+/// A program that may be started at several flows.
 pub(super) struct Linked {
     /// The program.
     pub program: Program,
@@ -39,7 +39,7 @@ pub(super) struct Linked {
 }
 
 impl Made {
-    /// With what the rules say about the programs, if they are asked.
+    /// Adds the findings of the rules about the programs, if checks are enabled.
     pub fn proved(mut self, loader: &mut Loader) -> Self {
         if loader.options.checks.is_none() {
             return self;
@@ -65,17 +65,17 @@ impl Made {
         self.findings.extend(found);
         self
     }
-    /// Whether a rule looks at a file. Mistakes do not keep it from that: whoever fixes one should not learn of the next one
-    /// only then. Of what could not be read to its end only what is dangerous is told.
+    /// Whether a rule checks a file. Load errors do not prevent it, so that users see all mistakes at once. In a file
+    /// that could not be read completely, only dangerous mistakes are reported.
     fn is_looked_at(&self, file: FileId, rule: &Rule) -> bool {
         rule.group == Group::Safety || !self.cut.contains(&file)
     }
-    /// Whether everything that can be found in a file was looked for: nothing kept it, or what it calls, from loading.
+    /// Whether a file was fully checked: nothing prevented it, or what it calls, from loading.
     pub fn is_proved(&self, file: FileId) -> bool {
         !self.broken.contains(&file)
     }
-    /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
-    /// only the run knows.
+    /// Whether other manifests of the folder could make a difference: a name was not found, or a callee is known only
+    /// at run time.
     pub fn needs_the_folder(&self) -> bool {
         let by_name = |program: &Program| {
             !program.missing_agents.is_empty()
@@ -86,24 +86,27 @@ impl Made {
         };
         self.seeks || self.programs.iter().any(|linked| by_name(&linked.program))
     }
-    /// Calls from one file to another: who calls, whom.
+    /// Calls from one file to another: caller and callee.
     pub fn calls(&self) -> impl Iterator<Item = (FileId, FileId)> {
         self.programs.iter().flat_map(|linked| linked.calls())
     }
-    /// Files of which the whole is not known: those with a mistake, what calls them, and what only they call.
+    /// Files that are not fully known: those with errors, their callers, and what only those call.
     fn doubtful(&self) -> HashSet<FileId> {
         let entries: HashSet<FileId> =
             self.programs.iter().flat_map(|linked| &linked.entries).map(|(file, _)| *file).collect();
         spread(self.broken.clone(), self.calls().filter(|(_, to)| !entries.contains(to)))
     }
-    /// These files, and all that lead to one of them.
+    /// These files, and all files from which one of them can be reached.
     pub fn callers_of(&self, files: HashSet<FileId>) -> HashSet<FileId> {
         spread(files, self.calls().map(|(from, to)| (to, from)))
     }
 }
 
-/// Files, and all that ways from one to another lead to.
+/// These files, and all files that can be reached from them.
 fn spread(mut files: HashSet<FileId>, ways: impl Iterator<Item = (FileId, FileId)>) -> HashSet<FileId> {
+    if files.is_empty() {
+        return files;
+    }
     let mut on: HashMap<FileId, Vec<FileId>> = HashMap::new();
     ways.for_each(|(from, to)| on.entry(from).or_default().push(to));
     let mut next: Vec<FileId> = files.iter().copied().collect();

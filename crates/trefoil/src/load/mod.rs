@@ -1,11 +1,11 @@
-//! Loading: from a target on disk to a program and everything that is to be said about it.
+//! Loading: from a target on disk to a program with its findings.
 //!
 //! ```text
 //! TARGET --(target)--> file or folder --(discover, read)--> manifests --(project)--> what they need --(lower)--> program
 //! ```
 //!
-//! The only place that reads manifests, all of them through the [door](crate::door). Stops at nothing: whatever is wrong becomes a diagnostic, and the rest is still
-//! looked at. Runs nothing.
+//! The only place that reads manifests, all of them through the [door](crate::door). It never stops at a mistake: every
+//! mistake becomes a diagnostic, and the rest is still checked. Runs nothing.
 
 mod cache;
 mod discover;
@@ -41,68 +41,69 @@ use read::Loader;
 
 use crate::door::{Door, Named};
 
-/// How to load.
+/// Options for loading.
 #[derive(Clone, Default)]
 pub struct LoadOptions {
-    /// The dialect of the files that are named, and of all manifests in a folder that is named; else it is detected.
+    /// The dialect of the named files, and of all manifests in a named folder; otherwise it is detected.
     pub dialect: Option<&'static dyn FrontEnd>,
-    /// What a hostile file may cost.
+    /// Resource limits for untrusted files.
     pub limits: yaml::Limits,
-    /// The text that stands in for every agent's own context (decision E4).
+    /// The text that replaces every agent's own context (decision E4).
     pub context: Option<PathBuf>,
     /// The text of the agents' skills (decision E4).
     pub skills: Option<PathBuf>,
-    /// What is proved beyond that it loads; none: nothing.
+    /// The checks beyond loading; `None`: no checks.
     pub checks: Option<Checks>,
-    /// Texts that stand in for files on disk, by canonical path: an editor's unsaved buffers.
+    /// Texts that replace files on disk, by canonical path: an editor's unsaved buffers.
     pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
-    /// Whether the facts say which names are available in every text, as editors ask; also of what is not checked.
+    /// Whether the facts include the available names in every text, as editors need, also for files that are not
+    /// checked.
     pub scopes: bool,
-    /// Trees of earlier loads, for whoever loads the same files again.
+    /// A cache of trees, for loading the same files repeatedly.
     pub cache: Option<Cache>,
     /// Folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
-    /// The tools that the user's own settings declare, beside those of the project.
+    /// The tools declared in the user's own settings, in addition to those of the project.
     pub supplied: Supplied,
-    /// How many manifests of a folder are read; without: 10,000.
+    /// The maximum number of manifests in a folder; default: 10,000.
     pub max_files: Option<usize>,
-    /// Who is notified how far a check is.
+    /// The receiver of progress reports.
     pub progress: Option<Progress>,
-    /// Where the files are.
+    /// The location of the files.
     pub door: Door,
 }
 
-/// Is notified often how far a check is.
+/// Called often with the progress of a check.
 #[derive(Clone)]
 pub struct Progress(pub Arc<dyn Fn(CheckStep) + Send + Sync>);
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckStep {
-    /// Entries of folders that were looked at.
+    /// The number of folder entries visited.
     Looking(usize),
-    /// Files that were read, of so many.
+    /// The number of files read, and their total.
     Reading(usize, usize),
-    /// Files that were checked, of so many.
+    /// The number of files checked, and their total.
     Checking(usize, usize),
 }
 
-/// Which rules look at a program, and what becomes of what they find.
+/// Which rules check a program, and the levels of their findings.
 #[derive(Debug, Clone, Default)]
 pub struct Checks {
-    /// How bad findings are.
+    /// The levels of findings.
     pub levels: Levels,
-    /// What a run may cost.
+    /// Limits on the cost of a run.
     pub limits: Limits,
-    /// Whether project files are left alone. Else what they say comes before `levels`, and counts for `limits` that are not
-    /// given here.
+    /// Whether project files are ignored. Otherwise their levels apply before `levels`, and their limits are the
+    /// defaults for `limits`.
     pub without_project: bool,
-    /// Whether comments in manifests that speak to the checker are ignored.
+    /// Whether comments in manifests that suppress findings are ignored.
     pub without_comments: bool,
 }
 
 impl LoadOptions {
-    /// The same with every rule at its own level.
+    /// Enables checks with every rule at its default level.
     #[must_use]
     pub fn checked(self) -> Self {
         Self { checks: Some(Checks::default()), ..self }
@@ -119,11 +120,11 @@ impl LoadOptions {
 /// A target that can run.
 #[derive(Clone)]
 pub struct Loaded {
-    /// What a run executes.
+    /// The program.
     pub program: Arc<Program>,
-    /// Every file that was read, as the locations in the program name them.
+    /// Every file that was read, for the locations in the program.
     pub files: Files,
-    /// Findings that do not stop a run, by file and place.
+    /// Findings that do not prevent a run, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// Environment files that the program's workflows name, in order.
     pub env_files: Vec<Named>,
@@ -131,55 +132,55 @@ pub struct Loaded {
     pub dialect: &'static str,
     /// The entry's file.
     pub entry: FileId,
-    /// What the entry says that it is for.
+    /// The description in the entry.
     pub about: Option<String>,
-    /// What is known about the names in it, if it was checked.
+    /// The facts about its names, if it was checked.
     pub facts: Facts,
-    /// The texts that are part of the program and no manifests, by their paths.
+    /// The texts that are part of the program but not manifests, by path.
     pub texts: BTreeMap<PathBuf, Arc<str>>,
     /// How it was loaded.
     pub how: How,
 }
 
-/// How something was loaded, to do it again.
+/// How something was loaded, so that it can be loaded again.
 #[derive(Clone)]
 pub struct How {
-    /// What was loaded.
+    /// The target.
     pub target: Target,
-    /// With which options.
+    /// The options.
     pub options: LoadOptions,
 }
 
 impl Loaded {
-    /// The files that the program is written in, with the hashes of their texts.
+    /// The files of the program, with the hashes of their texts.
     pub fn sources(&self) -> Vec<SourceFile> {
         let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
         self.source_texts().map(|f| SourceFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
     }
 
-    /// The same files themselves.
+    /// The files themselves.
     pub fn source_texts(&self) -> impl Iterator<Item = &trefoil_syntax::SourceFile> {
         self.program.files().into_iter().filter_map(|id| self.files.get(id))
     }
 }
 
-/// Everything that was found, whether or not it loads.
+/// The findings, whether or not the target loads.
 #[derive(Clone, Default)]
 pub struct Report {
-    /// Every file that was read, as the diagnostics name them.
+    /// Every file that was read, for the diagnostics.
     pub files: Files,
     /// The findings, by file and place.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many manifests were checked.
+    /// The number of checked manifests.
     pub checked: usize,
-    /// A path that was asked for could not be read at all.
+    /// Whether a requested path could not be read at all.
     pub unreadable: bool,
-    /// What is known about the names in the files.
+    /// The facts about the names in the files.
     pub facts: Facts,
 }
 
 impl Report {
-    /// Whether one of the findings is an error.
+    /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|d| d.severity == Severity::Error)
     }
@@ -222,18 +223,19 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     }
 }
 
-/// The manifests at a path that no other one there references: what somebody may want to run.
+/// The manifests at a path that no other manifest there references, as candidates for a run.
 pub fn roots(path: &Path, options: &LoadOptions) -> Vec<Target> {
     roots::roots(&mut Loader::new(options.clone()), path)
 }
 
-/// The programs of all manifests at a path, one a dialect, with the flows at which a run may start: to be looked at, not to be run.
+/// The programs of all manifests at a path, one for each dialect, with the flows at which a run may start: for
+/// inspection, not for running.
 pub fn programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>)> {
     lower::programs(&mut Loader::new(options.clone()), path)
 }
 
-/// What was read and made for a report. Taking it apart, node by node, takes a twentieth of the time of a check: whoever ends
-/// with the report need not wait for that.
+/// The data of a check. Freeing it, node by node, takes a twentieth of the time of a check; a process that ends after
+/// the report can skip that.
 #[derive(Default)]
 #[allow(dead_code, reason = "is only there to be kept")]
 pub struct Leftovers(Vec<Arc<read::Manifest>>, Vec<made::Linked>);
@@ -243,7 +245,7 @@ pub fn check(paths: &[String], options: &LoadOptions) -> Report {
     check_and_keep(paths, options).0
 }
 
-/// The same, and what is left of it.
+/// The same, with the data of the check.
 pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, Leftovers) {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();

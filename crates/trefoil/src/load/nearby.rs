@@ -1,5 +1,5 @@
-//! Looking for the ids that documents name (decision C10): from the folder of each document that names one outwards, then in
-//! the rest of the project. What a nearer folder has is not looked for further away.
+//! Searches for the ids that documents refer to (decision C10): outwards from the folder of each referring document,
+//! then in the rest of the project. An id found in a nearer folder is not searched further away.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -16,28 +16,28 @@ use super::lower::{Folder, too_much};
 use super::read::{DetectedFormat, Loader};
 use crate::door;
 
-/// What was looked for, and what was seen on the way.
+/// The progress of the search, and the data read so far.
 #[derive(Default)]
 struct SeenFile {
-    /// Folders with what is in them, and whether with all below.
+    /// Folders with their contents, by path and by whether everything below is included.
     rings: HashMap<(PathBuf, bool), Rc<Ring>>,
-    /// Ids that were looked for in a folder. Those without one were looked for everywhere.
+    /// Ids that were searched in a folder; without a folder, everywhere.
     sought: HashSet<(Option<PathBuf>, String)>,
-    /// Ids of documents, by their folders.
+    /// Ids of documents, by folder.
     known: HashSet<(PathBuf, String)>,
-    /// So many documents were looked at.
+    /// The number of documents already processed.
     documents: usize,
 }
 
-/// The files of a folder, without those that are surely not looked for: most files of a large project are never parsed.
+/// An index of the files in a folder, so that most files of a large project need not be parsed.
 struct Ring {
     files: Vec<PathBuf>,
-    /// A hash of each word and each file's name, with the file that has it; in order.
+    /// The hash of each word and of each file's name, with the file that contains it; sorted.
     words: Vec<(u32, u32)>,
 }
 
 impl Folder {
-    /// Looks for the ids that are named, from the folder of each document that names one outwards.
+    /// Searches for the ids that documents refer to, outwards from the folder of each document.
     pub(super) fn widen(&mut self, loader: &mut Loader) {
         let mut seen = SeenFile::default();
         let project = self.projects.first().cloned().unwrap_or_else(|| self.real.clone());
@@ -60,7 +60,7 @@ impl Folder {
             self.adopt(loader, &mut seen, &project, true, &rest);
         }
     }
-    /// The ids that documents name which were not looked at yet, by folder. What a template makes is not known.
+    /// The ids to which documents refer and that were not searched yet, by folder. Ids from templates are unknown.
     fn named(&self, seen: &mut SeenFile) -> BTreeMap<PathBuf, BTreeSet<String>> {
         let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
         let first = std::mem::replace(&mut seen.documents, self.project.documents.len());
@@ -77,13 +77,13 @@ impl Folder {
         }
         named
     }
-    /// The folder that a document is in, by the path it is named by.
+    /// The folder of a document, as named.
     fn dir_of(&self, document: &Document) -> PathBuf {
         super::lower::folder_of(&door::clean(&self.real.join(&document.path)))
     }
-    /// Adds the manifests of a folder that have one of these ids.
+    /// Adds the manifests in a folder that have one of these ids.
     fn adopt(&mut self, loader: &mut Loader, seen: &mut SeenFile, dir: &Path, deep: bool, wanted: &BTreeSet<String>) {
-        // All that is below the folder itself is here if it was read.
+        // Everything below the folder itself was already read.
         if wanted.is_empty() || self.complete && dir.starts_with(&self.real) {
             return;
         }
@@ -116,7 +116,7 @@ impl Folder {
         }
         self.close(loader, first);
     }
-    /// Looks into a folder.
+    /// Indexes a folder.
     fn ring(&mut self, loader: &mut Loader, dir: &Path, deep: bool) -> Ring {
         let shown = self.root.join(relative(&self.real, dir));
         let rooms = self.rooms(loader, "x");
@@ -126,7 +126,7 @@ impl Folder {
         let (mut ring, mut bytes) = (Ring { files: Vec::new(), words: Vec::new() }, 0);
         for (name, _) in found.files {
             let at = dir.join(name);
-            // What is in documents is known already.
+            // The ids of documents are already known.
             if self.by_path.contains_key(&relative(&self.real, &at)) {
                 continue;
             }
@@ -158,7 +158,7 @@ impl Ring {
         self.words.extend(all.into_iter().map(|word| (word, file)));
         self.files.push(at);
     }
-    /// The files that may have one of these ids, in their order.
+    /// The files that may have one of these ids, in order.
     fn may_have(&self, ids: &BTreeSet<String>) -> impl Iterator<Item = &Path> {
         let mut found = BTreeSet::new();
         for id in ids {
@@ -176,7 +176,7 @@ impl Ring {
     }
 }
 
-/// The words of a text. An id is written as a scalar, so that nothing that could belong to a word of it is beside it.
+/// The words of a text. An id is written as a scalar, so a word is not next to characters that could belong to it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(|word| !word.is_empty())
 }
@@ -187,7 +187,7 @@ fn hash(word: &str) -> u32 {
     hasher.finish() as u32
 }
 
-/// The way from one folder to another place, `/`-separated.
+/// The relative path from a folder to another place, with `/`.
 fn relative(from: &Path, to: &Path) -> String {
     let name = |part: Component<'_>| part.as_os_str().to_string_lossy().into_owned();
     let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();

@@ -1,7 +1,7 @@
 //! The project file, `trefoil.toml`: levels and limits that a folder's manifests share.
 //!
-//! A manifest's project file is the one in its folder or in the nearest folder above it. Knows nothing about the command
-//! line, which has the later word.
+//! A manifest's project file is the one in its folder or in the nearest folder above it. The command line takes
+//! precedence over it but is not known here.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,58 +17,58 @@ use super::discover::PATTERNS;
 use crate::door::{Door, Shut};
 use crate::settings::{TABLES, supplied};
 
-/// Its name.
+/// The name of the file.
 pub const NAME: &str = "trefoil.toml";
-/// The rule of what is wrong with it.
+/// The rule for mistakes in it.
 pub const RULE: &str = "project-file";
 
-/// What a project asks for.
+/// The settings of a project.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProjectFile {
-    /// How bad findings are.
+    /// The levels of findings.
     pub levels: Levels,
-    /// What a run may cost.
+    /// Limits on the cost of a run.
     pub limits: Limits,
-    /// Patterns of files that are not looked for, as `.gitignore` has them.
+    /// Patterns of files to ignore, in the syntax of `.gitignore`.
     pub exclude: Vec<String>,
-    /// The tools that it declares. Whether they are trusted is decided where they are run.
+    /// The tools that it declares. Whether they are trusted is decided when they are run.
     pub supplied: Supplied,
 }
 
-/// The project files that were looked for, by the folder that they were looked for from.
+/// The project files that were searched for, by starting folder.
 #[derive(Default)]
 pub(super) struct ProjectFiles {
     by_folder: HashMap<PathBuf, Option<Arc<ProjectFile>>>,
-    /// The same by the files themselves: every finding asks.
+    /// The same by file, because it is needed for every finding.
     by_file: HashMap<FileId, Option<Arc<ProjectFile>>>,
 }
 
-/// A project file that was found: where, and by what name to show it.
+/// A project file: its path, and its displayed name.
 pub(crate) struct ProjectPath {
     pub path: PathBuf,
     pub name: String,
 }
 
 impl ProjectFiles {
-    /// What is known about a folder: none if it was not looked at.
+    /// What is known about a folder; `None` if it was not searched yet.
     pub fn known(&self, folder: &Path) -> Option<Option<Arc<ProjectFile>>> {
         self.by_folder.get(folder).cloned()
     }
-    /// The same of a file.
+    /// The same for a file.
     pub fn known_of(&self, file: FileId) -> Option<Option<Arc<ProjectFile>>> {
         self.by_file.get(&file).cloned()
     }
-    /// Remembers it.
+    /// Stores it.
     pub fn remember_of(&mut self, file: FileId, project: Option<Arc<ProjectFile>>) {
         self.by_file.insert(file, project);
     }
-    /// Remembers it.
+    /// Stores it.
     pub fn remember(&mut self, folder: PathBuf, project: Option<Arc<ProjectFile>>) {
         self.by_folder.insert(folder, project);
     }
 }
 
-/// The real folder of a file, links to folders followed.
+/// The real folder of a file, with links to folders resolved.
 pub(super) fn folder(door: &Door, file: &Path) -> Option<PathBuf> {
     door.folder_real(file.parent()?)
 }
@@ -82,16 +82,16 @@ pub(crate) fn find(door: &Door, folder: &Path) -> Option<ProjectPath> {
     Some(ProjectPath { path, name })
 }
 
-/// Bytes of a project file.
+/// The maximum size of a project file in bytes.
 const BYTES: u64 = 1 << 20;
 
-/// The bytes of a project file. A folder of a stranger's has one like any other file: a link leads nowhere else.
+/// The contents of a project file. It is untrusted like any other file, so a link must not lead out of the folder.
 pub(crate) fn bytes(door: &Door, path: &Path) -> Result<Vec<u8>, Shut> {
     let folder = path.parent().map(Path::to_owned);
     door.rooms(folder).read(path, BYTES)
 }
 
-/// Reads one; what is wrong in it goes to `found`, and the rest counts.
+/// Reads a project file; mistakes go to `found`, and the rest is used.
 pub(super) fn read(id: FileId, folder: &Path, file: &SourceFile, found: &mut Vec<Diagnostic>) -> ProjectFile {
     let (table, errors) = DeTable::parse_recoverable(file.text());
     for error in errors {
@@ -128,7 +128,7 @@ impl ProjectReading<'_> {
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
                 ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(self.folder, tools),
                 ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = names(servers),
-                // These count only where the user trusts the file: `settings` reads them.
+                // Only used if the user trusts the file; `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
                 (name, _) => self.unknown(key, &format!("unknown key `{name}`"), &["rules", "check"]),
@@ -160,7 +160,7 @@ impl ProjectReading<'_> {
                     _ => None,
                 };
                 match number {
-                    // A stranger's file may be stricter than the default, never laxer.
+                    // An untrusted file may be stricter than the default, but not laxer.
                     Some(n) if n > MANY_CALLS => {
                         let at = self.at(value.span());
                         let message = format!("`max-calls` can lower the limit of {MANY_CALLS}, not raise it");
@@ -217,7 +217,7 @@ fn names(table: &DeTable<'_>) -> Vec<String> {
     table.keys().map(|name| name.get_ref().to_string()).collect()
 }
 
-/// The entries of a table as they are written in the file.
+/// The entries of a table in file order.
 fn in_order<'t, 'i>(
     table: &'t DeTable<'i>,
 ) -> impl Iterator<Item = (&'t Spanned<toml::de::DeString<'i>>, &'t Spanned<DeValue<'i>>)> {

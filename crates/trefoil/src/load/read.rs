@@ -1,4 +1,4 @@
-//! Reading: each file once, through the door, parsed and its dialect told.
+//! Reads each file once, through the door, parses it and detects its dialect.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -8,31 +8,33 @@ use trefoil_check::Suppressions;
 use trefoil_front::{Detection, Evidence, FRONT_ENDS, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node, Parsed};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
-use trefoil_template::Value;
 
 use super::project::ProjectFiles;
+use super::settle::{CallsOfTools, FlowOfTool};
 use super::{LoadOptions, rules};
 use crate::door::{Rooms, Shut};
 
-/// All files of one load. A file that several manifests need is read once.
+/// All files of one load. A file needed by several manifests is read once.
 pub(super) struct Loader {
-    /// How.
+    /// The options.
     pub options: LoadOptions,
     files: Files,
     manifests: HashMap<PathBuf, Arc<Manifest>>,
-    /// The texts that the options name.
+    /// The context text named by the options.
     pub context: Option<String>,
-    /// The same.
+    /// The skills text named by the options.
     pub skills: Option<String>,
-    /// Where paths in the files of a folder may lead, by the real folder.
+    /// The folders that paths in the files of a folder may lead into, by real folder.
     rooms: HashMap<PathBuf, Arc<Rooms>>,
     /// The project files of the folders that files are in.
     pub projects: ProjectFiles,
-    /// What is wrong in those.
+    /// The mistakes in project files.
     pub project_findings: Vec<Diagnostic>,
-    /// What flows take that are tools of others, by their files.
-    pub taken: HashMap<String, Option<Value>>,
-    /// What programs have in them and is no manifest, by path.
+    /// The flows that are tools of others, by their files.
+    pub flows_of_tools: HashMap<String, Option<Arc<FlowOfTool>>>,
+    /// What one call of each does, by the tools that a project has and their files.
+    pub calls_of_tools: HashMap<Vec<(String, String)>, Arc<CallsOfTools>>,
+    /// The texts in programs that are not manifests, by path.
     others: BTreeMap<PathBuf, Arc<str>>,
 }
 
@@ -40,33 +42,33 @@ pub(super) struct Loader {
 pub(super) struct Manifest {
     /// Its file.
     pub file: FileId,
-    /// Its tree, as far as there is one.
+    /// Its tree, if it could be parsed.
     pub root: Option<Node>,
-    /// Whether the tree is all there.
+    /// Whether the tree is complete.
     pub complete: bool,
-    /// What its shape says.
+    /// Its detected format.
     pub shape: DetectedFormat,
-    /// What reading and parsing found.
+    /// The findings of reading and parsing.
     pub diagnostics: Vec<Diagnostic>,
-    /// It could not be read at all.
+    /// Whether it could not be read at all.
     pub unreadable: bool,
-    /// Comments in it that speak to the checker.
+    /// The suppressions in its comments.
     pub suppressions: Option<Suppressions>,
 }
 
-/// Whose manifest it is.
+/// The format of a manifest.
 #[derive(Clone)]
 pub(super) enum DetectedFormat {
-    /// One dialect's.
+    /// One dialect.
     One(&'static dyn FrontEnd),
-    /// Keys of several dialects are in it.
+    /// It has keys of several dialects.
     Several(Vec<(&'static str, Evidence)>),
-    /// Nobody's.
+    /// Unknown.
     Unknown,
 }
 
 impl Loader {
-    /// Nothing read yet.
+    /// A loader that has not read anything.
     pub fn new(options: LoadOptions) -> Self {
         Self {
             options,
@@ -77,11 +79,12 @@ impl Loader {
             rooms: HashMap::new(),
             projects: ProjectFiles::default(),
             project_findings: Vec::new(),
-            taken: HashMap::new(),
+            flows_of_tools: HashMap::new(),
+            calls_of_tools: HashMap::new(),
             others: BTreeMap::new(),
         }
     }
-    /// Reads the texts that the options name.
+    /// Reads the texts named by the options.
     pub fn texts(&mut self, found: &mut Diagnostics) {
         let (context, skills) = (self.options.context.clone(), self.options.skills.clone());
         self.context = context.and_then(|path| self.option_text(&path, found));
@@ -109,38 +112,38 @@ impl Loader {
     pub fn files(&self) -> &Files {
         &self.files
     }
-    /// Adds a file that is no manifest.
+    /// Adds a file that is not a manifest.
     pub fn add(&mut self, file: SourceFile) -> FileId {
         self.files.add(file)
     }
-    /// The comments in manifests that speak to the checker.
+    /// The suppressions in comments of manifests.
     pub fn suppressions(&self) -> HashMap<FileId, Suppressions> {
         let manifests = self.manifests.values();
         manifests.filter_map(|m| Some((m.file, m.suppressions.clone()?))).collect()
     }
-    /// Whether a comment in one of them does.
+    /// Whether any manifest has a suppression.
     pub fn speaks(&self) -> bool {
         self.manifests.values().any(|m| m.suppressions.is_some())
     }
-    /// A text that programs have in them, and that is no manifest.
+    /// Records a text that is part of a program but not a manifest.
     pub fn kept(&mut self, path: &Path, text: &str) {
         self.others.insert(path.to_owned(), text.into());
     }
-    /// The files, for good, what was read from them, and the texts that are no manifests.
+    /// Returns the files, the manifests, and the texts that are not manifests.
     pub fn into_read(self) -> (Files, Vec<Arc<Manifest>>, BTreeMap<PathBuf, Arc<str>>) {
         (self.files, self.manifests.into_values().collect(), self.others)
     }
-    /// A name in messages for something that is no file of ours.
+    /// A file id for something that is not one of the files, for messages.
     pub fn nameless(&mut self, path: &Path) -> FileId {
         self.files.add(SourceFile::new(path.display().to_string(), ""))
     }
-    /// Reads and parses a file that the operator named, unless that was done before. Its name in messages is `path` as it is
-    /// written here first.
+    /// Reads and parses a file named by the operator, unless it was already read. Its name in messages is the `path` of
+    /// the first call.
     pub fn manifest(&mut self, path: &Path) -> Arc<Manifest> {
         let real = self.options.door.real(path);
         self.manifest_at(path, real, |loader| loader.options.door.named(path, loader.options.limits.bytes as u64))
     }
-    /// The same of a file that another file leads to. `path` is its name in messages, `at` where it is.
+    /// The same for a file to which another file refers. `path` is its name in messages, `at` its location.
     pub fn manifest_in(&mut self, rooms: &Rooms, path: &Path, at: &Path) -> Result<Arc<Manifest>, Shut> {
         let way = rooms.way(at)?;
         let real = way.real().to_owned();
@@ -169,7 +172,7 @@ impl Loader {
                 root: None,
                 complete: false,
                 shape: DetectedFormat::Unknown,
-                // What is too large is there and could be read; that is a mistake in the file.
+                // A file that is too large exists and is readable; its size is a mistake in the file.
                 unreadable: diagnostic.rule != rules::LIMIT,
                 diagnostics: vec![diagnostic],
                 suppressions: None,
@@ -183,7 +186,7 @@ impl Loader {
         let real = self.options.door.real(path);
         self.source(path, &real, |loader| loader.options.door.named(path, loader.options.limits.bytes as u64))
     }
-    /// The text of a file that another file leads to, as an editor has it or as it is on disk.
+    /// The text of a file to which another file refers, from an editor's buffer or from disk.
     pub fn text_in(&self, rooms: &Rooms, at: &Path) -> Result<String, Shut> {
         let way = rooms.way(at)?;
         if let Some(text) = self.options.overlay.get(way.real()) {
@@ -192,7 +195,8 @@ impl Loader {
         let bytes = way.open()?.read(self.options.limits.bytes as u64)?;
         String::from_utf8(bytes).map_err(|_| Shut::NotAFile("it is not UTF-8 text"))
     }
-    /// Where the paths in files of a real folder may lead. `whole` is the folder that was named as a whole, if one was.
+    /// The folders that paths in files of a real folder may lead into. `whole` is the folder that was named as a whole,
+    /// if any.
     pub fn rooms(&mut self, folder: &Path, whole: Option<&Path>) -> Arc<Rooms> {
         if let Some(known) = self.rooms.get(folder) {
             return known.clone();
@@ -203,7 +207,7 @@ impl Loader {
         self.rooms.insert(folder.to_owned(), rooms.clone());
         rooms
     }
-    /// Says how far it is.
+    /// Reports progress.
     pub fn tell(&self, step: super::CheckStep) {
         if let Some(progress) = &self.options.progress {
             (progress.0)(step);
@@ -239,7 +243,7 @@ impl Loader {
             unreadable: false,
         }
     }
-    /// The file's text, as an editor has it or as it is on disk.
+    /// The file's text, from an editor's buffer or from disk.
     fn source(
         &mut self,
         path: &Path,
@@ -272,9 +276,9 @@ impl Loader {
     }
 }
 
-/// Whether a file that was not named is somebody else's: a list of Kubernetes objects, a Helm template, a playbook. What is
-/// wrong in it, or wrong for us, is not ours to say, and surely not to fix. A broken file counts as a manifest while it could
-/// be one: while its text has the keys of one of the formats at its top.
+/// Whether a file that was not named belongs to another tool: a list of Kubernetes objects, a Helm template, a
+/// playbook. Mistakes in it are not reported or fixed. A broken file counts as a manifest if its text has top-level
+/// keys of one of the formats.
 pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, DetectedFormat::Unknown)) else {
         return false;
@@ -288,9 +292,9 @@ pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     !FRONT_ENDS.iter().any(|front| front.resembles(text, &has))
 }
 
-/// What is said about a file that is no dialect's, or of two.
+/// The finding about a file of no dialect, or of several.
 pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Option<Diagnostic> {
-    // A file that could not be parsed has its own findings; what little tree there is proves nothing.
+    // A file that could not be parsed has its own findings, and its partial tree shows nothing.
     let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
     let silent = broken && (named || !is_foreign(manifest, files));
     if manifest.root.is_none() || matches!(manifest.shape, DetectedFormat::Unknown) && silent {

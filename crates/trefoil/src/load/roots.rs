@@ -1,4 +1,4 @@
-//! Which manifest a target means.
+//! Finds the manifest to which a target refers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,29 +14,29 @@ use super::read::{Loader, about_shape};
 use super::{Target, rules};
 use crate::door;
 
-/// The manifest that was meant, lowered.
+/// The manifest, lowered.
 pub(super) struct MeantEntry {
     /// The program.
     pub program: Program,
-    /// What lowering learned about names.
+    /// The facts about names.
     pub facts: Facts,
-    /// Whether everything that can be found was looked for.
+    /// Whether it was fully checked.
     pub proved: bool,
     /// Its file.
     pub file: FileId,
     /// Its dialect.
     pub dialect: &'static str,
-    /// What it says that it is for.
+    /// Its description.
     pub about: Option<String>,
     /// Environment files.
     pub env_files: Vec<door::Named>,
 }
 
-/// Finds and lowers the manifest that a target means; what is wrong goes to `found`.
+/// Finds and lowers the manifest of a target; mistakes go to `found`.
 pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<MeantEntry> {
     if loader.options.door.is_folder(&target.path) {
         let folder = Folder::whole(loader, &target.path, &[]);
-        // What is run may need nothing of it; if it does, that is an error of its own.
+        // The run may not need the unreadable part; if it does, that is a separate error.
         found.extend(folder.unseen.iter().map(|d| Diagnostic { severity: Severity::Warning, ..d.clone() }));
         return match &target.id {
             Some(id) => by_id(loader, &folder, id, found),
@@ -87,7 +87,7 @@ fn lowered(
     Some(MeantEntry { program, facts, proved, file, dialect, about, env_files })
 }
 
-/// A program whose schemas take too much room once their patterns are compiled.
+/// Reports a program whose compiled patterns need too much memory.
 fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
     let all: Vec<_> = program.schemas.iter().map(|schema| schema.json.to_json()).collect();
     if pattern_bytes(&all, PATTERNS_BYTES) <= PATTERNS_BYTES {
@@ -111,7 +111,7 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
         [] => {
             let diagnostic = unknown_id(loader, folder, &folder.root, id, &all);
             found.push(diagnostic);
-            // It may be in a file that could not be read to its end.
+            // It may be in a file that could not be read completely.
             for file in &folder.listed {
                 if let Some(manifest) = folder.manifest(*file).filter(|m| !m.complete) {
                     found.extend(manifest.diagnostics.iter().cloned());
@@ -151,7 +151,7 @@ fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among
     Diagnostic::nowhere(rules::UNKNOWN_ID, Severity::Error, Some(file), message).help(help)
 }
 
-/// The manifests of a folder that no other one references, each as a target. A file is its own.
+/// The manifests of a folder that no other manifest references, each as a target. For a file, the file itself.
 pub(super) fn roots(loader: &mut Loader, path: &Path) -> Vec<Target> {
     if !loader.options.door.is_folder(path) {
         return vec![Target { path: path.to_owned(), id: None }];
@@ -169,7 +169,7 @@ fn unreferenced(folder: &Folder, made: &Made) -> Vec<usize> {
     documents.filter(|(_, document)| !referenced.contains(&document.file)).map(|(at, _)| at).collect()
 }
 
-/// The one manifest of a folder that no other one references.
+/// The only manifest of a folder that no other manifest references.
 fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> Option<MeantEntry> {
     let documents = &folder.project.documents;
     if documents.is_empty() {
@@ -192,7 +192,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     if let [one] = roots.as_slice() {
         return lowered(loader, folder, *one, folder.make(&[*one]), found);
     }
-    // A manifest that does not load may be the one that references the others: say what is wrong with it.
+    // A manifest that does not load may reference the others, so its mistakes are reported.
     let broken = |d: &Diagnostic| d.file.is_some_and(|file| !made.is_proved(file));
     found.extend(made.findings.iter().filter(|d| broken(d)).cloned());
     let names: Vec<String> = roots.iter().flat_map(|i| ids(folder, *i)).collect();
@@ -213,7 +213,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     None
 }
 
-/// The first of some names.
+/// The first few names of a list.
 fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(20).map(|n| format!("`{n}`")).collect();
     let rest = names.len().saturating_sub(shown.len());

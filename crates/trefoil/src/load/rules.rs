@@ -1,31 +1,31 @@
-//! The rules that loading itself reports; those of manifests are listed in the crates that find them.
+//! The rules that loading itself reports. Those for manifests are listed in the crates that find the mistakes.
 
-/// The path is not there.
+/// The path does not exist.
 pub const NOT_FOUND: &str = "file-not-found";
-/// The path is there and cannot be read.
+/// The path exists but cannot be read.
 pub const UNREADABLE: &str = "file-unreadable";
-/// An environment file that a manifest names is not there or cannot be read.
+/// An environment file named by a manifest does not exist or cannot be read.
 pub const ENV_FILE: &str = "missing-env-file";
 /// A path in a file leads out of the project.
 pub const OUTSIDE: &str = "outside-project";
-/// The folder holds no manifest.
+/// The folder contains no manifests.
 pub const NOTHING: &str = "no-manifest";
-/// `dir#id` names an id that no manifest has.
+/// `dir#id` with an id that no manifest has.
 pub const UNKNOWN_ID: &str = "unknown-id";
-/// The target could be more than one manifest.
+/// The target matches several manifests.
 pub const AMBIGUOUS_TARGET: &str = "ambiguous-target";
 /// The file is of no known dialect.
 pub const UNKNOWN_DIALECT: &str = "unknown-dialect";
-/// The file belongs to a dialect and is no unit of it.
+/// The file belongs to a dialect but is not a unit of it.
 pub const NOT_A_UNIT: &str = "not-an-agent";
-/// The file mixes the keys of two dialects.
+/// The file has keys of two dialects.
 pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
 /// The file is larger than the limits allow; the same rule as the parser's.
 pub const LIMIT: &str = "yaml-limit";
 /// A folder is deeper or larger than the limits allow.
 pub const FOLDER_LIMIT: &str = "folder-limit";
 
-/// Rule name and what it says.
+/// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     (NOT_FOUND, "no file or folder at this path"),
     (UNREADABLE, "the file or folder cannot be read"),
@@ -43,7 +43,7 @@ pub const RULES: &[(&str, &str)] = &[
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];
 
-/// Rules that hold for a tree that is not all there: what they report cannot be explained by a missing part.
+/// Rules that apply to an incomplete tree, because a missing part cannot cause their findings.
 pub const LOCAL: &[&str] = &[
     "unknown-key",
     "wrong-type",

@@ -1,12 +1,14 @@
-//! What becomes of findings: comments in the manifests, then the levels of the project and of whoever asks.
+//! Determines the final findings: applies comments in manifests, then the levels of the project and of the caller.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
+use trefoil_check::semantic::bound::Calls;
 use trefoil_check::{Group, Levels, Limits, Rule, Supplied, Suppressions, rule, suppress};
 use trefoil_ir::Program;
+use trefoil_machine::Flags;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
 use trefoil_template::Value;
@@ -19,6 +21,18 @@ use super::united::united;
 use super::{Checks, LoadOptions, Target};
 use crate::as_tool::AsTool;
 use crate::flow::Flow;
+use crate::plan::beneath::{self, FlowCalled};
+
+/// What one call of each tool does that is a flow.
+pub(super) type CallsOfTools = BTreeMap<Arc<str>, Calls>;
+
+/// A flow that is a tool, as a check has to know it.
+pub(super) struct FlowOfTool {
+    /// The JSON Schema of what it takes.
+    parameters: Value,
+    program: Arc<Program>,
+    files: Files,
+}
 
 impl Loader {
     /// The project file of a file, read once.
@@ -39,7 +53,7 @@ impl Loader {
             return known;
         }
         let found = project::find(&self.options.door, &folder);
-        // Two folders may have one project file.
+        // Two folders may have the same project file.
         let owner = found.as_ref().and_then(|f| f.path.parent()).map(PathBuf::from);
         if let Some(owner) = owner.filter(|owner| *owner != folder)
             && let Some(known) = self.projects.known(&owner)
@@ -54,13 +68,13 @@ impl Loader {
         self.projects.remember(folder, project.clone());
         project
     }
-    /// What the project of a real folder excludes, if its project file counts.
+    /// The exclusions in the project file of a real folder, if project files are used.
     pub fn excluded(&mut self, folder: &Path) -> Option<Gitignore> {
         if self.options.checks.as_ref().is_some_and(|c| c.without_project) {
             return None;
         }
         let owner = project::find(&self.options.door, folder)?.path.parent()?.to_owned();
-        // Any file of the folder asks for its project.
+        // Any path in the folder finds the folder's project.
         let project = self.project_of_folder(&folder.join(project::NAME))?;
         patterns(&owner, project.exclude.iter().map(String::as_str))
     }
@@ -80,7 +94,7 @@ impl Loader {
                 }
                 let folder = found.path.parent().unwrap_or(Path::new(""));
                 let mut project = project::read(id, folder, &file, &mut findings);
-                // Whoever checks has not trusted it: it names files of its own folder, and no others.
+                // A check must not trust it, so it may only name files in its own folder.
                 let rooms = self.options.door.rooms([folder.to_owned()]);
                 for tool in &mut project.supplied.tools {
                     let path = |flow: &String| Target::parse_at(&self.options.door, flow).path;
@@ -99,41 +113,68 @@ impl Loader {
         self.project_findings.extend(findings);
         project
     }
-    /// What a run of a file's program may cost.
+    /// The limits for a run of a file's program.
     pub fn limits(&mut self, file: FileId) -> Limits {
         let project = self.project(file);
         let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
         Limits { max_calls: asked.max_calls.or(project.and_then(|p| p.limits.max_calls)) }
     }
-    /// The tools that a file's project declares, and those of the user's own settings.
+    /// The tools declared by a file's project and by the user's own settings.
     pub fn supplied(&mut self, file: FileId) -> Arc<Supplied> {
         let project = self.project(file);
         let mut supplied = project.map(|project| project.supplied.clone()).unwrap_or_default();
         let own = &self.options.supplied;
         supplied.tools.extend(own.tools.iter().cloned());
         supplied.servers.extend(own.servers.iter().cloned());
+        let mut flows = Vec::new();
         for tool in &mut supplied.tools {
-            if let Some(flow) = &tool.flow {
-                tool.parameters = self.taken_by(flow);
-            }
+            let Some(flow) = &tool.flow else { continue };
+            tool.parameters = self.flow_of_tool(flow).map(|seen| seen.parameters.clone());
+            flows.push((tool.name.clone(), flow.clone()));
+        }
+        if flows.is_empty() {
+            return Arc::new(supplied);
+        }
+        let calls = self.calls_of(flows);
+        for tool in &mut supplied.tools {
+            tool.calls = calls.get(&*tool.name).cloned();
         }
         Arc::new(supplied)
     }
-    /// The JSON Schema of what a flow takes; none: it does not load.
-    fn taken_by(&mut self, flow: &str) -> Option<Value> {
-        if let Some(known) = self.taken.get(flow) {
+    /// What one call of each of these tools does, which are flows: names and files.
+    fn calls_of(&mut self, flows: Vec<(String, String)>) -> Arc<CallsOfTools> {
+        if let Some(known) = self.calls_of_tools.get(&flows) {
+            return known.clone();
+        }
+        let mut called = Vec::new();
+        for (name, flow) in &flows {
+            let Some(seen) = self.flow_of_tool(flow) else { continue };
+            let (program, files) = (seen.program.clone(), seen.files.clone());
+            called.push(FlowCalled { tool: name.as_str().into(), program, files, money: Flags::default() });
+        }
+        let calls = Arc::new(beneath::each(&called));
+        self.calls_of_tools.insert(flows, calls.clone());
+        calls
+    }
+    /// The flow of a tool; none: it does not load.
+    fn flow_of_tool(&mut self, flow: &str) -> Option<Arc<FlowOfTool>> {
+        if let Some(known) = self.flows_of_tools.get(flow) {
             return known.clone();
         }
         let LoadOptions { door, allowed, overlay, cache, limits, .. } = self.options.clone();
         let target = Target::parse_at(&door, flow);
         let options = LoadOptions { door, allowed, overlay, cache, limits, ..LoadOptions::default() };
-        let taken = super::load(&target, &options).ok().map(|loaded| AsTool::of(&Flow::from(loaded)).parameters);
-        let taken = taken.map(|schema| Value::from_json(serde_json::Value::Object(schema)));
-        self.taken.insert(flow.to_owned(), taken.clone());
-        taken
+        let seen = super::load(&target, &options).ok().map(|loaded| {
+            let (program, files) = (loaded.program.clone(), loaded.files.clone());
+            let parameters = AsTool::of(&Flow::from(loaded)).parameters;
+            let parameters = Value::from_json(serde_json::Value::Object(parameters));
+            Arc::new(FlowOfTool { parameters, program, files })
+        });
+        self.flows_of_tools.insert(flow.to_owned(), seen.clone());
+        seen
     }
-    /// Whether a finding of a rule could be shown in a program, as far as that is easily known: comments in manifests are
-    /// told when they cover nothing, which only the rule knows, and another folder may have levels of its own.
+    /// Whether a finding of a rule could be shown for a program, as far as that is easy to determine. Unused
+    /// suppressions are reported, which requires that the rule runs, and other folders may have other levels.
     pub fn shown(&mut self, file: Option<FileId>, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
         let folder =
             |file: FileId, files: &Files| files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from));
@@ -142,7 +183,7 @@ impl Loader {
         let speaks = !here || self.speaks();
         self.shown_if(file, speaks)
     }
-    /// The same of a file by itself; whether a comment in it speaks to the checker.
+    /// The same for a single file; `speaks`: whether it has a suppression.
     pub fn shown_in(&mut self, file: FileId, speaks: bool) -> impl Fn(&Rule) -> bool + use<> {
         self.shown_if(Some(file), speaks)
     }
@@ -150,8 +191,8 @@ impl Loader {
         let levels = self.options.checks.clone().filter(|_| !speaks).map(|checks| self.levels(&checks, file));
         move |rule| levels.as_ref().is_none_or(|levels| levels.shows(rule))
     }
-    /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether
-    /// everything was looked for in them: where it was, a comment that covers nothing is reported.
+    /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and
+    /// whether each was fully checked: only then are its unused suppressions reported.
     pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
         let mut found = without_echoes(found.into_sorted());
         let Some(checks) = self.options.checks.clone() else {
@@ -159,11 +200,11 @@ impl Loader {
             return found;
         };
         let mut comments = if checks.without_comments { HashMap::new() } else { self.suppressions() };
-        // Who asks has the last word; a comment that would cover such a finding is not useless for that.
+        // The caller's levels take precedence; a suppression that would cover such a finding counts as used.
         let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
             d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d)) && !checks.levels.insists(d)
         };
-        // A comment counts where a name is read as well as where it is declared, if the finding ends up there.
+        // A suppression applies where a name is read as well as where it is declared, if the finding is moved there.
         found.retain(|d| !covered(d, &mut comments));
         doubt(&mut found, self.files());
         found.retain(|d| !covered(d, &mut comments));
@@ -172,7 +213,7 @@ impl Loader {
         for (file, proved) in entries {
             let limited = self.limits(*file).max_calls.is_some();
             let Some(of_file) = comments.get(file) else { continue };
-            // A rule about limits finds nothing where none is set.
+            // A rule about limits does not run if no limit is set.
             let active = |name: &str| {
                 *proved
                     && !suppress::is_about_suppressions(name)
@@ -189,7 +230,7 @@ impl Loader {
         // An editor marks every place.
         if self.options.scopes { all } else { united(all) }
     }
-    /// Applies the levels; those of each file are worked out once.
+    /// Applies the levels, which are computed once for each file.
     fn levelled(&mut self, checks: &Checks, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
         let mut known: HashMap<Option<FileId>, Levels> = HashMap::new();
         let levelled = found
@@ -205,7 +246,7 @@ impl Loader {
     }
 }
 
-/// The findings without those that a mistake in the YAML brought about: what comes after an open quote is not missing.
+/// Removes findings caused by a mistake in the YAML: what follows an open quote is not missing.
 fn without_echoes(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let broken: HashSet<FileId> =
         found.iter().filter(|d| d.rule == yaml::rules::SYNTAX).filter_map(|d| d.file).collect();

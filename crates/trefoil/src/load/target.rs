@@ -1,4 +1,4 @@
-//! Targets as a person writes them: a file, a folder, or one id in a folder.
+//! Targets as users write them: a file, a folder, or an id in a folder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads `file`, `dir` or `dir#id`. What exists as it is written is a path, whatever characters it has; else the last `#`
-    /// parts the path from the id.
+    /// Parses `file`, `dir` or `dir#id`. A text that exists as a path is one, whatever characters it contains;
+    /// otherwise the last `#` separates the path from the id.
     pub fn parse(text: &str) -> Self {
         Self::parse_at(&Door::Disk, text)
     }
-    /// The same where files are elsewhere.
+    /// The same with another location of files.
     pub fn parse_at(door: &Door, text: &str) -> Self {
         if !door.is_there(Path::new(text))
             && let Some((path, id)) = text.rsplit_once('#')

@@ -1,17 +1,18 @@
-//! One cause, one finding: what is said alike of several places of a file is reported at the first of them.
+//! One finding for each cause: equal findings in several places of a file are reported at the first one.
 //!
-//! Somebody renames a step on one side, and every text that reads it is wrong in the same way. The other places are shown
-//! beside the first, and one change fixes all. This is decided last: comments and levels hold for each place.
+//! If somebody renames a step in one place, every text that reads it has the same mistake. The other places become
+//! labels of the first finding, and one fix changes all of them. This is done last, because comments and levels apply
+//! to each place.
 
 use std::collections::HashMap;
 
 use trefoil_check::{Group, rule};
 use trefoil_syntax::{Diagnostic, FileId, Fix, Label, Location, Severity};
 
-/// Other places that are shown; the rest are counted.
+/// The maximum number of other places shown; the rest are counted.
 const SHOWN: usize = 5;
 
-/// Unites the findings about names that say the same in one file.
+/// Merges the findings about names with the same message in one file.
 pub fn united(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<(Diagnostic, usize)> = Vec::with_capacity(found.len());
     let mut first: HashMap<Alike, usize> = HashMap::new();
@@ -32,20 +33,20 @@ pub fn united(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     kept.into_iter().map(|(d, others)| counted(d, others)).collect()
 }
 
-/// What findings of one cause have in common.
+/// The common data of findings with one cause.
 type Alike = (&'static str, Severity, FileId, String, Option<String>);
 
-/// What a finding about a name has in common with others; none: it is about its own place.
+/// The data that a finding about a name shares with others; `None`: it is about its own place only.
 fn alike(d: &Diagnostic) -> Option<Alike> {
     let of_names = rule(d.rule).is_some_and(|rule| rule.group == Group::Names);
-    // What may be missing is guarded where it is read, each time.
+    // A value that may be missing must be guarded in each place.
     if !of_names || d.span.is_none() || d.severity < Severity::Warning || d.rule == "maybe-undefined" {
         return None;
     }
     Some((d.rule, d.severity, d.file?, d.message.clone(), d.fix.as_ref().map(|fix| fix.message.clone())))
 }
 
-/// Adds another place to a finding, and what is to be changed there.
+/// Adds another place to a finding, and its change to the fix.
 fn join(one: &mut Diagnostic, other: Diagnostic, others: usize) {
     if let (Some(file), Some(span), true) = (other.file, other.span, others <= SHOWN) {
         one.labels.push(Label { location: Location::new(file, span), message: "and here".to_owned() });

@@ -1,4 +1,4 @@
-//! What a check could not prove about a program that may run all the same.
+//! What a check could not prove about a program that may still run.
 
 use std::collections::HashSet;
 
@@ -8,17 +8,17 @@ use trefoil_template::Value;
 
 use super::Loaded;
 
-/// The rule of names that have a value on some paths only.
+/// The rule for names without a value on some paths.
 const MAYBE: &str = "maybe-undefined";
 
 impl Loaded {
-    /// What remains unproven, in a few words: `2 names may be undefined, 1 output is untyped`; none if nothing does, or if
-    /// nothing was checked.
+    /// What remains unproven, in a few words: `2 names may be undefined, 1 output is untyped`; `None` if nothing does,
+    /// or if there was no check.
     pub fn unproven(&self) -> Option<String> {
         if self.facts.detail() == Detail::Nothing {
             return None;
         }
-        // The findings, not the facts: those know nothing of what a template guards.
+        // Uses the findings, because facts do not consider guards in templates.
         let (maybe, notes): (Vec<_>, Vec<_>) = self
             .diagnostics
             .iter()

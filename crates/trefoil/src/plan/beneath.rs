@@ -1,4 +1,4 @@
-//! Flows that are tools of a program: what their runs do at most counts for whoever calls the tool.
+//! Flows that are tools of a program: the maximum calls of their runs count for the caller of the tool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use trefoil_syntax::Files;
 use super::{Bound, Calls};
 use crate::describe;
 
-/// A flow that is a tool, as its run would be.
+/// A flow that is a tool.
 #[doc(hidden)]
 pub struct FlowCalled {
     /// The tool.
     pub tool: Arc<str>,
-    /// What a run of it does, with the models that it would ask.
+    /// Its program with the models that a run would use.
     pub program: Arc<Program>,
     /// Its files.
     pub files: Files,
-    /// The prices and context windows of its models, and those that may answer instead.
+    /// The prices and context windows of its models, and their fallbacks.
     pub money: Flags,
 }
 
-/// The tools that a program may call and an engine's flows may be.
+/// The tools that a program may call and that may be flows of an engine.
 pub(crate) fn tools_of(program: &Program) -> Vec<&Arc<str>> {
     let steps = walk::reachable(program, program.entry);
     let local = steps.into_iter().filter_map(|(_, id)| match &program.step(id)?.kind {
@@ -34,12 +34,12 @@ pub(crate) fn tools_of(program: &Program) -> Vec<&Arc<str>> {
     local.collect()
 }
 
-/// What one call of each tool does.
+/// The calls caused by one call of each tool.
 #[derive(Default)]
 pub(super) struct Beneath(BTreeMap<Arc<str>, Calls>);
 
 impl Beneath {
-    /// Of these flows, and of those that they call in turn; each counted as `count` does.
+    /// For these flows, and those that they call in turn; each is counted with `count`.
     pub fn of<'f>(all: &'f [FlowCalled], count: impl Fn(&'f FlowCalled, &Self) -> Calls) -> Self {
         let mut known = Self::default();
         let mut left: Vec<&FlowCalled> = all.iter().collect();
@@ -52,7 +52,7 @@ impl Beneath {
                 known.0.insert(one.tool.clone(), calls);
             }
             if ready.is_empty() {
-                // Flows that call themselves, and flows that call those: of what they do there may be any number.
+                // Flows that call themselves, and flows that call those: the number of their calls is unlimited.
                 let sum = waiting.iter().fold(Calls::default(), |sum, one| sum.plus(&count(one, &known)));
                 let endless = sum.times(&Bound::endless());
                 known.0.extend(waiting.iter().map(|one| (one.tool.clone(), endless.clone())));
@@ -63,7 +63,7 @@ impl Beneath {
         known
     }
 
-    /// What a call does.
+    /// The calls caused by a call of a tool.
     pub fn call(&self, call: &ToolCall) -> Calls {
         if call.kind == ToolKind::Local { self.named(&call.name) } else { Calls::default() }
     }
@@ -74,15 +74,23 @@ impl Beneath {
     }
 }
 
-/// Counts a program whose tools do this.
+/// Counts a program with these tools.
 pub(super) fn costs<'p>(program: &'p Program, files: &'p Files, beneath: &'p Beneath) -> Costs<'p> {
     let name = |flow, list: &_| describe::expr(files, program.flow(flow), list);
     Costs::naming(program, name, describe::model).beneath(|call| beneath.call(call))
 }
 
-/// The model calls of a run at most, with those of the flows that are its tools.
+fn own(one: &FlowCalled, known: &Beneath) -> Calls {
+    costs(&one.program, &one.files, known).flow(one.program.entry)
+}
+
+/// What one call of each of these flows does at most, with those that it calls in turn.
+pub(crate) fn each(all: &[FlowCalled]) -> BTreeMap<Arc<str>, Calls> {
+    Beneath::of(all, own).0
+}
+
+/// The maximum number of model calls of a run, including those of flows that are its tools.
 pub(crate) fn model_calls(program: &Program, called: &[FlowCalled]) -> Bound {
-    let own = |one: &FlowCalled, known: &Beneath| costs(&one.program, &one.files, known).flow(one.program.entry);
     let beneath = Beneath::of(called, own);
     Costs::new(program).beneath(|call| beneath.call(call)).flow(program.entry).model
 }

@@ -1,4 +1,4 @@
-//! From the description to the plan: calls are written out where they are made, and what happens is counted.
+//! Builds the plan from the description: called flows are expanded in place, and calls are counted.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::beneath::{self, Beneath, FlowCalled};
 use super::{Bound, Calls, Input, Obstacle, Plan, Step};
 use crate::describe::{self, Description, StepNode, What};
 
-/// Steps of a plan; beyond, flows are not written out any more.
+/// The maximum number of steps in a plan; beyond it, flows are not expanded.
 const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
@@ -105,24 +105,24 @@ fn limits(budget: &Budget) -> Vec<String> {
     all
 }
 
-/// Where a step is.
+/// The context of a step.
 #[derive(Clone)]
 struct PlanAround {
-    /// What the steps around it that are nothing but a name for it call it.
+    /// The name given by enclosing steps that only add a name.
     name: Option<Arc<str>>,
     notes: Vec<String>,
-    /// How often it begins at most.
+    /// The maximum number of times it starts.
     times: Bound,
-    /// Where its result ends up.
+    /// The final place of its result.
     writes: Option<String>,
 }
 
 impl PlanAround {
-    /// In a structure that begins so often.
+    /// In a structure that starts this often.
     fn inside(times: Bound) -> Self {
         Self { name: None, notes: Vec::new(), times, writes: None }
     }
-    /// The same with these notes.
+    /// Adds notes.
     fn with(self, notes: Vec<String>) -> Self {
         Self { notes, ..self }
     }
@@ -132,15 +132,15 @@ struct Planner<'d, 'p> {
     described: &'d Description<'p>,
     costs: Costs<'p>,
     beneath: &'p Beneath,
-    /// Those that steps ask, in the order of the steps.
+    /// The models used by steps, in the order of the steps.
     models: Vec<String>,
-    /// The flows that are being written out, outermost first.
+    /// The flows being expanded, outermost first.
     open: Vec<FlowId>,
     left: usize,
 }
 
 impl<'d, 'p> Planner<'d, 'p> {
-    /// What a step does. A structure without a name in the manifest and without anything to say is only its steps.
+    /// The entries for a step. A structure without a name and without notes is replaced by its steps.
     fn step(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
         let step = node.step;
         let flow = self.described.program.flow(node.flow);
@@ -243,7 +243,7 @@ impl<'d, 'p> Planner<'d, 'p> {
             }
         }
     }
-    /// What a call of a tool does, if that is a flow.
+    /// What a call of a tool causes, if the tool is a flow.
     fn beneath(&self, kind: &StepKind) -> Option<String> {
         let StepKind::Tool(call) = kind else { return None };
         let calls = self.beneath.call(call).model;
@@ -327,7 +327,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         steps.extend(self.named(beside, role, &times));
         steps
     }
-    /// Flows by their names, each with a note on why it runs.
+    /// Flows by name, each with a note saying why it runs.
     fn named(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &Bound) -> Vec<Step> {
         let each = flows.iter().flat_map(|(name, id)| {
             let around = PlanAround::inside(times.clone()).with(vec![note.to_owned()]);
@@ -343,7 +343,7 @@ impl<'d, 'p> Planner<'d, 'p> {
             _ => {}
         }
         let steps = self.flow(id, around);
-        // What the caller passes in is what the step reads, as the manifest's reader sees it.
+        // For a reader of the manifest, the caller's input is what the step reads.
         match <[Step; 1]>::try_from(steps) {
             Ok([only]) => vec![Step {
                 reads: if here.reads.is_empty() { only.reads } else { here.reads },
@@ -370,7 +370,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         self.open.pop();
         steps
     }
-    /// A call that leads back to a flow around it, which is not written out again.
+    /// A call of a flow that is already being expanded, which is not expanded again.
     fn again(&mut self, flow: &Flow, around: PlanAround) -> Step {
         let mut notes = around.notes;
         notes.push("calls itself".to_owned());
@@ -388,7 +388,7 @@ impl<'d, 'p> Planner<'d, 'p> {
     }
 }
 
-/// Whether a structure has nothing to say.
+/// Whether a structure has neither name nor notes.
 fn is_bare(around: &PlanAround) -> bool {
     around.name.is_none() && around.notes.is_empty()
 }
@@ -406,7 +406,7 @@ fn obstacles(described: &Description<'_>) -> Vec<Obstacle> {
     refused.chain(missing).collect()
 }
 
-/// Declaration order, moved only where a node must come after a later one.
+/// Declaration order, changed only where a node must come after a later one.
 fn order(graph: &Graph) -> Vec<usize> {
     let mut done = vec![false; graph.nodes.len()];
     let mut all = Vec::new();
@@ -417,7 +417,7 @@ fn order(graph: &Graph) -> Vec<usize> {
             !done.get(*i).copied().unwrap_or(true)
                 && before.map(|b| b.index()).all(|b| done.get(b).copied().unwrap_or(true))
         });
-        // A circle is a load error; were there one, its first node comes first.
+        // A cycle is a load error; if there were one, its first node comes first.
         let next = ready.map(|(i, _)| i).or_else(|| done.iter().position(|d| !d));
         let Some(next) = next else { break };
         if let Some(place) = done.get_mut(next) {

@@ -1,4 +1,4 @@
-//! Plans as JSON. These names are an interface: they change only with a note in the changelog.
+//! Plans as JSON. The names are part of the interface: they change only with a note in the changelog.
 
 use serde_json::{Map, Value, json};
 
@@ -57,7 +57,7 @@ fn step(step: &Step) -> Value {
     Value::Object(all)
 }
 
-/// `{"at_most": number or null, "text": ...}`: null where it depends on the length of a list.
+/// `{"at_most": number or null, "text": ...}`: null if it depends on the length of a list.
 fn bound(bound: &Bound) -> Value {
     json!({"at_most": bound.number(), "text": bound.to_string()})
 }

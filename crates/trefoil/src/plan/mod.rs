@@ -1,5 +1,5 @@
-//! A plan: what a run would do, in order, without doing it. What each step reads and writes, which model it asks, and how
-//! many calls there are in the worst case. With prices also what it costs.
+//! Plans: what a run would do, in order, without running it. What each step reads and writes, which model it uses, and
+//! the maximum number of calls; with prices, also the cost.
 
 pub(crate) mod beneath;
 mod build;
@@ -22,38 +22,38 @@ pub use trefoil_check::semantic::bound::{Bound, Calls};
 pub struct Plan {
     /// The entry flow.
     pub name: String,
-    /// What it is: `agent`, `pipeline`, `workflow`.
+    /// Its kind: `agent`, `pipeline`, `workflow`.
     pub sort: &'static str,
-    /// Where it is.
+    /// The place of the flow.
     pub place: Option<Place>,
-    /// What it takes.
+    /// The inputs.
     pub inputs: Vec<Input>,
-    /// It also takes plain text.
+    /// Whether it also accepts plain text.
     pub takes_text: bool,
-    /// What it does.
+    /// The steps.
     pub steps: Vec<Step>,
-    /// What its output is made of, when it is not simply the last step's.
+    /// What the output is made from, unless it is simply the last step's result.
     pub output: Vec<String>,
-    /// The models it can ask, with the calls of each.
+    /// The models that it can use, with the calls of each.
     pub models: Vec<(String, Bound)>,
-    /// All calls of a run.
+    /// The maximum calls of a run.
     pub calls: Calls,
-    /// What they cost, if somebody has said what models cost.
+    /// Their cost, if prices were passed.
     pub money: Option<Money>,
-    /// Ceilings that stop a run sooner.
+    /// Limits that end a run earlier.
     pub limits: Vec<String>,
-    /// What keeps it from running: features that this version does not run, agents that are not defined.
+    /// What prevents a run: unsupported features, agents that are not defined.
     pub obstacles: Vec<Obstacle>,
-    /// Whether there are more steps than are written out; the numbers of calls are those of all of them.
+    /// Whether there are more steps than are listed; the numbers of calls include all of them.
     pub cut: bool,
 }
 
 /// A place in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file as it was given.
+    /// The file as named.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
 }
 
@@ -64,66 +64,66 @@ pub struct Input {
     pub name: String,
     /// Its JSON Schema.
     pub schema: Value,
-    /// A run does not start without it.
+    /// Whether it is required.
     pub required: bool,
-    /// What stands in for it.
+    /// Its default.
     pub default: Option<Value>,
 }
 
 /// A step, or a structure of steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What the manifest calls it; a structure that it does not name says what it does.
+    /// The name in the manifest; a structure without one is described.
     pub name: String,
     /// `agent`, `tool`, `parallel`, ...
     pub sort: &'static str,
-    /// Where it is.
+    /// Its place.
     pub place: Option<Place>,
-    /// What it is subject to and made of: conditions, limits, what comes before it, where it leads.
+    /// Its conditions and limits, what precedes it, where it leads.
     pub notes: Vec<String>,
-    /// The model it asks, as the manifest says.
+    /// The model, as in the manifest.
     pub model: Option<String>,
     /// What it reads.
     pub reads: Vec<String>,
-    /// Where its result goes.
+    /// Where its result is stored.
     pub writes: Option<String>,
-    /// How often it happens in a run at most; of a structure, how often it begins.
+    /// The maximum number of times that it runs; for a structure, that it starts.
     pub at_most: Bound,
-    /// What is in it.
+    /// The steps in it.
     pub steps: Vec<Step>,
 }
 
-/// Something that keeps a run from starting.
+/// Something that prevents a run from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
-    /// What.
+    /// The obstacle.
     pub what: String,
-    /// Where.
+    /// Its place.
     pub place: Option<Place>,
 }
 
 impl Plan {
-    /// The plan of a program. Whatever its tools are: calls of tools are counted, not what they do.
+    /// The plan of a program. Calls of tools are counted, not what the tools do.
     pub fn of(program: &Program, files: &Files) -> Self {
         Self::with_flows(program, files, &[])
     }
-    /// The same with what the flows do that are its tools.
+    /// The same, including what flows do that are its tools.
     #[doc(hidden)]
     pub fn with_flows(program: &Program, files: &Files, called: &[FlowCalled]) -> Self {
         build::build(program, files, called)
     }
-    /// The same with what it costs, and with what the flows do that are its tools. `money`: the prices and context windows of the
-    /// models, and those that may answer instead; where a price is missing it is not known.
+    /// The same with costs, and including what flows do that are its tools. `money`: the prices and context windows of
+    /// the models, and their fallbacks. If a price is missing, the cost of that model is unknown.
     #[doc(hidden)]
     pub fn with_money(program: &Program, files: &Files, money: &Flags, called: &[FlowCalled]) -> Self {
         let cost = money::money(program, files, money, called);
         Self { money: Some(cost), ..Self::with_flows(program, files, called) }
     }
-    /// For people.
+    /// The text for people.
     pub fn text(&self) -> String {
         text::text(self)
     }
-    /// For programs.
+    /// The JSON for programs.
     pub fn json(&self) -> serde_json::Value {
         json::json(self)
     }

@@ -1,4 +1,4 @@
-//! What a run costs before it is one: what is expected if it goes straight through, and what it can be at most.
+//! The estimated cost of a run: the expected cost of a run without repetitions, and the maximum.
 
 use trefoil_ir::{AnswerFormat, Expr, ModelCall, Program, StepKind, walk};
 use trefoil_machine::Flags;
@@ -10,27 +10,28 @@ use super::Bound;
 use super::beneath::{self, Beneath, FlowCalled};
 use crate::describe;
 
-/// Tokens that a text which only the run knows is taken to have.
+/// The assumed number of tokens of a text that is known only at run time.
 const PLACEHOLDER: u64 = 500;
 
-/// The money of a run, in micro-dollars.
+/// The cost of a run, in micro-dollars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Money {
-    /// If each loop goes round once and nothing is tried again. Of two branches the more expensive one counts.
+    /// The expected cost if each loop has one pass and nothing is retried. Of two branches, the more expensive one
+    /// counts.
     pub expected: Bound,
-    /// However it goes: as many calls as there can be, prompts as long as the model takes. A call that breaks off and is sent
-    /// again comes on top. None: a call has no known limit.
+    /// The maximum cost, with the maximum number of calls and prompts as long as the model accepts. Calls that are
+    /// interrupted and sent again are additional. `None`: a call has no known limit.
     pub at_most: Option<Bound>,
-    /// The models whose price is not known. Their calls are not in the figures.
+    /// The models of unknown price. Their calls are not included.
     pub unpriced: Vec<String>,
-    /// The models whose answers have no limit of their own in some step (`max_tokens`).
+    /// The models with a step that does not limit the answer (`max_tokens`).
     pub unlimited: Vec<String>,
-    /// The models of which nobody knows how long a prompt can be.
+    /// The models whose maximum prompt length is unknown.
     pub endless: Vec<String>,
 }
 
-/// The money of a run of the entry flow, whose tools are these flows. `flags`: the prices and windows of the models, and those that
-/// may answer instead.
+/// The cost of a run of the entry flow, with these flows as its tools. `flags`: the prices and context windows of the
+/// models, and their fallbacks.
 pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[FlowCalled]) -> Money {
     let mut money = Money {
         expected: Bound::default(),
@@ -50,10 +51,10 @@ pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[F
     money
 }
 
-/// What one call comes to, by its prompt and limits, the price of its model and that model's window.
+/// The cost of one call, from its prompt and limits, the price of its model and that model's context window.
 type OneCall = fn(&Prompt, &Price, Option<u64>) -> u64;
 
-/// What the calls of a run come to together; of the models that may answer a call, the most expensive one counts.
+/// The total cost of a run's calls. Of the models that may answer a call, the most expensive one counts.
 fn sum(
     program: &Program,
     files: &Files,
@@ -77,7 +78,7 @@ fn sum(
     counted(program, files, flags, &beneath, false).cost
 }
 
-/// The turns of conversations: what was said before is part of their prompts.
+/// The turns of conversations, whose prompts contain the preceding turns.
 fn turns(program: &Program) -> Vec<&ModelCall> {
     let kind = |step| program.step(step).map(|step| &step.kind);
     let turn = |step| match kind(step) {
@@ -94,8 +95,8 @@ fn expected(prompt: &Prompt, price: &Price, _: Option<u64>) -> u64 {
     price.at_most(input, estimate::answer(prompt.answer))
 }
 
-/// As a strict limit reserves it: a token is a byte at least, and no prompt or answer is longer than the model's context window.
-/// None: nobody knows how long that is.
+/// The amount that a strict limit reserves: a token has at least one byte, and no prompt or answer is longer than the
+/// model's context window. `None`: that is unknown.
 fn at_most(prompt: &Prompt, price: &Price, window: Option<u64>) -> Option<u64> {
     if price.is_free() {
         return Some(0);
@@ -106,16 +107,16 @@ fn at_most(prompt: &Prompt, price: &Price, window: Option<u64>) -> Option<u64> {
     Some(price.at_most(least(known)?, least(output)?))
 }
 
-/// What is known of the messages of a call.
+/// What is known about the messages of a call.
 #[derive(Default)]
 struct Prompt {
     bytes: u64,
     messages: u64,
-    /// Texts that only the run knows.
+    /// The number of texts known only at run time.
     unknown: u64,
-    /// Tokens of the answer at most.
+    /// The maximum number of tokens in the answer.
     answer: Option<u32>,
-    /// The provider is told more, in its own words: that may add to the prompt, and lift the limit of the answer.
+    /// Whether there are provider options, which may add to the prompt and raise the limit of the answer.
     options: bool,
 }
 
@@ -136,7 +137,7 @@ impl Prompt {
             && let Some(schema) = program.schema(schema)
         {
             prompt.bytes += schema.json.to_json().to_string().len() as u64;
-            // Asked again, the prompt has the first answer in it.
+            // If the request is repeated, the prompt contains the first answer.
             prompt.unknown += 1;
         }
         prompt
@@ -159,7 +160,7 @@ impl Prompt {
         });
         self.unknown += sources.len() as u64;
     }
-    /// Tokens beside the texts.
+    /// The number of tokens in addition to the texts.
     fn beside(&self) -> u64 {
         self.messages.saturating_mul(estimate::MESSAGE)
     }
@@ -172,7 +173,7 @@ fn add(all: &mut Vec<String>, name: String) {
 }
 
 impl Money {
-    /// Notes what is not known of the models of a program.
+    /// Records what is unknown about the models of a program.
     fn look(&mut self, program: &Program, flags: &Flags) {
         let turns = turns(program);
         for (_, step) in walk::reachable(program, program.entry) {
@@ -224,7 +225,7 @@ impl Money {
         }
         lines
     }
-    /// `{expected, at_most, unpriced, unlimited}`; the first two as numbers of calls are, in micro-dollars.
+    /// `{expected, at_most, unpriced, unlimited}`; the first two have the form of numbers of calls, in micro-dollars.
     pub(super) fn json(&self) -> serde_json::Value {
         let bound = |b: &Bound| serde_json::json!({"micro": b.number(), "text": dollars(b)});
         serde_json::json!({

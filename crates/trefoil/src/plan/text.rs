@@ -1,4 +1,4 @@
-//! Plans for people.
+//! Plans as text.
 
 use std::fmt::Write as _;
 
@@ -65,13 +65,13 @@ pub(super) fn text(plan: &Plan) -> String {
     out
 }
 
-/// A line of the plan. A name may hold anything; printed, it can neither move the cursor nor begin a line of its own.
+/// A line of the plan. A name may contain any characters, but must not move the cursor or start a new line.
 fn line(out: &mut String, text: &str) {
     out.push_str(&clean(text));
     out.push('\n');
 }
 
-/// The models below the number of all model calls, their own numbers below each other.
+/// The models, below the number of all model calls, with aligned numbers.
 fn models(all: &[(String, Bound)], out: &mut String) {
     let widest = all.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0);
     for (model, bound) in all {
@@ -112,7 +112,7 @@ fn steps(all: &[Step], prefix: &str, out: &mut String) {
     }
 }
 
-/// A schema in a word or two.
+/// A schema in one or two words.
 fn schema(schema: &serde_json::Value) -> String {
     if let Some(all) = schema.get("enum").and_then(|e| e.as_array()) {
         return all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");

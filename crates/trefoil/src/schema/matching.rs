@@ -1,10 +1,10 @@
-//! Whether a node fits the small schemas by which a format tells its kinds apart: `kind` is this word, a key is there.
-//! Looks at no more than that, so a document that is half written still gets its completions.
+//! Whether a node matches the small schemas that distinguish the kinds of a format: `kind` is this word, a key is
+//! present. Checks nothing else, so a half-written document still gets completions.
 
 use serde_json::Value;
 use trefoil_syntax::yaml::{Kind, Node, Scalar};
 
-/// Whether the node fits. What the schema says beyond shapes, words and required keys counts as fitting.
+/// Whether the node matches. Keywords other than types, words and required keys are ignored.
 pub fn fits(schema: &Value, node: &Node) -> bool {
     let Some(schema) = schema.as_object() else { return true };
     schema.iter().all(|(keyword, says)| match keyword.as_str() {
@@ -24,7 +24,7 @@ fn has(node: &Node, name: &str) -> bool {
     node.mapping().is_some_and(|m| m.get(name).is_some())
 }
 
-/// Whether a node is of a type, or of one in a list. Nothing at all may still become anything.
+/// Whether a node has a type, or one in a list. An empty value may still become any type.
 pub fn of_type(says: &Value, node: &Node) -> bool {
     if node.is_null() {
         return true;

@@ -1,7 +1,6 @@
-//! The formats as JSON Schemas, and what they say about one place of a document: the keys and values that is allowed there.
+//! The formats as JSON Schemas, and the allowed keys and values at a place of a document.
 //!
-//! Plain data for editors and for `trefoil schema`. Judges nothing: what is wrong in a document is the checker's to say,
-//! and it says it with places.
+//! Plain data for editors and for `trefoil schema`. Reports nothing: the checker finds mistakes in documents.
 
 mod matching;
 mod walk;
@@ -17,40 +16,40 @@ use trefoil_syntax::yaml::Node;
 pub enum Segment {
     /// Into a mapping.
     Key(String),
-    /// Into a list; which item.
+    /// Into a list, with the index of the item.
     Item(usize),
 }
 
-/// A key that is allowed in a mapping.
+/// A key allowed in a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaKey {
-    /// As it is written.
+    /// The key.
     pub name: String,
-    /// What it means; empty where the format says nothing.
+    /// Its description; empty if the format has none.
     pub description: String,
-    /// What is allowed there, where that is a choice of words.
+    /// The allowed values, if they are a fixed choice.
     pub values: Vec<Choice>,
-    /// What its value is.
+    /// The form of its value.
     pub takes: Takes,
-    /// Whether the mapping is wrong without it.
+    /// Whether it is required.
     pub required: bool,
-    /// Old, or without effect here.
+    /// Whether it is deprecated or has no effect here.
     pub deprecated: bool,
 }
 
-/// A value out of a choice.
+/// One of several allowed values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// As it is written in YAML.
+    /// The value as written in YAML.
     pub text: String,
-    /// Only an example: others is allowed there too.
+    /// Whether it is only an example, so that other values are allowed too.
     pub open: bool,
 }
 
-/// The shape of a value, for what an editor puts after the colon.
+/// The form of a value, which determines what an editor inserts after the colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A scalar, or anything.
+    /// A scalar, or any value.
     Scalar,
     /// A list.
     List,
@@ -63,13 +62,13 @@ pub fn text(dialect: &str) -> Option<&'static str> {
     front_end(dialect).map(|f| f.schema())
 }
 
-/// The keys that are allowed in the mapping at a path, in the order of the format; those that are there already included.
-/// What depends on other keys (`kind`, `type`) is decided by the document. Empty where the keys are the user's own.
+/// The keys allowed in the mapping at a path, in the order of the format, including those already present. The document
+/// determines keys that depend on others (`kind`, `type`). Empty if the keys are chosen by the user.
 pub fn keys_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
     schema(dialect).map(|schema| walk::keys(schema, root, path)).unwrap_or_default()
 }
 
-/// The values that are allowed at a path, where that is a choice of words.
+/// The values allowed at a path, if they are a fixed choice.
 pub fn values_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<Choice> {
     schema(dialect).map(|schema| walk::values(schema, root, path)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! From the root of a format's schema to the parts of it that speak about one place.
+//! Finds the parts of a format's schema that apply to one place.
 
 use std::collections::HashSet;
 
@@ -33,14 +33,14 @@ pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
     keys
 }
 
-/// The choice of words at a path. What is there now is what is to be replaced, and rules out nothing.
+/// The choice of values at a path. The current value is to be replaced, so it excludes no choice.
 pub fn values(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Choice> {
     let Some((last, above)) = path.split_last() else { return choices(&at(schema, root, path).0) };
     let (parts, _) = at(schema, root, above);
     choices(&expand(schema, parts.into_iter().filter_map(|part| step(part, last)), None))
 }
 
-/// The parts of the schema that speak about a path, and the node that is there.
+/// The parts of the schema that apply to a path, and the node at the path.
 fn at<'s>(schema: &'s Value, root: &Node, path: &[Segment]) -> (Vec<&'s Object>, Option<Node>) {
     let mut node = Some(root.clone());
     let mut parts = expand(schema, [schema], node.as_ref());
@@ -69,8 +69,8 @@ fn step<'s>(part: &'s Object, segment: &Segment) -> Option<&'s Value> {
     }
 }
 
-/// Follows references and resolves combinations: the plain schemas of which each says something about the place.
-/// Alternatives that do not fit what is there are skipped; where nothing is there yet, all stay.
+/// Follows references and resolves combinations: returns the plain schemas that apply to the place. Alternatives that
+/// do not match the node are skipped; without a node, all are kept.
 fn expand<'s>(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>, node: Option<&Node>) -> Vec<&'s Object> {
     let mut parts = Vec::new();
     let mut seen = HashSet::new();
@@ -102,7 +102,7 @@ fn expand<'s>(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>, nod
     parts
 }
 
-/// `{required: [a]}` as one alternative of several: it makes no key required by itself.
+/// Whether a schema is only `{required: [a]}`. As one of several alternatives, it makes no key required.
 fn only_requires(schema: &Value) -> bool {
     schema.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("required"))
 }
@@ -126,7 +126,7 @@ fn key(root: &Value, name: &str, says: &Value, required: bool) -> SchemaKey {
     }
 }
 
-/// Two parts name one key: the one that says more speaks.
+/// Merges two descriptions of a key; the more detailed one is used.
 fn merge(known: &mut SchemaKey, more: SchemaKey) {
     known.required |= more.required;
     if known.description.is_empty() {

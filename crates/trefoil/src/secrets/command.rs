@@ -1,4 +1,4 @@
-//! A program of the operator's that knows secrets: `["op", "read", "op://work/{name}"]`.
+//! The operator's program that returns secrets: `["op", "read", "op://work/{name}"]`.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use trefoil_runtime::ports::Secret;
 
 use super::{FoundSecret, LARGEST};
 
-/// A person may have to unlock something first.
+/// Long, because a person may have to unlock something first.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What it prints for a name, without the line break at the end. Nothing printed, or an exit code other than 0: it does not know the
-/// name; what it says about that is on its stderr.
+/// Its output for a name, without the final line break. No output, or an exit code other than 0, means that it does not
+/// know the name; its stderr contains the reason.
 pub fn ask(command: &[String], name: &str) -> FoundSecret {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let failed = |why: &dyn std::fmt::Display| format!("`{program}`, the command of `[secrets]`: {why}");

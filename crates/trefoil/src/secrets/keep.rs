@@ -1,10 +1,10 @@
-//! Files of the user's secrets: written whole or not at all, and changed by one process at a time.
+//! Stores files with the user's secrets: written as a whole or not at all, and changed by one process at a time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Nobody else changes a file while this exists. The system ends it with its process.
+/// A lock: no other process changes the file while this value exists. The system releases it when the process ends.
 #[must_use]
 pub struct Exclusive(#[allow(dead_code, reason = "closing it ends the lock")] File);
 
@@ -18,7 +18,7 @@ pub fn exclusive(path: &Path) -> io::Result<Exclusive> {
     Ok(Exclusive(file))
 }
 
-/// Writes a file that only the user can read. After a power failure it is the old or the new one.
+/// Writes a file that only the user can read. After a power failure, the file is either the old or the new one.
 pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path);
     std::fs::create_dir_all(folder)?;
@@ -26,7 +26,7 @@ pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
-    // Other systems cannot open a folder, and keep its entries anyway.
+    // Other systems cannot open a folder, and do not need this.
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     Ok(())

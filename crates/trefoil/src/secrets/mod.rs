@@ -1,4 +1,4 @@
-//! Where `secrets.NAME` comes from. The first source that has the name counts:
+//! The sources of `secrets.NAME`. The first source with the name is used:
 //!
 //! 1. the environment: `TREFOIL_SECRET_NAME`, in upper case, with `_` for what a variable cannot have;
 //! 2. a file of the operator's with `NAME=value` lines: `TREFOIL_SECRETS_FILE`, else `[secrets] env_file` in `config.toml`;
@@ -7,9 +7,9 @@
 //! 4. a command of the operator, for password managers: `[secrets] command` in `config.toml`, with `{name}` in it;
 //! 5. the [`Vault`]: an encrypted file that `trefoil secrets` writes.
 //!
-//! A source that cannot be read ends the search: another value of that name would be a surprise.
+//! A source that cannot be read ends the search, because a value from another source would be a surprise.
 //!
-//! A value is read when it is first needed, and never written anywhere: the machine knows its name only (decision C8).
+//! A value is read when it is first needed, and never stored: the machine knows only its name (decision C8).
 
 mod command;
 mod keep;
@@ -29,17 +29,17 @@ use crate::door;
 
 pub use vault::{Vault, VaultError, is_name};
 
-/// Bytes of a secret.
+/// The maximum size of a secret in bytes.
 const LARGEST: u64 = 64 << 10;
-/// Bytes of a file with many.
+/// The maximum size in bytes of a file with several secrets.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// What the operator's settings say about sources.
+/// The operator's settings for sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretSources {
     /// A file with `NAME=value` lines.
     pub env_file: Option<PathBuf>,
-    /// A program and its arguments; empty: none.
+    /// A program and its arguments; empty if there is none.
     pub command: Vec<String>,
 }
 
@@ -48,15 +48,15 @@ pub struct OperatorSecrets {
     env: EnvSecrets,
     sources: SecretSources,
     vault: Option<Vault>,
-    /// What was found, or not: a command asks somebody once only.
+    /// The results of lookups, so that a command asks the user only once.
     known: Mutex<HashMap<String, FoundSecret>>,
 }
 
-/// A value, nothing, or why a source that may have it cannot be read.
+/// A value, no value, or why a source that may have it cannot be read.
 type FoundSecret = Result<Option<Secret>, String>;
 
 impl OperatorSecrets {
-    /// With these sources beside those that the environment names.
+    /// Adds these sources to those named by the environment.
     pub fn new(env: EnvSecrets, sources: SecretSources) -> Self {
         Self { env, sources, vault: Vault::of_user(), known: Mutex::default() }
     }
@@ -102,15 +102,15 @@ impl Secrets for OperatorSecrets {
     }
 }
 
-/// A source, and what it has or why it cannot be read.
+/// The state of a source.
 pub struct SourceState {
-    /// In a word.
+    /// A short name.
     pub name: &'static str,
-    /// What was found.
+    /// What it contains, or why it cannot be read.
     pub says: Result<String, String>,
 }
 
-/// Tries all sources that are set up, in their order. A command is not asked: it may want to know something itself.
+/// Tries all configured sources, in order. A command is not called, because it may ask the user something.
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 pub fn sources(said: &SecretSources) -> Vec<SourceState> {
     let mut all = Vec::new();
@@ -141,13 +141,13 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
     all
 }
 
-/// The rule of a secret that no source has.
+/// The rule for a secret that no source has.
 pub const MISSING: &str = "missing-secret";
 
-/// Rule name and what it says.
+/// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[(MISSING, "the run reads a secret that is not set")];
 
-/// The secrets that a run can read and that nobody has, each at the first place that reads it.
+/// The secrets that a run can read but no source has, each at the first place that reads it.
 pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
     let mut asked: Vec<Arc<str>> = Vec::new();
     let mut found = Vec::new();
@@ -171,10 +171,10 @@ pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
     found
 }
 
-/// How the variables of secrets begin.
+/// The prefix of environment variables with secrets.
 const VARIABLE_START: &str = "TREFOIL_SECRET_";
 
-/// The variable of a secret.
+/// The environment variable of a secret.
 pub fn variable(name: &str) -> String {
     format!("{VARIABLE_START}{}", name.to_ascii_uppercase().replace('-', "_"))
 }
@@ -192,11 +192,11 @@ fn env_file() -> Option<PathBuf> {
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 fn folders() -> Vec<PathBuf> {
     let named = ["TREFOIL_SECRETS_DIR", "CREDENTIALS_DIRECTORY"].iter().filter_map(std::env::var_os);
-    // One that is set to nothing is not the folder that somebody happens to be in.
+    // An empty variable must not mean the current folder.
     named.filter(|folder| !folder.is_empty()).map(PathBuf::from).collect()
 }
 
-/// The last line with this name counts.
+/// The last line with this name is used.
 fn of_file(path: &Path, name: &str) -> FoundSecret {
     let found = in_file(path)?.into_iter().rfind(|(known, _)| known == name);
     Ok(found.and_then(|(_, value)| value))
@@ -209,7 +209,7 @@ fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {
     Ok(ports::env_file(&text).into_iter().map(|(name, value)| (name, Secret::new(&value))).collect())
 }
 
-/// A file's text without the line break at its end.
+/// A file's text without the final line break.
 fn of_folder(folder: &Path, name: &str) -> Option<Secret> {
     let bytes = door::named(&folder.join(name), LARGEST).ok()?;
     let text = String::from_utf8(bytes).ok()?;

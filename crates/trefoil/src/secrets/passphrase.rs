@@ -1,7 +1,7 @@
-//! Keys made of passphrases, with Argon2id (RFC 9106): slow to try, and each file has a salt of its own.
+//! Derives keys from passphrases, with Argon2id (RFC 9106): slow to try, with a separate salt for each file.
 //!
-//! The passphrase comes from `TREFOIL_SECRETS_PASSPHRASE`, or from whoever sits at the terminal: the command line says how those are
-//! asked ([`ask_with`]). It is asked for once.
+//! The passphrase comes from `TREFOIL_SECRETS_PASSPHRASE`, or from the person at the terminal, whom the command line
+//! asks ([`ask_with`]). It is requested once.
 
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,18 +13,18 @@ use ring::aead::{CHACHA20_POLY1305, LessSafeKey, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-/// The variable of the passphrase.
+/// The environment variable with the passphrase.
 pub const VARIABLE: &str = "TREFOIL_SECRETS_PASSPHRASE";
-/// Bytes of a salt.
+/// The length of a salt in bytes.
 const SALT: usize = 16;
-/// Memory and passes of a new file: the second choice of RFC 9106, for one thread.
+/// Memory and passes for a new file: the second recommended option of RFC 9106, with one thread.
 const MEMORY_KIB: u32 = 64 << 10;
 const PASSES: u32 = 3;
-/// More than that is no file of ours, and would only exhaust the machine.
+/// A file with a larger value is not ours, and would exhaust the memory.
 const MOST_MEMORY_KIB: u32 = 1 << 20;
 const MOST_PASSES: u32 = 64;
 
-/// How a key is made.
+/// The parameters of the key derivation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passphrase {
     salt: String,
@@ -33,14 +33,14 @@ pub struct Passphrase {
 }
 
 impl Passphrase {
-    /// With a salt that nobody has. None: the system's random number generator failed.
+    /// With a new salt. `None`: the system's random number generator failed.
     pub fn new() -> Option<Self> {
         let mut salt = [0; SALT];
         SystemRandom::new().fill(&mut salt).ok()?;
         Some(Self { salt: STANDARD.encode(salt), memory_kib: MEMORY_KIB, passes: PASSES })
     }
 
-    /// The key. None: the figures are no sane ones. The last one is kept: a run reads several secrets.
+    /// The key. `None`: the parameters are invalid. The last key is cached, because a run reads several secrets.
     pub fn key(&self, passphrase: &str) -> Option<LessSafeKey> {
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made, text, key)) = &*last
@@ -67,19 +67,19 @@ impl Passphrase {
     }
 }
 
-/// How the person at the terminal is asked for the passphrase of a file. None: nobody is there.
+/// Asks the person at the terminal for the passphrase of a file. `None`: nobody is there.
 pub type Ask = fn(&Path) -> Option<String>;
 
 static ASK: OnceLock<Ask> = OnceLock::new();
 static LAST: Mutex<Option<(Passphrase, String, LessSafeKey)>> = Mutex::new(None);
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
-/// Says how; the first one counts.
+/// Sets the function; the first call counts.
 pub fn ask_with(ask: Ask) {
     let _ = ASK.set(ask);
 }
 
-/// What was said, or is said now.
+/// The passphrase, requested if it is not known yet.
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 pub(super) fn said(file: &Path) -> Option<String> {
     #[cfg(test)]
@@ -110,7 +110,7 @@ pub(super) mod tests {
         SAYS.with_borrow(Clone::clone)
     }
 
-    /// Does something while this is the passphrase.
+    /// Runs `todo` with this passphrase.
     pub fn say(text: Option<&str>, todo: impl FnOnce()) {
         SAYS.set(Some(text.map(str::to_owned)));
         todo();
@@ -119,7 +119,7 @@ pub(super) mod tests {
 
     #[test]
     fn keys_are_those_of_argon2id() {
-        // The key is from the reference implementation, the seal from OpenSSL's ChaCha20-Poly1305.
+        // The key is from the reference implementation, the ciphertext from OpenSSL's ChaCha20-Poly1305.
         let made = Passphrase { salt: STANDARD.encode("somesaltsomesalt"), memory_kib: 64, passes: 1 };
         let key = made.key("password").unwrap();
         let mut sealed = b"text".to_vec();

@@ -1,9 +1,10 @@
-//! The encrypted file: `secrets.json` in the user's data folder. Names and dates are readable, values are sealed with
-//! ChaCha20-Poly1305 (RFC 8439) under a key of 32 bytes; the name is sealed along, so that values cannot change places.
+//! The encrypted file: `secrets.json` in the user's data folder. Names and dates are readable; values are encrypted
+//! with ChaCha20-Poly1305 (RFC 8439) and a key of 32 bytes. The name is authenticated as well, so that values cannot be
+//! swapped.
 //!
-//! The key is in `TREFOIL_SECRETS_KEY` (base64), else in `secrets.key` in the user's configuration folder, which the first
-//! secret makes. Or it is made of a passphrase (see [`passphrase`](super::passphrase)); then no file has it. Both files are the
-//! user's only (0600).
+//! The key is in `TREFOIL_SECRETS_KEY` (base64), or in `secrets.key` in the user's configuration folder, which is
+//! created with the first secret. Or it is derived from a passphrase (see [`passphrase`](super::passphrase)) and not
+//! stored in a file. Both files are readable only by the user (0600).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,58 +24,58 @@ use super::passphrase::{self, Passphrase};
 use crate::door;
 use crate::settings::config_folder;
 
-/// The variable of the key.
+/// The environment variable with the key.
 const KEY: &str = "TREFOIL_SECRETS_KEY";
-/// Bytes of the file.
+/// The maximum size of the file in bytes.
 const BYTES: u64 = 16 << 20;
-/// Characters of a passphrase.
+/// The minimum length of a passphrase in characters.
 const SHORTEST: usize = 8;
-/// The format.
+/// The format version.
 const VERSION: u32 = 1;
 
-/// Why the vault does not do as it is told.
+/// Why an operation on the vault failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
-    /// No home.
+    /// There is no home folder.
     #[error("no folder for secrets: set `TREFOIL_CONFIG_DIR`")]
     NoFolder,
-    /// Not a name.
+    /// The name is invalid.
     #[error("`{0}` is not a valid name: use letters, digits, `_` and `-`, and start with a letter or `_`")]
     NotAName(String),
-    /// Nothing to keep.
+    /// The value is empty.
     #[error("the value is empty")]
     Empty,
-    /// Too much to keep.
+    /// The value is too large.
     #[error("the value is larger than {} KB", LARGEST >> 10)]
     TooLarge,
     /// A file cannot be read or written.
     #[error("`{0}`: {1}")]
     File(String, String),
-    /// A file is not what it should be.
+    /// A file has invalid contents.
     #[error("`{0}` is damaged, or written by a later version")]
     Damaged(String),
     /// The key is not 32 bytes.
     #[error("{0} is not a valid key: it must be 32 bytes in base64")]
     NotAKey(String),
-    /// Another key.
+    /// The file was encrypted with another key.
     #[error("`{0}` was encrypted with a different key")]
     OtherKey(String),
-    /// Nobody said it.
+    /// No passphrase was entered.
     #[error("`{0}` is protected by a passphrase, and `{VARIABLE}` is not set", VARIABLE = passphrase::VARIABLE)]
     NoPassphrase(String),
-    /// It is another one.
+    /// The passphrase is wrong.
     #[error("wrong passphrase for `{0}`")]
     WrongPassphrase(String),
-    /// Too easy to guess.
+    /// The passphrase is too short.
     #[error("the passphrase is too short: use at least {SHORTEST} characters")]
     ShortPassphrase,
-    /// No key comes of it.
+    /// No key can be derived from the passphrase.
     #[error("cannot derive a key from this passphrase")]
     BadPassphrase,
 }
 
 impl VaultError {
-    /// What to do about it.
+    /// Advice.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoPassphrase(_) => Some(format!("set `{}`, or run the command in a terminal", passphrase::VARIABLE)),
@@ -94,13 +95,13 @@ pub struct Vault {
 #[derive(Serialize, Deserialize)]
 struct Contents {
     version: u32,
-    /// None: the key is in a file, or in the environment.
+    /// The passphrase parameters; `None`: the key is in a file, or in the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     passphrase: Option<Protected>,
     secrets: BTreeMap<String, Sealed>,
 }
 
-/// How the key is made, and something that only the right one opens.
+/// How the key is derived, and a ciphertext that only the right key decrypts.
 #[derive(Serialize, Deserialize)]
 struct Protected {
     #[serde(flatten)]
@@ -108,7 +109,7 @@ struct Protected {
     check: Sealed,
 }
 
-/// No secret has this name.
+/// The name of that ciphertext, which no secret can have.
 const CHECK: &str = "";
 
 #[derive(Serialize, Deserialize)]
@@ -117,7 +118,7 @@ struct Sealed {
     sealed: String,
 }
 
-/// Whether a text can be the name of a secret.
+/// Whether a text is a valid name of a secret.
 pub fn is_name(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -125,10 +126,10 @@ pub fn is_name(name: &str) -> bool {
 }
 
 impl Vault {
-    /// The user's. None: there is no home folder.
+    /// The user's vault; `None`: there is no home folder.
     pub fn of_user() -> Option<Self> {
         let config = config_folder()?;
-        // A configuration folder of one's own has all of it.
+        // If the configuration folder is set explicitly, it also contains the data.
         let data = match std::env::var_os("TREFOIL_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
             Some(_) => config.clone(),
             None => etcetera::choose_base_strategy().ok()?.data_dir().join("trefoil"),
@@ -136,7 +137,7 @@ impl Vault {
         Some(Self { file: data.join("secrets.json"), key_file: config.join("secrets.key") })
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.file
     }
@@ -146,7 +147,7 @@ impl Vault {
         Ok(self.read()?.secrets.into_keys().collect())
     }
 
-    /// A value. None: no such name.
+    /// A value; `None`: the name is unknown.
     pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
         let contents = self.read()?;
         let Some(sealed) = contents.secrets.get(name) else { return Ok(None) };
@@ -154,7 +155,7 @@ impl Vault {
         open(&key, name, sealed).map(|text| Secret::new(&text)).ok_or_else(|| VaultError::OtherKey(shown(&self.file)))
     }
 
-    /// Keeps a value, in place of another one of that name.
+    /// Stores a value, replacing an existing one with that name.
     pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
         if !is_name(name) {
             return Err(VaultError::NotAName(name.to_owned()));
@@ -170,7 +171,7 @@ impl Vault {
             Some(key) => key,
             None => self.new_key()?,
         };
-        // With two keys in one file, nobody could tell which of them is lost.
+        // Values with different keys in one file would make it impossible to tell which key is missing.
         if let Some((name, sealed)) = contents.secrets.first_key_value()
             && open(&key, name, sealed).is_none()
         {
@@ -181,7 +182,7 @@ impl Vault {
         self.write(&contents)
     }
 
-    /// Forgets a value. False: there is no such name.
+    /// Removes a value. False: the name is unknown.
     pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
         if !self.read()?.secrets.contains_key(name) {
             return Ok(false);
@@ -195,7 +196,7 @@ impl Vault {
         Ok(removed)
     }
 
-    /// How many secrets there are, once one of them was opened.
+    /// The number of secrets, after decrypting one of them as a test.
     pub fn tried(&self) -> Result<usize, VaultError> {
         let contents = self.read()?;
         if let Some(name) = contents.secrets.keys().next() {
@@ -204,13 +205,13 @@ impl Vault {
         Ok(contents.secrets.len())
     }
 
-    /// Whether a passphrase protects it.
+    /// Whether it is protected by a passphrase.
     pub fn wants_passphrase(&self) -> Result<bool, VaultError> {
         Ok(self.read()?.passphrase.is_some())
     }
 
-    /// Seals everything anew, with a key made of this passphrase; none: with a key of a file. What it was sealed with until now has
-    /// to be known.
+    /// Encrypts everything again, with a key derived from this passphrase, or, without one, with a key in a file. The
+    /// current key must be available.
     pub fn protect(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
         let (contents, _held) = self.to_change()?;
         let before = self.key(&contents)?;
@@ -235,7 +236,7 @@ impl Vault {
         let secrets = secrets.ok_or(VaultError::BadPassphrase)?;
         self.write(&Contents { version: VERSION, passphrase: protected, secrets })?;
         if passphrase.is_some() {
-            // It opens nothing any more.
+            // It decrypts nothing any more.
             keep::remove(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
         }
         Ok(())
@@ -245,8 +246,8 @@ impl Vault {
         keep::exclusive(&self.file).map_err(|why| failed(&self.file, &why))
     }
 
-    /// The contents, which nobody else changes while the second value exists. A passphrase is requested before that, because
-    /// other processes would have to wait until it has been typed.
+    /// The contents, with a lock that prevents other processes from changing them. The passphrase is requested before
+    /// locking, because other processes would have to wait while it is typed.
     fn to_change(&self) -> Result<(Contents, Exclusive), VaultError> {
         self.key(&self.read()?)?;
         let held = self.exclusive()?;
@@ -267,7 +268,7 @@ impl Vault {
         keep::put(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
     }
 
-    /// The key of these contents. None: there is none yet.
+    /// The key of these contents; `None`: there is none yet.
     fn key(&self, contents: &Contents) -> Result<Option<LessSafeKey>, VaultError> {
         let Some(Protected { made, check }) = &contents.passphrase else { return self.kept_key() };
         let text = passphrase::said(&self.file).ok_or_else(|| VaultError::NoPassphrase(shown(&self.file)))?;

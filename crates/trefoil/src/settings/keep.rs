@@ -1,15 +1,15 @@
-//! `[store]`: what is kept of runs that have ended.
+//! `[store]`: how long runs that have ended are kept.
 
 use std::time::Duration;
 
-/// How long runs that have ended are kept, and how much.
+/// How long, and how many, runs that have ended are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// Runs that were completed or cancelled. None: forever.
+    /// Runs that succeeded or were cancelled; `None`: forever.
     pub ended: Option<Duration>,
-    /// Runs that failed.
+    /// Runs that failed; `None`: forever.
     pub failed: Option<Duration>,
-    /// The oldest go while more bytes than this are in use.
+    /// While more bytes than this are used, the oldest runs are deleted.
     pub max_bytes: Option<u64>,
 }
 
@@ -21,11 +21,11 @@ impl Default for Keep {
     }
 }
 
-/// `12h`, `30days`; `forever` is none.
+/// Parses `12h`, `30days`; `forever` is `None`.
 ///
 /// # Errors
 ///
-/// What to write instead.
+/// Advice what to write instead.
 pub fn keep_time(text: &str) -> Result<Option<Duration>, String> {
     if text == "forever" {
         return Ok(None);
@@ -33,11 +33,11 @@ pub fn keep_time(text: &str) -> Result<Option<Duration>, String> {
     humantime::parse_duration(text).map(Some).map_err(|_| "write `12h`, `30days` or `forever`".to_owned())
 }
 
-/// `500M`, `2GB`.
+/// Parses `500M`, `2GB`.
 ///
 /// # Errors
 ///
-/// What to write instead.
+/// Advice what to write instead.
 pub fn keep_size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text.get(digits.len()..).unwrap_or_default().trim_start().to_ascii_uppercase().as_str() {

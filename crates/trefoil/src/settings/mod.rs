@@ -1,9 +1,9 @@
-//! What only the operator may say: models behind aliases, addresses of providers, folders that paths may lead into,
+//! Settings that only the operator may make: models for aliases, URLs of providers, folders that paths may lead into,
 //! whether steps may run commands, how long runs are kept.
 //!
-//! It counts from the command line, the environment, the user's own `config.toml`, and a project's `trefoil.toml` once the
-//! user has trusted it (`trefoil trust DIR`). Without trust a project file sets levels, exclusions and lower limits only
-//! (`load/project.rs` reads those); what else it says is named and ignored, never followed.
+//! They come from the command line, the environment, the user's own `config.toml`, and a project's `trefoil.toml` after
+//! the user has trusted it (`trefoil trust DIR`). Without trust, a project file only sets levels, exclusions and lower
+//! limits (read by `load/project.rs`); its other settings are reported and ignored.
 
 mod keep;
 mod read;
@@ -34,9 +34,9 @@ pub use trust::{Standing, Trust, TrustError, config_folder};
 
 /// The user's own file, in [`config_folder`].
 pub const USER_FILE: &str = "config.toml";
-/// The code of settings in a project file that are not trusted.
+/// The rule for settings in a project file that is not trusted.
 pub const UNTRUSTED: &str = "untrusted-project";
-/// Bytes of a settings file.
+/// The maximum size of a settings file in bytes.
 const BYTES: u64 = 1 << 20;
 
 /// A flow that is a tool.
@@ -44,59 +44,59 @@ const BYTES: u64 = 1 << 20;
 pub struct FlowTool {
     /// The tool's name.
     pub name: String,
-    /// What it is for; none: what the flow says.
+    /// Its description; `None`: the flow's own.
     pub description: Option<String>,
     /// The flow.
     pub flow: Target,
 }
 
-/// What the operator's files say.
+/// The settings in the operator's files.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// `[models]`: the model for an alias, an agent or a step. What comes later wins.
+    /// `[models]`: the model for an alias, an agent or a step. Later entries take precedence.
     pub models: Vec<ModelOverride>,
-    /// `[providers.NAME] base_url`: provider, address, and the file that says so.
+    /// `[providers.NAME] base_url`: provider, URL, and the file that sets it.
     pub addresses: Vec<(String, String, String)>,
-    /// `[providers.NAME] api`: the interface that a provider is called through.
+    /// `[providers.NAME] api`: the API of a provider.
     pub apis: Vec<(String, Api)>,
-    /// `[prices]`: what a model costs, by `PROVIDER:NAME`. What comes later wins.
+    /// `[prices]`: the price of a model, by `PROVIDER:NAME`. Later entries take precedence.
     pub prices: Vec<(String, Price)>,
     /// `[paths] allow`: folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
-    /// `[http]`: which hosts and ports HTTP tools may call beyond the public ones.
+    /// `[http]`: hosts and ports that HTTP tools may call in addition to public ones.
     pub http: Rules,
-    /// `[secrets]`: where secrets are.
+    /// `[secrets]`: the sources of secrets.
     pub secrets: SecretSources,
     /// `[tools]`: programs that are tools.
     pub tools: Vec<CommandTool>,
     /// `[tools]`: flows that are tools.
     pub flows: Vec<FlowTool>,
-    /// `[mcp]`: servers with tools.
+    /// `[mcp]`: MCP servers.
     #[cfg(feature = "mcp")]
     pub mcp: Vec<McpServer>,
-    /// `[python]`: what runs Python functions.
+    /// `[python]`: the interpreter for Python functions.
     pub python: Python,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
-    /// `[limits]`: how many model calls may be in progress, and how fast they may follow each other.
+    /// `[limits]`: the number of concurrent model calls, and their rate.
     pub limits: Option<HostLimits>,
-    /// `[run] reserve`: what cost limits set aside for a call.
+    /// `[run] reserve`: the amount that cost limits reserve for a call.
     pub reserve: Option<Reserve>,
-    /// `[store]`: what is kept of runs that have ended.
+    /// `[store]`: how long runs that have ended are kept.
     pub keep: Keep,
-    /// `[recovery]`: what becomes of tools and commands of which nobody knows whether they were done.
+    /// `[recovery]`: what to do about tools and commands with an unknown outcome.
     pub recovery: Recovery,
 }
 
 impl Settings {
-    /// A registry with the addresses and interfaces that these files give providers.
+    /// A registry with the URLs and APIs of providers in these files.
     pub fn registry(&self, registry: Registry) -> Registry {
         let addresses = self.addresses.iter();
         let registry = addresses.fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
         self.apis.iter().fold(registry, |r, (provider, api)| r.with_api(provider, *api))
     }
 
-    /// Whether tools start processes that nothing else has to allow.
+    /// Whether tools start processes without further permission.
     pub fn starts_processes(&self) -> bool {
         #[cfg(feature = "mcp")]
         if self.mcp.iter().any(|server| matches!(server.place, trefoil_tools::McpPlace::Process(_))) {
@@ -116,7 +116,8 @@ impl Settings {
         Supplied { tools: tools.collect(), servers }
     }
 
-    /// What runs Python functions, where commands may run: as those, without keys in its environment that are not passed on.
+    /// The interpreter for Python functions, if commands may run: without keys in its environment that are not passed
+    /// explicitly.
     pub fn interpreter(&self) -> Python {
         let mut python = self.python.clone();
         python.environment.harmless = Some(|name| !crate::shell::is_kept_back(name));
@@ -124,18 +125,18 @@ impl Settings {
     }
 }
 
-/// What was found for a target.
+/// The settings for a target.
 #[derive(Default)]
 pub struct FoundSettings {
-    /// What counts.
+    /// The effective settings.
     pub settings: Settings,
-    /// Files named by the findings.
+    /// The files of the findings.
     pub files: Files,
-    /// What is wrong in the files that count, and what is not trusted in the one that does not.
+    /// Mistakes in the files that are used, and untrusted settings in a file that is not.
     pub findings: Vec<Diagnostic>,
 }
 
-/// The settings for a target: the user's, then the project's if it is trusted. `without_project`: the user's only.
+/// The settings for a target: the user's, then the project's if it is trusted. `without_project`: only the user's.
 pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     let mut found = FoundSettings::default();
     let folder = config_folder();
@@ -153,8 +154,8 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     let Some(project) = start.and_then(door::folder_real).and_then(|folder| project::find(&Door::Disk, &folder)) else {
         return found;
     };
-    // What is judged is what is read: the file may be another one a moment later. An unreadable one is the checker's to
-    // report, too, but nobody may take its word for granted meanwhile.
+    // The bytes that are checked for trust are the ones that are parsed, because the file may change in between. The
+    // checker also reports an unreadable file, but it must not count as trusted here.
     match project::bytes(&Door::Disk, &project.path) {
         Ok(bytes) => {
             let standing = Trust::open(folder).standing(&project.path, &bytes);

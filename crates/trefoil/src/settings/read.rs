@@ -1,4 +1,4 @@
-//! Reading the tables that need trust. A new setting is a line in [`TABLES`] and an arm in [`SettingsReading::table`].
+//! Reads the tables that need trust. A new setting is a line in [`TABLES`] and an arm in [`SettingsReading::table`].
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use super::{FoundSettings, Standing, keep_size, keep_time};
 use crate::door;
 use crate::load::project::RULE;
 
-/// Models behind one alias.
+/// The maximum number of models for one alias.
 const MOST_MODELS: usize = 8;
 
-/// The tables that count only from the operator, and what they would do.
+/// The tables that only the operator may set, and their effect.
 pub const TABLES: &[(&str, &str)] = &[
     ("models", "choose the models"),
     ("providers", "choose where prompts and keys are sent"),
@@ -41,13 +41,13 @@ pub const TABLES: &[(&str, &str)] = &[
 pub struct TrustedTable {
     /// Its name.
     pub table: &'static str,
-    /// What it does.
+    /// Its effect.
     pub does: &'static str,
-    /// Its settings as they are written, one each.
+    /// Its settings as written.
     pub settings: Vec<String>,
 }
 
-/// The tables of a file that need trust, in the order of the file.
+/// The tables of a file that need trust, in file order.
 pub fn asked(file: &SourceFile) -> Vec<TrustedTable> {
     let (table, _) = DeTable::parse_recoverable(file.text());
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ pub fn asked(file: &SourceFile) -> Vec<TrustedTable> {
     found.into_iter().map(|(_, asked)| asked).collect()
 }
 
-/// `a.b = value` for every value that is no table.
+/// Collects `a.b = value` for every value that is not a table.
 fn leaves(path: &str, value: &Spanned<DeValue<'_>>, text: &str, found: &mut Vec<String>) {
     match value.get_ref() {
         DeValue::Table(table) => {
@@ -140,7 +140,7 @@ impl SettingsReading<'_> {
         }
     }
 
-    /// One model, or a list: each is for when those before it cannot answer.
+    /// One model, or a list in which each model is the fallback of those before it.
     fn model(&mut self, alias: &str, value: &Spanned<DeValue<'_>>) {
         let texts: Vec<&str> = match value.get_ref() {
             DeValue::Array(all) => all.iter().map(|one| one.get_ref().as_str().unwrap_or_default()).collect(),
@@ -406,13 +406,13 @@ impl SettingsReading<'_> {
     }
 }
 
-/// A whole number of 1 or more.
+/// An integer of at least 1.
 fn number(value: &DeValue<'_>) -> Option<u64> {
     let DeValue::Integer(n) = value else { return None };
     u64::from_str_radix(n.as_str(), n.radix()).ok().filter(|n| *n > 0)
 }
 
-/// Micro-dollars of a number of dollars.
+/// A port number.
 fn port(value: &DeValue<'_>) -> Option<u16> {
     match value {
         DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse().ok().filter(|port| *port != 0),

@@ -1,4 +1,4 @@
-//! Reading `[tools]`, `[mcp]` and `[python]`: programs and servers that the operator declares.
+//! Reads `[tools]`, `[mcp]` and `[python]`: programs and servers declared by the operator.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use super::FlowTool;
 use super::read::SettingsReading;
 use crate::load::Target;
 
-/// The longest time limit of a call: a day.
+/// The maximum timeout of a call: a day.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-/// What is wrong with a value, and where.
+/// What is wrong with a value, and its place.
 type Wrong = (Range<usize>, String);
 type TableEntry<'t> = Spanned<DeValue<'t>>;
 
@@ -27,7 +27,7 @@ impl SettingsReading<'_> {
     /// `[tools.NAME]`
     pub(super) fn tool(&mut self, name: &str, at: Range<usize>, value: &TableEntry<'_>) {
         let settings = &mut self.found.settings;
-        // The later of two of one name counts.
+        // If two have the same name, the later one is used.
         settings.tools.retain(|have| *have.spec().name != *name);
         settings.flows.retain(|have| have.name != name);
         let has_flow = value.get_ref().as_table().is_some_and(|all| all.iter().any(|(key, _)| key.get_ref() == "flow"));
@@ -177,18 +177,18 @@ fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -
     CommandTool::new(declared).map_err(|why| (at, why))
 }
 
-/// `command`, `folder` and `env` of a table; none if it has no `command`.
+/// `command`, `folder` and `env` of a table; `None` if it has no `command`.
 fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
     let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
     let Some(value) = get("command") else { return Ok(None) };
     let folder = get("folder").map(|value| text(value)).transpose()?.map_or_else(|| base.to_owned(), |f| base.join(f));
-    // A file that was named without its folder is in the current one.
+    // A file named without a folder is in the current one.
     let folder = Some(folder).filter(|folder| *folder != PathBuf::new());
     let environment = get("env").map(environment).transpose()?.unwrap_or_default();
     Ok(Some(Program { command: command(value)?, folder, environment }))
 }
 
-/// What a table of tools says of each, as far as it can be read: for whoever checks, and runs none of them.
+/// The descriptions of tools in a table, as far as they can be read, for checks, which run no tools.
 pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
     let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
         let name = name.get_ref().to_string();
@@ -203,7 +203,7 @@ pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
     tools.iter().map(one).collect()
 }
 
-/// What a program that is a tool says of itself.
+/// The description of a program that is a tool.
 pub fn described(tool: &CommandTool) -> SuppliedTool {
     let spec = tool.spec();
     let parameters = Some(spec.parameters.clone());
@@ -212,11 +212,13 @@ pub fn described(tool: &CommandTool) -> SuppliedTool {
         parameters,
         result: tool.result().cloned(),
         writes: spec.effects == Effects::Writes,
+        on_command_line: tool.is_on_command_line(),
         flow: None,
+        calls: None,
     }
 }
 
-/// A flow that is a tool. What it takes, whoever loads it says; what it changes, nobody declares.
+/// A flow that is a tool. The loader adds the schema of its input; its effects are not declared.
 pub fn of_flow(name: String, flow: String) -> SuppliedTool {
     SuppliedTool { name, flow: Some(flow), ..SuppliedTool::default() }
 }
@@ -236,7 +238,7 @@ fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
         .ok_or_else(|| (value.span(), "it must be a list of strings".to_owned()))
 }
 
-/// A program and its arguments. A text would need a shell to be read.
+/// A program and its arguments as a list. A single text would need a shell to be parsed.
 fn command(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
     let form = "`command` must be a list: `[\"program\", \"argument\"]`";
     words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
@@ -254,7 +256,8 @@ fn word<T: Copy>(value: &TableEntry<'_>, known: &[(&str, T)]) -> Result<T, Wrong
     found.map(|(_, of)| *of).ok_or_else(|| (value.span(), format!("it must be one of {}", names.join(", "))))
 }
 
-/// `["NAME"]`: passed on; `{ NAME = "text" }`: set, with `{{secrets.NAME}}` and `{{env.NAME}}` in it.
+/// `["NAME"]`: variables passed on; `{ NAME = "text" }`: variables set, which may contain `{{secrets.NAME}}` and
+/// `{{env.NAME}}`.
 fn environment(value: &TableEntry<'_>) -> Result<Environment, Wrong> {
     if value.get_ref().is_array() {
         return Ok(Environment { pass: words(value)?, ..Environment::default() });
@@ -271,7 +274,7 @@ fn texts(value: &TableEntry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
     .collect()
 }
 
-/// A value of TOML as JSON.
+/// A TOML value as JSON.
 fn json(value: &TableEntry<'_>) -> Result<serde_json::Value, Wrong> {
     Ok(match value.get_ref() {
         DeValue::String(text) => text.as_ref().into(),

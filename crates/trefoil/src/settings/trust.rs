@@ -1,5 +1,5 @@
-//! Which project files the user has trusted: a list of SHA-256 hashes and paths, as `sha256sum` prints them, in the user's
-//! configuration folder. A file that changed is no longer the one that was trusted.
+//! Which project files the user has trusted: a list of SHA-256 hashes and paths in the format of `sha256sum`, in the
+//! user's configuration folder. A changed file is not trusted any more.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use trefoil_syntax::SourceFile;
 use crate::door::{self, Door};
 use crate::load::project;
 
-/// The list's name.
+/// The name of the list.
 const LIST: &str = "trusted";
-/// Bytes of the list.
+/// The maximum size of the list in bytes.
 const BYTES: u64 = 1 << 20;
 
-/// The user's configuration folder: `TREFOIL_CONFIG_DIR`, else `trefoil` in the platform's own (`$XDG_CONFIG_HOME` or
-/// `~/.config`; `%APPDATA%` on Windows). None: there is no home folder.
+/// The user's configuration folder: `TREFOIL_CONFIG_DIR`, otherwise `trefoil` in the platform's folder
+/// (`$XDG_CONFIG_HOME` or `~/.config`; `%APPDATA%` on Windows). `None`: there is no home folder.
 pub fn config_folder() -> Option<PathBuf> {
     match std::env::var_os("TREFOIL_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
         Some(dir) => Some(dir.into()),
@@ -28,24 +28,24 @@ pub fn config_folder() -> Option<PathBuf> {
     }
 }
 
-/// What the user thinks of a project file.
+/// Whether a project file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Trusted as it is now.
+    /// Trusted in its current state.
     Trusted,
-    /// Trusted once, and changed since.
+    /// Trusted once, but changed since.
     Changed,
     /// Never trusted.
     Unknown,
 }
 
-/// Why trust could not be remembered or taken back.
+/// Why trust could not be stored or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// No project file is there.
+    /// There is no project file.
     #[error("no `trefoil.toml` in or above `{0}`")]
     NoProject(String),
-    /// No place to remember it in.
+    /// There is no folder in which to store it.
     #[error("no configuration folder: set `TREFOIL_CONFIG_DIR`")]
     NoFolder,
     /// A file could not be read or written.
@@ -53,7 +53,7 @@ pub enum TrustError {
     File(String, String),
 }
 
-/// The list of what is trusted.
+/// The list of trusted project files.
 #[derive(Debug, Default)]
 pub struct Trust {
     folder: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The list in a configuration folder. What cannot be read is not trusted.
+    /// The list in a configuration folder. If it cannot be read, nothing is trusted.
     pub fn open(folder: Option<PathBuf>) -> Self {
         let text = folder.as_ref().and_then(|folder| door::named(&folder.join(LIST), BYTES).ok());
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Trust {
         Self { folder, hashes: text.lines().filter_map(entry).collect() }
     }
 
-    /// What the user thinks of these bytes of this project file. `path` has no links.
+    /// Whether the project file with these bytes is trusted. `path` has no links.
     pub fn standing(&self, path: &Path, bytes: &[u8]) -> Standing {
         match self.hashes.get(path) {
             Some(known) if *known == hash(bytes) => Standing::Trusted,
@@ -81,14 +81,14 @@ impl Trust {
         }
     }
 
-    /// All project files that were trusted, with what has become of them.
+    /// All project files that were trusted, with their current state.
     pub fn list(&self) -> Vec<(&Path, Standing)> {
         let now =
             |path: &PathBuf| project::bytes(&Door::Disk, path).map_or(Standing::Changed, |b| self.standing(path, &b));
         self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
     }
 
-    /// Trusts the project file of a folder as it is now; its path, and what was trusted.
+    /// Trusts the project file of a folder in its current state; returns its path and its text.
     pub fn add(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
         let path = project_file(folder)?;
         let failed = |why: door::Shut| TrustError::File(path.display().to_string(), why.reason());
@@ -99,9 +99,9 @@ impl Trust {
         Ok((path, text))
     }
 
-    /// Takes trust back; the file, and whether it was trusted.
+    /// Removes trust; returns the path, and whether the file was trusted.
     pub fn remove(&mut self, folder: &Path) -> Result<(PathBuf, bool), TrustError> {
-        // The file may be gone by now.
+        // The file may have been deleted.
         let gone = door::real(folder).join(project::NAME);
         let path = project_file(folder).unwrap_or(gone);
         let was = self.hashes.remove(&path).is_some();
@@ -118,7 +118,7 @@ impl Trust {
             let _ = writeln!(text, "{hash}  {}", path.display());
         }
         std::fs::create_dir_all(folder).map_err(failed)?;
-        // Whole or not at all: a half list would take trust back.
+        // Written as a whole or not at all, because half a list would remove trust.
         let beside = folder.join(format!(".{LIST}.{}.tmp", std::process::id()));
         let written = std::fs::File::create(&beside)
             .and_then(|mut file| file.write_all(text.as_bytes()))
@@ -127,11 +127,11 @@ impl Trust {
     }
 }
 
-/// The project file that counts for a folder, without links.
+/// The project file that applies to a folder, without links.
 fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     let none = || TrustError::NoProject(folder.display().to_string());
     let found = door::folder_real(folder).and_then(|real| project::find(&Door::Disk, &real)).ok_or_else(none)?;
-    // A line of the list holds one path.
+    // A line of the list contains one path.
     match found.path.to_str() {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),
         _ => Err(TrustError::File(

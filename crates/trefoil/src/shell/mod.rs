@@ -1,7 +1,7 @@
-//! Commands on this machine, for operators who allow them.
+//! Runs commands on this computer, for operators who allow them.
 //!
-//! Each runs as `sh -c script trefoil arguments…` in a process group of its own, without stdin, and without keys in its
-//! environment. When it ends, fails or is cancelled, everything it started is killed with it.
+//! Each runs as `sh -c script trefoil arguments…` in its own process group, without stdin, and without keys in its
+//! environment. When it ends, fails or is cancelled, everything it started is killed.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use trefoil_tools::process;
 
 pub use trefoil_tools::process::{adopt, end_all, hide};
 
-/// Whether a command must not find this variable in its environment: the key of a provider, or what is named like one
+/// Whether an environment variable is hidden from commands: the key of a provider, or a variable with such a name
 /// (`*_API_KEY`, `*_TOKEN`, `*_SECRET*`). A step that needs one passes it under `env`.
 pub(crate) fn is_kept_back(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
@@ -28,7 +28,7 @@ pub(crate) fn is_kept_back(name: &str) -> bool {
 /// Runs commands with the shell.
 #[derive(Debug, Clone, Default)]
 pub struct Shell {
-    /// Where commands run that name no folder; none: the current one.
+    /// The working directory of commands that set none; `None`: the current one.
     pub folder: Option<PathBuf>,
 }
 
@@ -154,7 +154,7 @@ mod tests {
         assert!(ended(pid.trim()), "{pid} is still there");
     }
 
-    /// Whether a process is gone, or will be in a moment.
+    /// Whether a process has ended, or ends soon.
     fn ended(pid: &str) -> bool {
         let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         (0..100).any(|_| {

@@ -1,4 +1,4 @@
-//! What a trace says about the run as a whole beside its events: which program, from which files, on which engine.
+//! What a trace says about the whole run in addition to its events: the program, its files, the engine.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
-//! Times of the wall clock as traces write them (<https://www.rfc-editor.org/rfc/rfc3339>): UTC, milliseconds.
+//! Wall clock times in traces (<https://www.rfc-editor.org/rfc/rfc3339>): UTC, milliseconds.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `2026-03-01T09:05:00.250Z`. What lies before 1970 is 1970.
+/// `2026-03-01T09:05:00.250Z`. Times before 1970 become 1970.
 pub(super) fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time.max(UNIX_EPOCH)).to_string()
 }

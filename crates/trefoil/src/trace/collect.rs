@@ -1,4 +1,4 @@
-//! Events on their way into a trace: what each says about a step or a call.
+//! Adds events to a trace: what each says about a step or a call.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,7 +21,8 @@ impl Trace {
                 self.input.clone_from(input);
                 self.effective_input.clone_from(effective_input);
             }
-            // The clock of a run counts the time without a process, and the last of these is told as it happens.
+            // The clock of a run includes the time without a process, and the last of these events is emitted at its
+            // time.
             EventKind::RunResumed { .. } => self.started_at = began(at),
             EventKind::StepStarted { label, kind } => {
                 self.begin(StepTrace { kind, ..step(event, label) });
@@ -93,7 +94,7 @@ impl Trace {
         }
         self.warnings.push(message.to_owned());
     }
-    /// A check of a text came to something. What it found is a note; of an iteration that has one already.
+    /// Records a verdict about a text. What it found is a note; for an iteration, there already is one.
     fn ruled(&mut self, event: &Event, verdict: &Verdict) {
         let said = verdict.of == Side::Result && verdict.ruling == Ruling::Refused;
         if verdict.ruling != Ruling::Passed && !said {
@@ -106,7 +107,7 @@ impl Trace {
             step.verdicts.push((event.at_ms, verdict.clone()));
         }
     }
-    /// A call begins.
+    /// Records the start of a call.
     fn asked(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ModelStarted { agent, model, messages, parameters, .. } => {
@@ -119,7 +120,7 @@ impl Trace {
                 };
                 self.around(event, agent, "agent").calls.push(call);
             }
-            // What the machine decides on its own, outside all steps, is none.
+            // Decisions and timers of the machine outside all steps are ignored.
             EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
             EventKind::EffectStarted { effect, detail } => {
                 let call = TraceCall { detail: Some(detail.clone()), ..call(event, effect) };
@@ -133,7 +134,7 @@ impl Trace {
         }
     }
     fn note(&mut self, event: &Event, text: String) {
-        // About a structure without a name, such as the attempts of an agent that is the entry: with what it did last.
+        // About a structure without a name, such as the attempts of an entry agent: added to its last step.
         let key = event.key.as_ref().map_or("", |k| &k.0);
         let inside = |s: &StepTrace| s.key.as_ref().is_some_and(|k| k.0.starts_with(key));
         let index = self.inner(event).or_else(|| self.steps.iter().rposition(inside));
@@ -142,8 +143,8 @@ impl Trace {
             None => self.around(event, "run", "run").notes.push((event.at_ms, text)),
         }
     }
-    /// The run has ended, and every step with it. A step that was made up has no event of its own that says how: it went
-    /// like its last call.
+    /// The run has ended, and every step with it. A step that was only inferred has no event for its end: its status is
+    /// that of its last call.
     fn stop(&mut self, at: u64, how: &'static str) {
         for step in self.steps.iter_mut().filter(|s| s.ended_ms.is_none()) {
             let last = step.calls.last();
@@ -164,26 +165,26 @@ impl Trace {
         self.steps.push(step);
         self.steps.len() - 1
     }
-    /// The step that an event about a step is about.
+    /// The step of an event about a step.
     fn of(&mut self, event: &Event) -> Option<&mut StepTrace> {
         let index = self.index.get(&event.key.as_ref()?.0)?;
         self.steps.get_mut(*index)
     }
-    /// The step that is tried again: the one of the event, or that whose call it is. Of a fan-out the tries of an item are
-    /// not its own.
+    /// The step that is retried: the step of the event, or the one that makes the call. The retries of a fan-out's item
+    /// do not belong to the fan-out.
     fn tried(&mut self, event: &Event) -> Option<&mut StepTrace> {
         let key = event.key.as_ref()?;
         let step = self.inner(event).and_then(|index| self.steps.get_mut(index))?;
         let rest = key.0.strip_prefix(&*step.key.as_ref()?.0)?;
         (!rest.contains('[')).then_some(step)
     }
-    /// The call that is in progress at the event's key.
+    /// The call in progress at the event's key.
     fn call(&mut self, event: &Event) -> Option<&mut TraceCall> {
         let index = self.inner(event)?;
         let calls = &mut self.steps.get_mut(index)?.calls;
         calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
     }
-    /// The item that a step is in, with no other step between them.
+    /// The item that directly contains a step, without another step in between.
     fn item(&self, key: &str) -> Option<Item> {
         let mut key = key;
         loop {
@@ -203,7 +204,7 @@ impl Trace {
             key = outer(key)?;
         }
     }
-    /// The innermost step around an activity; one is made up for an activity that stands alone.
+    /// The innermost step around an activity; one is created for an activity without a step.
     fn around(&mut self, event: &Event, name: &str, kind: &'static str) -> &mut StepTrace {
         let index = self.inner(event).unwrap_or_else(|| self.begin(StepTrace { kind, ..step(event, name) }));
         #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
@@ -211,7 +212,7 @@ impl Trace {
     }
 }
 
-/// A call ends, and how.
+/// Records how a call ended.
 fn ended(call: &mut TraceCall, kind: &EventKind) {
     match kind {
         EventKind::ModelFinished { answer, usage, duration_ms, told, reused_from } => {
@@ -230,8 +231,9 @@ fn ended(call: &mut TraceCall, kind: &EventKind) {
             call.told.clone_from(told);
             (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
         }
-        EventKind::ModelStopped { usage, partial } => {
+        EventKind::ModelStopped { usage, partial, told } => {
             call.usage = Some(*usage);
+            call.told.clone_from(told);
             call.partial.clone_from(partial);
         }
         _ => {}
@@ -279,7 +281,7 @@ fn call(event: &Event, effect: &'static str) -> TraceCall {
     }
 }
 
-/// When a run began that is so many milliseconds old.
+/// When a run started that is this many milliseconds old.
 fn began(at_ms: u64) -> Option<SystemTime> {
     SystemTime::now().checked_sub(Duration::from_millis(at_ms))
 }

@@ -1,5 +1,5 @@
-//! The picture of the program in a trace, with places, so that a page draws it without working anything out; and which box
-//! or frame shows a step.
+//! The graph of the program in a trace, with positions, so that a page can draw it without a layout; and which box or
+//! frame shows each step.
 
 use serde_json::{Value, json};
 use trefoil_machine::key::{KeyPart, parts};
@@ -9,13 +9,13 @@ use super::StepTrace;
 use crate::graph::layout::{Rectangle, heading, layout};
 use crate::graph::{Graph, Line, Shape};
 
-/// Which box and which frame show each step, in the order of the steps.
+/// The box and the frame that show each step, in the order of the steps.
 pub(super) struct Shown {
     pub nodes: Vec<Option<usize>>,
     pub frames: Vec<Option<usize>>,
 }
 
-/// Finds them: by the step's place in the manifest, and where several boxes show a flow, by the box of the step around it.
+/// Finds them by the step's place in the manifest; if several boxes show a flow, by the box of the enclosing step.
 pub(super) fn shown(graph: &Graph, steps: &[StepTrace], parents: &[Option<usize>]) -> Shown {
     let mut found = Shown { nodes: Vec::with_capacity(steps.len()), frames: Vec::with_capacity(steps.len()) };
     for (step, parent) in steps.iter().zip(parents) {
@@ -29,7 +29,7 @@ pub(super) fn shown(graph: &Graph, steps: &[StepTrace], parents: &[Option<usize>
         let node = pick(nodes, above(&found.nodes));
         let frames = graph.clusters.iter().enumerate().filter(|(_, c)| owns(&c.origins)).map(|(i, _)| i).collect();
         let frame = pick(frames, above(&found.frames));
-        // A structure is its frame, where it has one; what does something is a box.
+        // A structure is shown by its frame, if it has one; an effect by its box.
         let acts = matches!(step.kind, "agent" | "tool" | "command" | "human" | "wait" | "value");
         let framed = frame.is_some() && (node.is_none() || !acts);
         found.nodes.push(if framed { None } else { node });
@@ -70,11 +70,11 @@ fn kind(shape: Shape) -> &'static str {
     }
 }
 
-/// Larger pictures take longer to lay out than the run took, and nobody reads them.
+/// Larger graphs would take longer to lay out than the run took, and are unreadable.
 const MOST_NODES: usize = 400;
 const MOST_EDGES: usize = 800;
 
-/// The graph as JSON; null where it is too large to be drawn.
+/// The graph as JSON; null if it is too large.
 pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
     if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
         return Value::Null;

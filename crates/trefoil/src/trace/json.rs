@@ -1,4 +1,4 @@
-//! Traces as JSON, version 2. These names are an interface: they change only with a note in the changelog, and
+//! Traces as JSON, version 2. The names are part of the interface: they change only with a note in the changelog, and
 //! `schema.json` describes them.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::clock;
 use super::place::{place, spans};
 use super::{About, StepTrace, Trace, TraceCall, graph, outer};
 
-/// What is written to a trace file.
+/// The contents of a trace file.
 pub(super) fn json(trace: &Trace, about: &About) -> Value {
     let files = &about.files;
     let end = trace.end.as_ref();
@@ -60,7 +60,7 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
     })
 }
 
-/// Steps by key, and which step of the trace a key belongs to: the innermost around it.
+/// Steps by key, to find the step of the trace to which a key belongs: the innermost enclosing one.
 struct Index<'t> {
     steps: &'t [StepTrace],
     by_key: HashMap<&'t str, usize>,
@@ -89,12 +89,12 @@ impl<'t> Index<'t> {
     }
 }
 
-/// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation}`; what is not known is
-/// left out.
+/// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation}`; unknown members
+/// are omitted.
 fn error(error: &RunError, files: &Files) -> Value {
     let mut all = json!(error);
     if let (Some(fields), Some(at)) = (all.as_object_mut(), error.location) {
-        // A number that stands for a file means nothing outside.
+        // A file id has no meaning outside.
         match place(at, files) {
             Some((file, line, column)) => {
                 fields.insert("location".to_owned(), json!({"file": file, "line": line, "column": column}))
@@ -207,6 +207,8 @@ fn call(call: &TraceCall, files: &Files, index: &Index<'_>) -> Value {
     put("agent", json!(call.agent));
     put("model", json!(call.model));
     put("answered_by", json!(call.told.answered_by));
+    put("instead", json!(call.told.instead));
+    put("before", if call.told.before.is_empty() { Value::Null } else { json!(call.told.before) });
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
         put("messages", messages(&call.messages, files, &|key| index.known(key)));

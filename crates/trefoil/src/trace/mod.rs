@@ -1,6 +1,6 @@
 //! The trace of a run: every step with its key, place, prompts, answers, usage and timing.
 //!
-//! Collects the run's events and says at the end what became of each step. Texts in it are masked, as in the events.
+//! Collects the events of the run, and determines the final state of each step. Texts are masked, as in the events.
 
 mod about;
 mod clock;
@@ -32,24 +32,24 @@ pub struct Tracer {
     trace: Mutex<Trace>,
 }
 
-/// What happened in a run.
+/// The trace of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     /// The run's id.
     pub run: String,
     /// The entry flow.
     pub flow: String,
-    /// When it began, by the wall clock.
+    /// When it started, by the wall clock.
     pub started_at: Option<SystemTime>,
     /// The run's input.
     pub input: Option<Value>,
-    /// The same with defaults.
+    /// The input with defaults.
     pub effective_input: Option<Value>,
-    /// The steps in the order in which they began.
+    /// The steps, in the order in which they started.
     pub steps: Vec<StepTrace>,
-    /// Things that did not stop it.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// How it ended; none: it has not.
+    /// How it ended; `None`: it has not.
     pub end: Option<End>,
     /// Steps by key.
     index: HashMap<Arc<str>, usize>,
@@ -62,61 +62,61 @@ pub struct Trace {
 pub struct End {
     /// Its output.
     pub output: Option<Value>,
-    /// Or why it failed.
+    /// The failure.
     pub error: Option<RunError>,
-    /// Tokens altogether.
+    /// The usage.
     pub usage: Usage,
     /// Model calls.
     pub calls: u64,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
 }
 
 /// An item of a fan-out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub number: u32,
-    /// How many there are.
+    /// The number of items.
     pub total: u32,
-    /// What it is; none: the fan-out is over a number.
+    /// Its value; `None`: the fan-out is over a number.
     pub value: Option<Value>,
 }
 
-/// What became of a step.
+/// A step in a trace.
 #[derive(Debug, Clone)]
 pub struct StepTrace {
     /// Its key.
     pub key: Option<Key>,
-    /// What the manifest calls it.
+    /// Its name in the manifest.
     pub label: String,
     /// `agent`, `tool`, ...
     pub kind: &'static str,
-    /// How often it was tried.
+    /// The number of tries.
     pub tries: u32,
-    /// How its fan-out went.
+    /// How the items of its fan-out ended.
     pub items: Option<Tally>,
-    /// The item that it is done for, if that is what it is in.
+    /// The item that directly contains it, if any.
     pub item: Option<Item>,
     /// Its place.
     pub location: Option<Location>,
-    /// `running`, `done`, `failed`, `skipped`; `stopped` where the run ended before the step did.
+    /// `running`, `done`, `failed`, `skipped`; `stopped` if the run ended before the step.
     pub status: &'static str,
-    /// Milliseconds since the run began.
+    /// When it started, in milliseconds since the start of the run.
     pub started_ms: u64,
-    /// The same, when it ended.
+    /// When it ended, in milliseconds since the start of the run.
     pub ended_ms: Option<u64>,
     /// Its result.
     pub output: Option<Value>,
-    /// Why it failed, and what the run made of it.
+    /// Why it failed, and how the run handled it.
     pub error: Option<(RunError, &'static str)>,
-    /// Why it was passed over.
+    /// Why it was skipped.
     pub reason: Option<String>,
     /// Its calls, one for each try.
     pub calls: Vec<TraceCall>,
-    /// Retries, iterations that did not validate, warnings.
+    /// Retries, iterations that did not pass, warnings.
     pub notes: Vec<(u64, String)>,
-    /// What guardrails and validators came to, with milliseconds since the run began.
+    /// The verdicts of guardrails and validators, with milliseconds since the start of the run.
     pub verdicts: Vec<(u64, Verdict)>,
 }
 
@@ -127,31 +127,31 @@ pub struct TraceCall {
     pub key: Option<Key>,
     /// `model`, `tool`, `command`, `human`, ...
     pub effect: &'static str,
-    /// Who speaks.
+    /// The agent that speaks.
     pub agent: Option<String>,
-    /// Who answers.
+    /// The model that answers.
     pub model: Option<String>,
     /// What was sent.
     pub messages: Vec<ShownMessage>,
-    /// What was sent beside it.
+    /// Other data that was sent.
     pub parameters: Option<Value>,
-    /// What had come of an answer that never was whole.
+    /// The received part of an incomplete answer.
     pub partial: Option<String>,
-    /// What the provider said beside the answer.
+    /// Other data that the provider returned.
     pub told: Told,
     /// Arguments, script or question.
     pub detail: Option<Value>,
-    /// What came back.
+    /// The answer.
     pub answer: Option<Value>,
-    /// Why nothing did.
+    /// The failure.
     pub error: Option<RunError>,
-    /// Tokens.
+    /// The usage.
     pub usage: Option<Usage>,
-    /// Nothing was called: which earlier run has the result.
+    /// If nothing was called: the earlier run with the result.
     pub reused_from: Option<Box<ReusedFrom>>,
-    /// Milliseconds since the run began.
+    /// When it started, in milliseconds since the start of the run.
     pub started_ms: u64,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: Option<u64>,
 }
 
@@ -172,7 +172,7 @@ impl EventSink for Tracer {
 }
 
 impl Trace {
-    /// As JSON.
+    /// The trace as JSON.
     pub fn json(&self, about: &About) -> serde_json::Value {
         json::json(self, about)
     }
@@ -181,7 +181,7 @@ impl Trace {
 /// The JSON Schema of a trace.
 pub const SCHEMA: &str = include_str!("schema.json");
 
-/// An event as JSON: its places are file names, lines and columns. `files` are those of the program.
+/// An event as JSON, in which places are file names, lines and columns. `files` are those of the program.
 pub fn event_json(event: &Event, files: &Files) -> serde_json::Value {
     json::event(event, files)
 }

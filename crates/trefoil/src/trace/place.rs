@@ -1,4 +1,4 @@
-//! Places and origins as JSON: file names, lines and columns, never numbers that mean something only here.
+//! Places and origins as JSON: file names, lines and columns, never internal ids.
 
 use serde_json::{Map, Value, json};
 use trefoil_machine::provenance::{From, Origin, Span};
@@ -12,7 +12,7 @@ pub(super) fn place(at: Location, files: &Files) -> Option<(&str, u32, u32)> {
     Some((file.name(), position.line, position.column))
 }
 
-/// The spans of a message. `known` says which step of the trace a key belongs to.
+/// The spans of a message. `known` returns the step of the trace to which a key belongs.
 pub(super) fn spans(spans: &[Span], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
     spans.iter().map(|span| one(span, files, known)).collect()
 }

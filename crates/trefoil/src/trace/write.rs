@@ -1,20 +1,20 @@
-//! Writing a file that holds what a run was given and answered: whole or not at all, and readable by its owner only.
+//! Writes a file with the input and answers of a run: as a whole or not at all, and readable only by its owner.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A file that is about to be written. It takes its place when it is whole; until then the old one is there.
+/// A file to be written. It replaces the old one when it is complete.
 #[derive(Debug)]
 pub struct Pending {
     file: File,
     path: PathBuf,
-    /// Beside the file; none: a device or a pipe, which is written to as it is.
+    /// A temporary file in the same folder; `None`: a device or a pipe, which is written directly.
     beside: Option<PathBuf>,
 }
 
 impl Pending {
-    /// Makes sure that it can be written.
+    /// Checks that the file can be written.
     pub fn create(path: &Path) -> std::io::Result<Self> {
         match std::fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(std::io::Error::other("it is a folder")),
@@ -22,7 +22,7 @@ impl Pending {
                 let file = OpenOptions::new().write(true).open(path)?;
                 return Ok(Self { file, path: path.to_owned(), beside: None });
             }
-            // A link is replaced and not followed.
+            // A link is replaced, not followed.
             _ => {}
         }
         let name = path.file_name().ok_or_else(|| std::io::Error::other("it is not a file name"))?;
@@ -41,7 +41,7 @@ impl Pending {
         Err(failed)
     }
 
-    /// Writes it, and puts it in its place.
+    /// Writes the file and moves it into place.
     pub fn finish(mut self, text: &str) -> std::io::Result<()> {
         self.file.write_all(text.as_bytes())?;
         self.file.flush()?;

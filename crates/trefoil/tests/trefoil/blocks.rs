@@ -1,4 +1,4 @@
-//! Content blocks of an input on their way to a model.
+//! Content blocks of an input are passed to a model.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequ
 use trefoil::{Engine, Flow};
 use trefoil_runtime::{Event, EventKind, EventSink};
 
-/// Keeps what it is asked, and what is shown of it.
+/// Records the requests, and what is shown of them.
 #[derive(Clone, Default)]
 struct Seen {
     asked: Arc<Mutex<Vec<serde_json::Value>>>,
@@ -58,7 +58,7 @@ async fn an_agent_without_a_prompt_passes_content_blocks_on() {
     let (sent, shown) = asked("", blocks.clone()).await;
     assert_eq!(sent, blocks);
     assert_eq!(shown, "What is this?\n[image/png, 5 bytes]", "pages and events do without the bytes");
-    // Inside a prompt they are a value like any other, and so is a list of something else.
+    // Inside a prompt they are an ordinary value, and so is a list of something else.
     let (sent, _) = asked("prompt: \"Look: {{userQuery}}\"\n", blocks.clone()).await;
     assert_eq!(sent, format!("Look: {blocks}"));
     let (sent, _) = asked("", json!([1, 2])).await;

@@ -1,4 +1,4 @@
-//! Loading the same folder again and again with trees kept: what is found is what would be found without.
+//! Loading a folder repeatedly with a cache of trees gives the same findings as without.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn check(folder: &Folder, cache: Option<&Cache>) -> Report {
     trefoil::internals::check(&[folder.0.display().to_string()], &options)
 }
 
-/// Checks with the trees of before; what it says is what a check without them says.
+/// Checks with the cached trees; the findings must be those without a cache.
 fn again(folder: &Folder, cache: &Cache) -> Vec<&'static str> {
     let (kept, fresh) = (check(folder, Some(cache)), check(folder, None));
     assert_eq!(kept.text(), fresh.text());
@@ -30,12 +30,12 @@ fn a_folder_that_changes_is_seen_as_it_is() {
     let write = |name: &str, text: &str| std::fs::write(folder.0.join(name), text).unwrap();
     assert_eq!(again(&folder, &cache), [""; 0]);
     assert_eq!(again(&folder, &cache), [""; 0]);
-    // The other file is as it was; what is said about it is not.
+    // The other file has not changed, but its findings have.
     write("helper.yaml", &AGENT.replace("id: helper", "id: helpre"));
     assert_eq!(again(&folder, &cache), ["unknown-reference"]);
     write("helper.yaml", AGENT);
     assert_eq!(again(&folder, &cache), [""; 0]);
-    // A file before the others moves the numbers of their files.
+    // A new file before the others changes their file ids.
     write("a.yaml", &AGENT.replace("id: helper", "id: first").replace("instruction", "instrction"));
     assert!(again(&folder, &cache).contains(&"unknown-key"));
     write("main.yaml", &MAIN.replace("{{helper}}", "{{helpre}}"));
@@ -47,7 +47,7 @@ fn a_folder_that_changes_is_seen_as_it_is() {
 
 #[test]
 fn a_text_with_findings_of_its_own_keeps_them() {
-    // Parsing finds it, so a tree alone would lose it.
+    // The parser reports it, so a tree alone would lose it.
     let folder = Folder::with(&[("main.yaml", MAIN), ("helper.yaml", &format!("%YAML 1.1\n---\n{AGENT}"))]);
     let cache = Cache::default();
     let first = again(&folder, &cache);

@@ -1,4 +1,4 @@
-//! What an embedder asks of a check: levels, limits, project files, fixes.
+//! Checks as an embedder uses them: levels, limits, project files, fixes.
 
 use expect_test::expect;
 use std::collections::HashMap;
@@ -109,7 +109,7 @@ fn what_an_open_quote_swallows_is_not_missing() {
     assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
 }
 
-/// What a system message has in it is for a rule that is off unless asked for; so nobody runs it for nothing.
+/// The rule about this system message is off by default, so it must not run.
 const RISKY: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninputSchema: { said: string }\n\
                      instruction: \"You answer: {{said}}\"\n";
 const OFF: &str = "prompt-injection";
@@ -140,14 +140,14 @@ fn a_comment_about_a_rule_that_is_off_is_not_without_use() {
     for options in [&LoadOptions::default().checked(), &asked] {
         assert_eq!(rules_of(&folder, "a.yaml", options), []);
     }
-    // With comments in the file every rule looks; what is off is not shown for that.
+    // If the file has suppressions, every rule runs, but findings of rules that are off are not shown.
     assert_eq!(rules_of(&folder, "b.yaml", &LoadOptions::default().checked()), []);
     assert_eq!(rules_of(&folder, "b.yaml", &asked), [(OFF, Severity::Warning)]);
 }
 
 #[test]
 fn a_folder_within_may_ask_for_a_rule_that_is_off() {
-    // The folder is a project of its own as soon as it has a project file: a path leads into it, an id does not.
+    // A project file makes the folder a separate project: paths may lead into it, but ids are not found.
     let main = "version: \"0.1\"\nnodes:\n  do: { type: workflow, ref: ./parts/helper.yaml, inputs: { said: \"{{ \
                 inputs.said }}\" }, writes: output.text }\ninput: { said: hello }\n";
     let helper = "version: \"0.1\"\nagents:\n  writer: { model: \"openai:m\", system: \"About {{ inputs.said }}.\" }\n\
@@ -160,7 +160,7 @@ fn a_folder_within_may_ask_for_a_rule_that_is_off() {
     assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
     std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
     assert_eq!(rules_of(&folder, "main.yaml", &checked), [(OFF, Severity::Error)]);
-    // And the other way round.
+    // The other way round.
     std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
     std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'allow'\n")).unwrap();
     assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
@@ -176,7 +176,8 @@ fn a_text_that_two_steps_share_is_told_of_once() {
     assert_eq!(found, [("unresolved-name", Severity::Error)]);
 }
 
-/// What is read twice and given once is probably right where it is read, so the finding moves to where it is given.
+/// A name that is read twice and passed once is probably right where it is read, so the finding moves to where it is
+/// passed.
 const TURNED: &str = "id: main
 kind: sequential
 inputSchema: { x: string }
@@ -219,7 +220,7 @@ fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
         step("d"),
         step("e")
     );
-    // Here it is read again in its own file, so what the callers give is what is odd.
+    // Here it is read again in its own file, so the caller's name is wrong.
     let folder = Folder::with(&[("p.yaml", &main), ("c.yaml", child)]);
     let checked = LoadOptions::default().checked();
     let rules: Vec<_> = rules_of(&folder, "p.yaml", &checked).iter().map(|(rule, _)| *rule).collect();
@@ -250,7 +251,7 @@ fn a_mistake_does_not_hide_what_is_dangerous() {
     assert_eq!(rules("wrong.yaml"), ["unresolved-name", "untrusted-url"]);
 }
 
-/// All that is found in the first of these files, one line each.
+/// All findings in the first of these files, one on each line.
 fn found(files: &[(&str, &str)]) -> String {
     let folder = Folder::with(files);
     let path = folder.0.join(files[0].0).display().to_string();
@@ -349,7 +350,7 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
     .assert_eq(&found(&[("flow.yaml", NODES)]));
 }
 
-/// What is found in one file, with the places of labels and the changes of fixes.
+/// The findings in one file, with the places of labels and the changes of fixes.
 fn told(text: &str) -> String {
     let folder = Folder::with(&[("a.yaml", text)]);
     let path = folder.0.join("a.yaml").display().to_string();
@@ -398,7 +399,7 @@ fn what_is_wrong_in_the_same_way_in_several_places_is_one_finding() {
         4 empty-message: `writer` gets an empty user message: the step has no `input`, and the agent no `prompt` [] []
         12 unknown-property: `writer` has no `summary` (and in 8 more places) [13 and here, 14 and here, 15 and here, 16 and here, 17 and here] []
     "#]].assert_eq(&told(&text(9)));
-    // A comment at one place is about that place.
+    // A suppression in one place applies to that place.
     let allowed = text(3)
         .replace("  o0: \"{{writer.summary}}\"", "  o0: \"{{writer.summary}}\" # trefoil: allow unknown-property");
     expect![[r#"

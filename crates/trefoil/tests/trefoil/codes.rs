@@ -1,11 +1,11 @@
-//! The pages of error codes: every code that a run can fail with has one, and the page of all of them is current.
+//! The pages of error codes: every code of a run has one, and the page of all codes is current.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use trefoil::internals::codes::{CODES, When};
 
-/// Every file of Rust below a folder.
+/// Every Rust file in a folder.
 fn sources(folder: &Path, into: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! Runs that are kept in a store, as an embedder uses them.
+//! Stored runs, as an embedder uses them.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,7 +32,7 @@ fn two() -> Folder {
     Folder::with(&[("two.yaml", TWO), ("first.yaml", FIRST), ("second.yaml", SECOND)])
 }
 
-/// Answers with a number that grows, and waits forever at one of its calls.
+/// Answers with a counter, and hangs in one of its calls.
 struct Counting {
     calls: Arc<AtomicU32>,
     stuck_at: u32,
@@ -76,7 +76,7 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
         id
     });
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-    // Meanwhile somebody edits one file and removes another.
+    // Meanwhile one file is edited and another one removed.
     std::fs::write(folder.0.join("second.yaml"), SECOND.replace("two", "three")).unwrap();
     std::fs::remove_file(folder.0.join("first.yaml")).unwrap();
     runtime().block_on(async {
@@ -85,7 +85,7 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
         assert_eq!(text, "answer 3", "the first call is not made again");
         let record = store(&folder).record(&id).await.unwrap();
         assert_eq!((record.status, record.spent.calls, record.spent.usage.unknown_calls), (Status::Completed, 3, 1));
-        // It has ended: asked again, it says how.
+        // It has ended, so resuming it returns the outcome.
         assert_eq!(engine(0).resume(&id).await.unwrap().output::<String>().await.unwrap(), "answer 3");
         assert_eq!(calls.load(Ordering::SeqCst), 3);
     });
@@ -105,7 +105,7 @@ fn a_question_waits_in_the_store_for_its_answer() {
         assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
         let [waiting] = outcome.waiting.as_slice() else { panic!("it waits for one") };
         assert_eq!(store(&folder).record(&id).await.unwrap().status, Status::Waiting);
-        // Two processes cannot both take it up, and nothing changes until somebody answers.
+        // Two processes cannot both resume it, and nothing changes until there is an answer.
         let again = engine().resume(&id).await.unwrap().outcome().await;
         assert_eq!(again.result.unwrap_err().code, "SUSPENDED");
         let answer = waiting.accepts.first().cloned().unwrap_or_else(|| "yes".to_owned());
@@ -152,7 +152,7 @@ fn a_run_that_nobody_knows_and_an_engine_without_a_store_say_so() {
     });
 }
 
-/// Every example, from its files in the store: the program is the same, down to its fingerprint.
+/// Every example, loaded from its files in the store, gives the same program with the same fingerprint.
 #[test]
 fn what_the_store_keeps_makes_the_same_program() {
     let mut targets = Vec::new();
@@ -183,7 +183,7 @@ async fn survives(kept: &SqliteStore, target: &Path) -> Result<(), String> {
     let Ok(flow) = Flow::options().unchecked().load(target.to_str().unwrap()) else { return Ok(()) };
     let mut packed = Packed::of(flow.loaded());
     let fingerprint = flow.loaded().program.fingerprint().to_string();
-    // As if the folder were gone.
+    // As if the folder had been deleted.
     let last = packed.blobs.pop().unwrap();
     let mut bundle: Json = serde_json::from_slice(last.bytes()).unwrap();
     bundle["root"] = Json::Null;

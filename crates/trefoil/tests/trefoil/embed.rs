@@ -1,8 +1,8 @@
-//! The program that README and documentation show is the example. That it runs, the test of the documentation shows.
+//! The program in README and documentation is the example. The documentation's test shows that it runs.
 
 use crate::manifests::root;
 
-/// The first block of Rust after a text, without what stands before each line.
+/// The first Rust block after a text, without the prefix of each line.
 fn block(text: &str, after: &str, prefix: &str) -> String {
     let rest = text.split_once(after).unwrap_or_else(|| panic!("there is no `{after}`")).1;
     let lines =

@@ -1,4 +1,4 @@
-//! Running with one's own model, tools, people and watchers, and every way in which a run does not start or fails.
+//! Runs with custom models, tools, people and watchers, and every way in which a run does not start or fails.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,7 @@ fn rules(found: &Findings) -> Vec<&'static str> {
     found.diagnostics().iter().map(|d| d.rule).collect()
 }
 
-/// A model that says what it was asked, between `<` and `>`.
+/// A model that returns its request, between `<` and `>`.
 fn echo() -> impl trefoil::ports::ModelProvider {
     FnModel(|_: &Key, request: &ModelRequest| {
         let user = request.messages.iter().find(|m| m.role == Role::User).unwrap();
@@ -122,7 +122,7 @@ fn what_a_tool_says_is_in_the_failure_with_step_and_place() {
         .assert_eq(fails(Engine::new().tool("forecast", no_json)).message());
 }
 
-/// One tool, and what it was asked.
+/// A tool that records its arguments.
 #[derive(Default)]
 struct Forecast(Mutex<Vec<Value>>);
 
@@ -145,7 +145,7 @@ fn ports_can_be_kept_by_whoever_hands_them_over() {
     block_on(async { start(&engine).await.outcome().await }).result.unwrap();
     assert_eq!(tools.0.lock().unwrap().len(), 1);
     assert!(events.seen().iter().any(|e| matches!(&e.kind, EventKind::EffectStarted { effect: "tool", .. })));
-    // Closures come first, and only what they do not have is asked of the host.
+    // Closures come first; the host is used only for other names.
     let engine = engine.tool("other", async |(): ()| Ok(0)).tool("forecast", async |_: Place| Ok(2));
     let output: i64 = block_on(async { start(&engine).await.output().await.unwrap() });
     assert_eq!((output, tools.0.lock().unwrap().len()), (2, 1));
@@ -187,7 +187,7 @@ fn the_outcome_tells_what_a_run_has_cost() {
     assert_eq!(outcome.result.unwrap().to_json(), json!("<It has 3 degrees>"));
 }
 
-/// Something that is dropped.
+/// Records that it was dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {
@@ -196,7 +196,7 @@ impl Drop for Dropped {
     }
 }
 
-/// An engine whose tool never returns, whether it was begun, and whether it was stopped.
+/// An engine with a tool that never returns; whether the tool was started, and whether it was stopped.
 fn stuck() -> (Engine, Arc<tokio::sync::Notify>, Arc<AtomicBool>) {
     let (begun, dropped) = (Arc::new(tokio::sync::Notify::new()), Arc::new(AtomicBool::new(false)));
     let (begin, stop) = (begun.clone(), dropped.clone());
@@ -221,7 +221,7 @@ fn a_cancelled_run_ends_with_its_code() {
         run.cancel();
         let failed = failure(run.output().await);
         assert_eq!((failed.code(), dropped.load(Ordering::SeqCst)), ("CANCELLED", true));
-        // The same from elsewhere, while somebody waits.
+        // The same from another task, while the outcome is awaited.
         let (engine, begun, _) = stuck();
         let run = engine.start(&weather(), json!({ "city": "x" })).unwrap();
         let canceller = run.canceller();
@@ -355,14 +355,14 @@ fn a_model_error_is_a_failure_with_its_cost() {
     let failed = failure(block_on(async { engine.start(&flow, json!({ "degrees": 1 })).unwrap().output().await }));
     assert_eq!((failed.code(), failed.outcome().calls), ("MODEL_ERROR", 1));
     assert!(failed.to_string().contains("(status 400)"), "{failed}");
-    // What `main` shows when it returns the error, and what every caller of `dyn Error` gets.
+    // What `main` prints when it returns the error, and what users of `dyn Error` get.
     let error: Box<dyn std::error::Error + Send + Sync> = Error::Failed(Box::new(failed)).into();
     assert_eq!(format!("{error:?}"), error.to_string());
 }
 
 #[test]
 fn one_engine_runs_flows_many_times_and_compiles_their_schemas_once() {
-    // A schema that takes its time: it must not be paid for in every run.
+    // A schema that takes long to compile: it must not be compiled in every run.
     let calls = Arc::new(AtomicU32::new(0));
     let count = calls.clone();
     let model = FnModel(move |_: &Key, _: &ModelRequest| {

@@ -1,11 +1,11 @@
-//! Fixes of what loading reports: applied they leave a text without the finding, and every other byte where it was.
+//! Fixes of load findings: an applied fix removes the finding and keeps every other byte.
 
 use trefoil::internals::{LoadOptions, Report};
 use trefoil_syntax::{Diagnostic, Edit};
 
 use crate::Folder;
 
-/// Rule, whether the fix is safe, and a manifest in which `<<wrong=>right>>` is written `wrong` before the fix and `right`
+/// The rule, whether the fix is safe, and a manifest in which `<<wrong=>right>>` is `wrong` before the fix and `right`
 /// after it. A second manifest is `other.yaml`.
 const CASES: &[(&str, bool, &str)] = &[
     (
@@ -251,7 +251,7 @@ fn a_fix_changes_what_is_wrong_and_nothing_else() {
     assert!(bad.is_empty(), "{} cases:\n\n{}", bad.len(), bad.join("\n\n"));
 }
 
-/// What cannot be told for sure is left to a person, or to nobody.
+/// If it is uncertain, a fix needs review, or there is none.
 #[test]
 fn two_near_names_are_no_safe_fix() {
     let report = check(
@@ -260,7 +260,7 @@ fn two_near_names_are_no_safe_fix() {
     );
     let fix = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").and_then(|d| d.fix.as_deref());
     assert!(fix.is_none_or(|f| !f.safe), "{fix:?}");
-    // A key that is there already is not written a second time.
+    // A key that already exists is not written again.
     let report = check(
         "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\ninstrction: Write.\n",
         None,
@@ -268,14 +268,14 @@ fn two_near_names_are_no_safe_fix() {
     assert!(report.diagnostics.iter().all(|d| d.fix.is_none()), "{}", report.text());
 }
 
-/// The fixes of a rule in one manifest: what they write, and whether they are safe.
+/// The fixes of a rule in one manifest: the new texts, and whether each is safe.
 fn fixes(rule: &str, text: &str, other: Option<&str>) -> Vec<(String, bool)> {
     let report = check(text, other);
     let of_rule = report.diagnostics.iter().filter(|d| d.rule == rule);
     of_rule.filter_map(|d| d.fix.as_deref()).map(|f| (f.message.clone(), f.safe)).collect()
 }
 
-/// Of two spellings the one that is there once is the slip, wherever the finding is.
+/// Of two spellings, the one that occurs once is the misspelling, wherever the finding is.
 #[test]
 fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
     let workflow = |key: &str, read: &str| {
@@ -284,18 +284,18 @@ fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
         )
     };
     let found = fixes("unresolved-name", &workflow("artcle", "article"), None);
-    // The name at the declaration is what a person may change.
+    // The fix changes the declaration, after review.
     assert_eq!(found, [("write `article` there".to_owned(), false)]);
 
     let node = "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"On: {{ draft.output }} {{ draft.output }}\" }\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  drft: { agent: v, writes: output.first }\n  edit: { agent: w, writes: output.text }\nedges: [{ from: drft, to: edit }]\ninput: { message: x }\n";
     let found = fixes("unresolved-name", node, None);
-    // Both uses are wrong in the same way, and `drft` is there twice: one change fixes both.
+    // Both uses have the same mistake, and `drft` occurs twice; one fix changes both.
     assert_eq!(found, [("write `drft`".to_owned(), true)]);
     let found = fixes("unresolved-name", &node.replace("edges: [{ from: drft, to: edit }]\n", ""), None);
     assert_eq!(found, [("write `draft` there".to_owned(), false)]);
 }
 
-/// What follows from a wrong reference is fixed with it, not changed to it.
+/// Names that follow from a wrong reference are not changed to match it.
 #[test]
 fn a_name_that_comes_from_a_wrong_reference_is_left_alone() {
     let main = "id: main\nkind: sequential\nsteps:\n  - ref: writter\noutput: { text: \"{{writer.draft}}\" }\n";
@@ -306,7 +306,7 @@ fn a_name_that_comes_from_a_wrong_reference_is_left_alone() {
     assert_eq!(safe.iter().map(|f| &*f.message).collect::<Vec<_>>(), ["write `writer`"]);
 }
 
-/// A tool cannot have the hyphens of an id, so the other spelling stands in the file and says nothing about the id.
+/// The name of a tool cannot contain the hyphens of an id, so that spelling is no evidence about the id.
 #[test]
 fn the_name_of_a_tool_is_no_witness_against_an_id() {
     let main = "id: main\nkind: sequential\nsteps:\n  - ref: kb_search\noutput: { text: \"{{kbSearch}}\" }\n";
@@ -316,7 +316,7 @@ fn the_name_of_a_tool_is_no_witness_against_an_id() {
     assert_eq!(safe.iter().map(|f| &*f.message).collect::<Vec<_>>(), ["write `kb-search`"]);
 }
 
-/// Quotes around `true` would only make the finding go away.
+/// Quotes around `true` would only silence the finding.
 #[test]
 fn the_type_of_a_comparison_is_not_changed_without_asking() {
     let main =
@@ -325,7 +325,7 @@ fn the_type_of_a_comparison_is_not_changed_without_asking() {
     assert_eq!(fixes("never-true", main, Some(b)), [("write `'true'`".to_owned(), false)]);
 }
 
-/// The slip may be where the words are declared; a helper that two are as near to is none of them.
+/// The mistake may be in the declared words; and if two helpers are equally similar, neither is chosen.
 #[test]
 fn what_a_program_does_is_not_changed_without_asking() {
     let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { depth: { type: string, enum: [quick, ful] } }\ninstruction: \"Go.{{#if depth == full}} Far.{{/if}}\"\n";
@@ -336,7 +336,7 @@ fn what_a_program_does_is_not_changed_without_asking() {
     assert_eq!((&d.fix, d.help.as_deref().is_some_and(|h| h.starts_with("the helpers are"))), (&None, true));
 }
 
-/// Names that only types tell to be wrong can be corrected too, and words in the tests of templates.
+/// Names that are wrong because of their types, and words in tests of templates, are fixed too.
 #[test]
 fn members_and_compared_words_are_corrected() {
     let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema:\n  format: { type: string, enum: [json, text] }\ninstruction: |\n  Write. {{#if format == jsn}}JSON only.{{/if}}\n";
@@ -369,7 +369,7 @@ fn a_helper_by_its_name_elsewhere_is_known() {
     assert_eq!(fixes("template-unknown-helper", agent, None), [("write `gte`".to_owned(), false)]);
 }
 
-/// A key that a step gives and nobody reads is the slip, if what is read is written elsewhere too.
+/// A key that a step passes and that is never read is the misspelling if the name that is read also occurs elsewhere.
 #[test]
 fn a_misspelt_input_of_an_agent_in_a_step_is_found_at_its_key() {
     let text = "id: a\nkind: sequential\ninputSchema: { sources: string }\nsteps:\n  - agent:\n      id: b\n      kind: llm\n      model: { provider: openai, name: m }\n      instruction: Use {{sources}}.\n    input: { surces: \"{{sources}}\" }\n";
@@ -379,7 +379,7 @@ fn a_misspelt_input_of_an_agent_in_a_step_is_found_at_its_key() {
     assert_eq!(text.get(span.start as usize..span.end as usize), Some("surces"), "{}", report.text());
     assert_eq!(d.message, "the step passes `surces`, but `sources` is read");
     assert_eq!(applied(text, &d.fix.as_ref().unwrap().edits), text.replace("surces", "sources"));
-    // The other way round it is the text.
+    // In the other case the text is wrong.
     let text = text.replace("surces", "sources").replace("Use {{sources}}", "Use {{surces}}");
     let report = check(&text, None);
     let d = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").unwrap();

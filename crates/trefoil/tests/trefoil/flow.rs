@@ -1,4 +1,4 @@
-//! Flows from disk and from memory, and every way in which there is none.
+//! Flows from disk and from memory, and every way in which loading fails.
 
 use trefoil::{Error, Flow};
 
@@ -48,7 +48,7 @@ fn findings_in_memory_name_the_files_as_they_were_given() {
 fn nothing_is_read_from_disk_for_a_flow_in_memory() {
     let folder = Folder::with(&[("hello.yaml", HELLO), (".env", "A=1\n"), ("trefoil.toml", "not TOML")]);
     let here = folder.0.display();
-    // The same names, beside files on disk, and right at them.
+    // The same names next to files on disk, and equal to them.
     for entry in ["main.yaml".to_owned(), format!("{here}/main.yaml").trim_start_matches('/').to_owned()] {
         let (rules, text) = refused(Flow::from_files(&entry, [(&*entry, MAIN)]));
         assert_eq!(rules, ["unknown-reference"], "{text}");

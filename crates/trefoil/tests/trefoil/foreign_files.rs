@@ -1,4 +1,4 @@
-//! YAML in the folder that is no manifest of ours (decision C10): it is left alone, whatever is wrong in it.
+//! YAML files in the folder that are not manifests (decision C10) are ignored, whatever mistakes they contain.
 
 use expect_test::expect;
 use trefoil::internals::LoadOptions;
@@ -15,7 +15,7 @@ const PLAYBOOK: &str = "- hosts: {{ hosts }}\n  tasks: []\n";
 const COMPOSE: &str =
     "services:\n  web:\n    environment: { OPENAI_API_KEY: sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ }\n";
 
-/// The findings that are no mere notes.
+/// The findings except infos.
 fn found(paths: &[String]) -> Vec<(String, &'static str)> {
     let report = trefoil::internals::check(paths, &LoadOptions::default().checked());
     let found = report.diagnostics.iter().filter(|d| d.severity > Severity::Info);
@@ -61,7 +61,7 @@ fn what_is_not_found_is_not_looked_for_in_them() {
 
 #[test]
 fn a_broken_manifest_is_not_taken_for_one_of_them() {
-    // Each could be a manifest as far as it can be read.
+    // Each could be a manifest, as far as it can be read.
     let broken = [
         ("a.yaml", "id: a: b\nkind: llm\n"),
         ("b.yaml", "version: \"0.1\nnodes:\n  a: {}\n"),
@@ -93,8 +93,7 @@ fn names_of_a_file_of_its_own_are_not_looked_for_in_broken_ones() {
     assert!(all.iter().any(|(file, rule)| file == "broken.yaml" && rule.starts_with("yaml-")), "{all:?}");
 }
 
-/// Files as other systems have them, each written for this test: sound ones, and ones with a template in them that leave
-/// no YAML.
+/// Files of other systems, written for this test: valid ones, and ones with templates that make them invalid YAML.
 const OTHERS: [(&str, &str); 19] = [
     (
         "conductor.yaml",

@@ -1,4 +1,4 @@
-//! Limits of the host, against a server that counts what is in progress.
+//! Host limits, tested with a server that counts concurrent calls.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,13 +13,13 @@ use trefoil::{Engine, Flow};
 const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: '{{word}}'\n\
                      inputSchema: { word: string }\n";
 
-/// Calls in progress, the most there were at once, and all of them.
+/// Calls in progress, their maximum, and their total.
 #[derive(Default)]
 struct Counts {
     now: AtomicUsize,
     most: AtomicUsize,
     all: AtomicUsize,
-    /// Whether calls are not answered for now.
+    /// Whether responses are held back.
     held: AtomicBool,
 }
 

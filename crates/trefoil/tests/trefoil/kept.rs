@@ -1,4 +1,4 @@
-//! Runs that are kept in a file, and continued from it.
+//! Runs that are stored in a file, and resumed from it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ fn flow() -> Flow {
     Flow::from_files("#main", [("main.yaml", MAIN), ("first.yaml", FIRST), ("second.yaml", SECOND)]).unwrap()
 }
 
-/// Answers with what it is asked, counts, and hangs at one step.
+/// Answers with its request, counts calls, and hangs at one step.
 #[derive(Clone, Default)]
 struct Model {
     calls: Arc<Mutex<BTreeMap<String, u32>>>,
@@ -64,7 +64,7 @@ async fn a_run_whose_handle_was_dropped_is_continued_by_another_engine() {
     while store.record(&id).await.unwrap().owner.is_some() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    // Its files are in the store, by the hashes that its journal names.
+    // Its files are in the store, by the hashes in its journal.
     for text in [MAIN, FIRST, SECOND] {
         assert_eq!(store.blob(Hash::of(text.as_bytes())).await.unwrap().as_deref(), Some(text.as_bytes()));
     }
@@ -76,7 +76,7 @@ async fn a_run_whose_handle_was_dropped_is_continued_by_another_engine() {
     assert_eq!(again.calls.lock().unwrap().len(), 1, "only what had not come back was asked again");
     let record = store.record(&id).await.unwrap();
     assert_eq!((record.status, record.flow.as_str(), record.spent.calls), (Status::Completed, "main", 3));
-    // The same again: a run that has ended says how.
+    // Resuming a run that has ended returns its outcome.
     let output: String = engine.resume(&id).await.unwrap().output().await.unwrap();
     assert_eq!(output, "One. Two.");
     assert_eq!(again.calls.lock().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! The library as an embedder uses it: load, plan, check what is missing, run with one's own parts.
+//! The library as an embedder uses it: load, plan, check requirements, run with custom parts.
 
 #![allow(
     clippy::unwrap_used,

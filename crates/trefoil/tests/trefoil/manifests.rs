@@ -1,4 +1,4 @@
-//! The manifests that tests look at: the examples, and the shared corpus where it is there.
+//! The manifests used by tests: the examples, and the shared corpus if it is available.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ pub fn root() -> PathBuf {
 }
 
 #[allow(clippy::print_stdout, reason = "says that it was skipped")]
-/// Every manifest of a dialect among the examples and in the corpus.
+/// Every manifest of a dialect in the examples and in the corpus.
 pub fn manifests(dialect: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     collect(&root().join("examples").join(dialect), &mut files);

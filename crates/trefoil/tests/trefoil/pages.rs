@@ -1,4 +1,4 @@
-//! The pages of the rules: every rule has one, and its examples show what it says they show.
+//! The pages of the rules: every rule has one, and its examples have the findings that it says.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,16 +10,16 @@ use trefoil_template::Policy;
 
 use crate::Folder;
 
-/// What a page holds.
+/// The contents of a page.
 struct Page<'p> {
-    /// Files of the section by name; the first is the one that is checked.
+    /// The files of the section by name; the first one is checked.
     wrong: Vec<(String, &'p str)>,
     right: Vec<(String, &'p str)>,
     /// Why there is no example.
     without: Option<&'p str>,
 }
 
-/// Reads a page, or says what is wrong with it.
+/// Reads a page; the error says what is wrong with it.
 fn page(rule: &Rule) -> Result<Page<'_>, String> {
     let text = rule.page;
     if text.lines().next() != Some(&format!("# {}", rule.name)) {
@@ -118,7 +118,7 @@ fn the_registry_lists_exactly_what_loading_reports() {
     assert_eq!(names.len(), trefoil_check::RULES.len(), "a rule is listed twice");
 }
 
-/// The crates that look before there is a program, with the rules that each owns.
+/// The crates that report findings before there is a program, with the rules that each owns.
 const OWNERS: [(&str, &[(&str, &str)]); 4] = [
     ("trefoil-syntax", trefoil_syntax::yaml::RULES),
     ("trefoil-template", trefoil_template::RULES),
@@ -126,7 +126,7 @@ const OWNERS: [(&str, &[(&str, &str)]); 4] = [
     ("trefoil-lint", trefoil_lint::rules::RULES),
 ];
 
-/// The code of a crate, by file; its unit tests, which come last in a file, are left out.
+/// The code of a crate by file, without unit tests, which come last in a file.
 fn code(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).expect("sources can be listed") {
         let path = entry.expect("sources can be listed").path();
@@ -181,7 +181,7 @@ fn is_comment(line: &str) -> bool {
 fn the_checker_reports_its_own_rules_alone() {
     let mut files = Vec::new();
     code(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../trefoil-check/src/rules"), &mut files);
-    // A finding that a rule makes has the name of that rule; no other is made by hand.
+    // A rule's findings get the rule's name automatically, so none may be created by hand.
     let by_hand = ["Diagnostic::new(", "Diagnostic::error(", "Diagnostic::warning(", "Diagnostic::info("];
     let wrong: Vec<_> = files.iter().filter(|(_, text)| by_hand.iter().any(|made| text.contains(made))).collect();
     assert!(wrong.is_empty(), "{:#?}", wrong.iter().map(|(file, _)| file).collect::<Vec<_>>());
@@ -193,14 +193,10 @@ fn the_checker_speaks_no_language_of_its_own() {
     code(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../trefoil-check/src"), &mut files);
     let words = [Policy::AGNTZ, Policy::AEGIS, Policy::SIRENSPEC].map(|policy| policy.words);
     let spelt = words.iter().flat_map(|w| {
-        let t = w.transitions;
-        [
-            t.written(t.always),
-            format!("`{}`", t.success),
-            format!("`{}`", t.failure),
-            format!("`{}`", w.until),
-            format!("`{}`", w.kept),
-        ]
+        let of_states =
+            w.transitions.map(|t| [t.written(t.always), format!("`{}`", t.success), format!("`{}`", t.failure)]);
+        let of_loops = w.until.map(|until| format!("`{until}`"));
+        of_states.into_iter().flatten().chain(of_loops).chain([format!("`{}`", w.kept)])
     });
     let spelt: BTreeSet<String> = spelt.collect();
     let says =
@@ -262,4 +258,24 @@ fn a_finding_that_moved_to_another_rule_answers_to_its_old_name() {
         let (found, shown) = findings(&[("main.yaml".to_owned(), &allowed)], named);
         assert!(found.iter().all(|(_, name)| name != rule && *name != "unused-suppression"), "{old}\n{shown}");
     }
+}
+
+#[test]
+fn samples_of_settings_in_the_documents_can_be_copied() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let pages = std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().path());
+    let mut samples = 0;
+    for page in pages.filter(|path| path.extension().is_some_and(|ending| ending == "md")) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for sample in text.split("```toml\n").skip(1) {
+            let sample = sample.split("```").next().unwrap();
+            let read = sample.parse::<toml::Table>();
+            assert!(read.is_ok(), "{}: {}\n{sample}", page.display(), read.unwrap_err());
+            // A setting behind a `#` would be a comment.
+            let hidden = sample.lines().find(|line| line.split_once('#').is_some_and(|(_, said)| said.contains(" = ")));
+            assert!(hidden.is_none(), "{}: {hidden:?}", page.display());
+            samples += 1;
+        }
+    }
+    assert!(samples > 5, "{samples}");
 }

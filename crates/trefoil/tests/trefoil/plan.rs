@@ -1,4 +1,4 @@
-//! Worst cases of plans, through everything that repeats.
+//! Worst cases of plans, through all kinds of repetition.
 
 use expect_test::expect;
 use trefoil::plan::Plan;
@@ -91,7 +91,7 @@ fn workflow(head: &str, states: &str) -> Plan {
     plan(&[("w.yaml", &workflow), ("worker.yaml", agent)], "#w")
 }
 
-/// A state that a model plays.
+/// An Agent state.
 fn state(name: &str, more: &str, transitions: &str) -> String {
     format!("    {name}: {{ kind: Agent, agent: worker, {more} transitions: [{transitions}] }}\n")
 }
@@ -152,12 +152,12 @@ fn branches_that_exclude_each_other_are_not_added_up() {
     assert_eq!(two("working.k > 3", "working.k <= 3"), "2");
     assert_eq!(two("working.k > 3", "working.k < 1"), "2");
     assert_eq!(two("working.k", "not working.k"), "2");
-    // These can both hold.
+    // Both can hold.
     assert_eq!(two("working.k == \"x\"", "working.k != \"y\""), "3");
     assert_eq!(two("working.k > 1", "working.k < 3"), "3");
     assert_eq!(two("working.k >= 3", "working.k <= 3"), "3");
     assert_eq!(two("working.k == \"x\"", "working.t.output != \"x\" and len(working.k) > 2"), "3");
-    // Text has no order, and `true` is 1.
+    // Text has no order, and `true` equals 1.
     assert_eq!(two("not working.k >= 3", "not working.k < 3"), "3");
     assert_eq!(two("working.k == 1", "working.k == true"), "3");
 }
@@ -186,7 +186,7 @@ fn steps_whose_conditions_exclude_each_other_are_not_added_up() {
     assert_eq!(all("parallel", &format!("branches:\n{two}")), "1");
     let may = format!("{}{}", step("x", "{{m}} == a"), step("y", "{{m}} != b"));
     assert_eq!(all("sequential", &format!("steps:\n{may}")), "2");
-    // What the second one reads is the same value only where nobody writes it in between.
+    // The second one reads the same value only if nothing writes it in between.
     let first = "  - ref: a\n    stateKey: k\n    input: { userQuery: x }\n";
     let kept = format!("{first}{}{}", step("x", "{{k}} == a"), step("y", "{{k}} == b"));
     assert_eq!(all("sequential", &format!("steps:\n{kept}")), "2");
@@ -203,13 +203,13 @@ fn a_budget_that_ends_the_run_bounds_a_fan_out() {
     let each = "  each: { type: factory, agent: a, for_each: \"{{ inputs.message }}\", writes: output.all }\nbudget: { max_calls: 20";
     assert_eq!(siren(&format!("{each} }}")), "20");
     assert_eq!(siren(&format!("{each}, on_exceeded: warn }}")), "1 per item of {{ inputs.message }}");
-    // The reader of a plan sees what it would come to, and the budget beneath.
+    // The plan shows the number without the budget, and the budget below it.
     let known =
         "  one: { agent: a, writes: output.one, retry: { max_attempts: 3, on: [429] } }\nbudget: { max_calls: 2 }";
     assert_eq!(siren(known), "3");
 }
 
-/// With these prices, and the windows that are listed.
+/// With these prices, and the listed context windows.
 fn flags(prices: Vec<(String, Price)>) -> Flags {
     let window = |(name, _): &(String, Price)| {
         let (provider, model) = name.split_once(':')?;
@@ -218,7 +218,7 @@ fn flags(prices: Vec<(String, Price)>) -> Flags {
     Flags { windows: prices.iter().filter_map(window).collect(), prices, ..Flags::default() }
 }
 
-/// A dollar for a million tokens in, ten for a million out: micro-dollars are tokens.
+/// A dollar per million input tokens, ten per million output tokens, so micro-dollars equal tokens.
 fn money(files: &[(&str, &str)], target: &str, priced: &[&str]) -> String {
     let folder = Folder::with(files);
     let loaded = folder.load(target);
@@ -233,7 +233,8 @@ fn money_is_what_a_straight_run_costs_and_what_any_run_costs_at_most() {
     let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: gpt-4o-mini, maxTokens: 100 }\ninstruction: \"{{userQuery}}\"\n";
     let main = "id: main\nkind: sequential\nuntil: \"{{a}} == yes\"\nmaxIterations: 4\nsteps:\n  - ref: a\n    \
                 input: { userQuery: x }\n";
-    // In: 500 for the placeholder in each of the two messages; out: 100 at ten. At most: a window of 128,000, four times.
+    // Input: 500 for the placeholder in each of the two messages; output: 100 at ten. Maximum: a context window of
+    // 128,000, four times.
     expect![[r#"
         expected: about $0.00202 (each loop once, 1,000 tokens per answer, 500 per placeholder)
         at most: $0.516 (prompts as long as the context window)

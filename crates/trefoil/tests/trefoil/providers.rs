@@ -1,4 +1,4 @@
-//! What is said of providers, and what can be called, are the same.
+//! The providers known to checks are those that can be called.
 
 use std::collections::BTreeSet;
 

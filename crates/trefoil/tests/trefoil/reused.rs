@@ -1,4 +1,4 @@
-//! What an embedder does with runs that are kept: an edited flow, a fork, a comparison, a proof, answers of earlier runs.
+//! What an embedder does with stored runs: edit the flow, fork, compare, verify, reuse answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ fn flow(second: &str) -> Flow {
     .unwrap()
 }
 
-/// Answers with what it is asked, and counts.
+/// Answers with its request, and counts calls.
 #[derive(Clone, Default)]
 struct Model(Arc<AtomicU32>);
 
@@ -61,7 +61,7 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         let first = run.id().to_owned();
         assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. Two.", 2));
 
-        // An edited flow: one step is kept, and the other one is done again because of two words.
+        // An edited flow: one step is kept, and the other one is repeated because of two words.
         let edited = engine.edit(&first, &flow("{{text}} And two."), &Edit::default()).await.unwrap();
         let lines = edited.lines();
         let run = edited.start().unwrap();
@@ -74,7 +74,7 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         assert!(matches!(&reason.source, TextSource::File(Some(place)) if place.file == "second.yaml"), "{reason:?}");
         assert_eq!(&reason.diff.now[reason.diff.hunks[0].now.clone()], "And two");
 
-        // What is saved is known in a chain of runs, too.
+        // The savings are also known in a chain of runs.
         let forked = engine.fork(&second, &Edit { from: Some("second".to_owned()), ..Edit::default() }).await.unwrap();
         let lines = forked.lines();
         forked.start().unwrap().output::<String>().await.unwrap();
@@ -92,7 +92,7 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         let verified = verify(store.clone(), &Stored::read(&*store, &second).await.unwrap()).await.unwrap();
         assert!(verified.holds() && verified.ended && verified.cited[&first] == 1, "{verified:?}");
 
-        // Answers of any run, to whoever asks the same.
+        // Answers of any run are reused for equal requests.
         let ready = engine.clone().reuse_answers(None).ready(&flow("{{text}} Two.")).unwrap();
         let reused = ready.reused();
         ready.start(()).unwrap().output::<String>().await.unwrap();

@@ -1,4 +1,4 @@
-//! The formats' JSON Schemas against the readers and against real manifests, and what they offer at a place.
+//! The formats' JSON Schemas compared with the readers and real manifests, and their completions at a place.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn what_loads_is_valid() {
         for path in manifests(dialect) {
             let source = std::fs::read_to_string(&path).unwrap();
             let report = checked(&path, None);
-            // In the file itself: what is wrong with its references is no matter of the format.
+            // In the file itself; wrong references are not mistakes of the format.
             let wrong =
                 report.diagnostics.iter().any(|d| d.severity == Severity::Error && d.rule != "unknown-reference");
             let Some(node) = parse(&source).filter(|_| !wrong) else { continue };
@@ -95,7 +95,8 @@ fn what_loads_is_valid() {
     assert!(looked >= 30, "only {looked} manifests");
 }
 
-/// Every key that the schema offers is put, empty, into every mapping of every manifest: no reader may call one unknown.
+/// Inserts every key of the schema, with an empty value, into every mapping of every manifest: no reader may report it
+/// as unknown.
 #[test]
 fn readers_know_every_key_of_the_schemas() {
     let mut offered = 0;
@@ -170,8 +171,8 @@ fn missing(
     }
 }
 
-/// The other way round: every key that a reader asks for is somewhere in the schema. Read from the readers' sources, so
-/// that a key that is added without its description is noticed.
+/// The other direction: every key that a reader requests is in the schema. Extracted from the readers' sources, so that
+/// a new key without a description is noticed.
 #[test]
 fn schemas_know_every_key_of_the_readers() {
     let asks = Regex::new(
@@ -276,7 +277,7 @@ fn words_are_offered_where_there_is_a_choice() {
     assert!(texts("aegis", states, "spec.states.A.kind").contains(&"System".to_owned()));
     let retry = "nodes:\n  n:\n    agent: a\n    retry: {jitter: }\n";
     assert_eq!(texts("sirenspec", retry, "nodes.n.retry.jitter")[..2], ["true", "false"]);
-    // What is there now rules out nothing.
+    // The current value excludes no choice.
     let begun = retry.replace("jitter: ", "jitter: tr");
     assert_eq!(texts("sirenspec", &begun, "nodes.n.retry.jitter")[..2], ["true", "false"]);
 }

@@ -1,4 +1,5 @@
-//! Agents with tools against servers that speak the providers' protocols: what a model calls is done, and what came of it goes back.
+//! Agents with tools, tested with servers that implement the providers' protocols: the tools that a model calls are
+//! called, and their results are returned to it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +12,7 @@ use trefoil::{Engine, Flow};
 
 const BROKEN: &str = "{\"city\": ";
 
-/// Calls a tool twice, the second time with arguments that cannot be read, then says what came of it.
+/// Calls a tool twice, the second time with invalid arguments, then reports the result.
 fn turn(protocol: &str, asked: &Json) -> Json {
     let first = !asked.to_string().contains("rain in Bergen");
     let good = json!({"city": "Bergen"});
@@ -58,7 +59,7 @@ fn serve(mut stream: TcpStream, protocol: &str, kept: &Mutex<Vec<Json>>) -> std:
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len())
 }
 
-/// What a provider that speaks this was sent, and the events of the run.
+/// The requests to a provider with this protocol, and the events of the run.
 async fn run(protocol: &'static str) -> (Vec<Json>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -115,7 +116,7 @@ async fn what_came_of_calls_goes_back_in_each_protocol() {
         assert_eq!(last[0][id], "c2");
         let error = last[0][text].as_str().unwrap();
         assert!(error.contains("JSON") || error.contains("object"), "{protocol}: the model can try again: {error}");
-        // What the provider sealed is for it alone.
+        // Opaque data is returned only to the provider that sent it.
         assert_eq!(sent[1].to_string().contains("sealed-thought"), protocol != "chat");
         assert!(!told.contains("sealed-thought"), "{protocol}: {told}");
     }

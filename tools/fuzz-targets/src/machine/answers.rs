@@ -1,4 +1,4 @@
-//! What the world says: arbitrary, with a liking for what programs can use.
+//! Arbitrary answers from outside, preferably ones that programs can use.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,7 +12,7 @@ use trefoil_runtime::{
 };
 use trefoil_template::{Object, Value};
 
-/// Decisions, all of them made by one number.
+/// Decisions, all derived from one number.
 pub(crate) struct Choices(u64);
 
 impl Choices {
@@ -37,7 +37,7 @@ impl Choices {
     }
 }
 
-/// Texts that a model, a person or a command may come up with.
+/// Texts that a model, a person or a command may return.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -62,7 +62,7 @@ const TEXTS: &[&str] = &[
     "99999999999999999999",
 ];
 
-/// Names that answers have members of.
+/// Names of properties in answers.
 const NAMES: &[&str] = &[
     "score",
     "approved",
@@ -80,7 +80,7 @@ const NAMES: &[&str] = &[
     "x",
 ];
 
-/// Codes of failures.
+/// Error codes.
 const CODES: &[&str] = &[
     "MODEL_ERROR",
     "TOOL_TIMEOUT",
@@ -109,7 +109,7 @@ impl Answers {
         self.choices.next()
     }
 
-    /// The run's input: none, text, or an object with some of what the program declares.
+    /// The run's input: none, a text, or an object with some of the declared inputs.
     pub(crate) fn input(&mut self, program: &Program) -> Option<Value> {
         let fields = program.flow(program.entry).map(|f| f.intake.fields.as_slice()).unwrap_or_default();
         match self.choices.below(if fields.is_empty() { 5 } else { 30 }) {
@@ -140,7 +140,7 @@ impl Answers {
         }
     }
 
-    /// What comes of an activity, and what it used.
+    /// The result of an activity, and its usage.
     pub(crate) fn to(&mut self, activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
         let usage = self.usage();
         if self.choices.one_in(8) {
@@ -203,7 +203,7 @@ impl Answers {
         error
     }
 
-    /// When the next thing happens, given the time of the last: mostly later.
+    /// The time of the next event, given the time of the last one: mostly later.
     pub(crate) fn time(&mut self, last: u64) -> u64 {
         match self.choices.below(40) {
             0 => u64::MAX,
@@ -218,7 +218,7 @@ impl Answers {
         tokens.map(|n| Usage { input_tokens: n, output_tokens: n, cached_tokens: n, ..Usage::default() })
     }
 
-    /// A model's answer: what the program can use, anything, what it was asked, or an error.
+    /// A model's answer: one that the program can use, any text, the prompt, or an error.
     pub(crate) fn model(&mut self, at: CallSite<'_>, request: &ModelRequest) -> Result<ModelAnswer, ModelError> {
         let kinds = [
             ModelErrorKind::Status(429),
@@ -252,7 +252,7 @@ impl Answers {
         }
     }
 
-    /// What a model, a person or a command may come up with.
+    /// A text that a model, a person or a command may return.
     pub(crate) fn text(&mut self) -> String {
         match self.choices.below(13) {
             12 => {
@@ -266,7 +266,7 @@ impl Answers {
         }
     }
 
-    /// A value nested up to a depth.
+    /// A value with limited nesting.
     pub(crate) fn value(&mut self, depth: usize) -> Value {
         match self.choices.below(if depth == 0 { 6 } else { 9 }) {
             0 => Value::Null,

@@ -1,4 +1,4 @@
-//! Programs to runs: any answers, in any order, to the end.
+//! Runs programs to their end, with any answers in any order.
 
 mod answers;
 mod run;
@@ -25,7 +25,7 @@ pub(crate) const TARGET: Target = Target {
     run,
 };
 
-/// Completions of one run; then it is cancelled.
+/// Maximum number of completions in a run; then it is cancelled.
 const LONGEST: usize = 150;
 
 fn seeds() -> Vec<Cow<'static, str>> {
@@ -40,7 +40,7 @@ fn run(bytes: &[u8]) {
     if folder.found.has_errors() || folder.project.documents.is_empty() {
         return;
     }
-    // Mostly the first one, which in the seeds calls the others.
+    // Mostly the first document, which in the seeds calls the others.
     let count = folder.project.documents.len();
     let at = if choices.one_in(4) { choices.below(count) } else { 0 };
     let (Some(lowered), _) = folder.lower(at) else { return };

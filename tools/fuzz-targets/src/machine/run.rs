@@ -1,11 +1,11 @@
-//! What may happen to a run: any answers in any order, answers that nobody waits for, an end at any moment.
+//! Events of a run: any answers in any order, unexpected answers, cancellation at any moment.
 
 use testbed::Run;
 use trefoil_machine::Key;
 
 use super::answers::Answers;
 
-/// Answers whatever is in progress, one by one in any order; after so many answers the run is cancelled.
+/// Completes pending activities one by one in any order; cancels the run after `longest` completions.
 pub(crate) fn play(run: &mut Run, answers: &mut Answers, longest: usize) {
     for _ in 0..longest {
         if run.result.is_some() {
@@ -29,12 +29,12 @@ pub(crate) fn play(run: &mut Run, answers: &mut Answers, longest: usize) {
         run.cancel();
     }
     assert!(run.result.is_some() && run.machine.is_finished(), "cancelled, and not finished");
-    // What comes late changes nothing.
+    // Late completions have no effect.
     stray(run, answers);
     assert!(run.machine.cancel().commands.is_empty(), "cancelled twice");
 }
 
-/// Something comes back that nobody waits for.
+/// Sends a completion that is not expected.
 fn stray(run: &mut Run, answers: &mut Answers) {
     let over = run.keys.iter().find(|key| run.pending.iter().all(|a| a.key != **key)).cloned();
     for key in over.into_iter().chain([Key::from("nobody/asked")]) {

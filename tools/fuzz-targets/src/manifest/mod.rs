@@ -1,4 +1,4 @@
-//! Manifests as the input of a target: several files in one text, read and lowered the way a loader does.
+//! Manifests as the input of a target: several files in one text, read and lowered like by a loader.
 
 mod places;
 mod seeds;
@@ -15,22 +15,22 @@ pub(crate) use places::places;
 pub(crate) use seeds::{AEGIS, AGNTZ, SIRENSPEC};
 pub(crate) use words::{BROKEN, KEYS, WORDS};
 
-/// Small, so that hitting them is likely.
+/// Small limits, so that inputs are likely to reach them.
 const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 128, nodes: 5000, aliased: 1 << 18 };
 
-/// Starts the line before a file, and the line before the choices.
+/// The prefix of the line before a file, and of the line with the choices.
 const MARK: &str = "=== ";
 
-/// A text taken apart.
+/// A parsed input.
 pub(crate) struct Bundle {
-    /// Path and text.
+    /// Paths and texts.
     pub files: Vec<(String, String)>,
-    /// What the target chooses by.
+    /// The number that determines the target's choices.
     pub choices: u64,
 }
 
 impl Bundle {
-    /// Splits at the lines `=== NAME` and `=== choices N`. What comes before the first is `main.yaml`.
+    /// Splits an input at the lines `=== NAME` and `=== choices N`. Text before the first one is `main.yaml`.
     pub(crate) fn split(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let mut bundle = Self { files: Vec::new(), choices: 1 };
@@ -53,15 +53,15 @@ impl Bundle {
     }
 }
 
-/// A folder, read.
+/// A folder after reading.
 pub(crate) struct Folder {
     pub project: Project,
-    /// What reading found.
+    /// The findings of reading.
     pub found: Diagnostics,
 }
 
 impl Folder {
-    /// Reads all files. Those that are of no dialect, or of several, count for `otherwise`.
+    /// Reads all files. Files without a unique dialect are treated as `otherwise`.
     pub(crate) fn read(files: &[(String, String)], otherwise: &'static dyn FrontEnd) -> Self {
         let mut project = Project::default();
         let mut found = Diagnostics::default();
@@ -103,7 +103,7 @@ impl Folder {
         Self { project, found }
     }
 
-    /// Lowers a document, with what it found.
+    /// Lowers a document; returns its findings as well.
     pub(crate) fn lower(&self, document: usize) -> (Option<Lowered>, Diagnostics) {
         let mut found = Findings::default();
         let front = self.project.documents.get(document).map(|d| d.front);
@@ -112,24 +112,24 @@ impl Folder {
     }
 }
 
-/// The front end of a name that is there.
+/// The front end with this name.
 pub(crate) fn front(name: &str) -> &'static dyn FrontEnd {
     FRONT_ENDS.iter().copied().find(|f| f.name() == name).unwrap_or_else(|| unreachable!("no front end {name}"))
 }
 
-/// Asserts that a span is one of its file.
+/// Asserts that a span is inside its file.
 pub(crate) fn check_span(project: &Project, file: FileId, span: Span) {
     let Some(source) = project.files.get(file) else { unreachable!("{file:?} is no file") };
     let found = source.text().get(span.start as usize..span.end as usize);
     assert!(found.is_some(), "{span:?} is not in `{}`", source.name());
 }
 
-/// Asserts that a location is in its file.
+/// Asserts that a location is inside its file.
 pub(crate) fn check_location(project: &Project, at: Location) {
     check_span(project, at.file, at.span);
 }
 
-/// What every finding must be.
+/// Asserts the requirements for every finding.
 pub(crate) fn check_diagnostic(project: &Project, d: &Diagnostic) {
     let lists =
         [trefoil_syntax::yaml::RULES, trefoil_template::RULES, trefoil_front::rules::RULES, trefoil_lint::rules::RULES];

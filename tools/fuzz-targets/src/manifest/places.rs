@@ -1,10 +1,10 @@
-//! Every place in a manifest that a program remembers.
+//! Visits every manifest location that a program contains.
 
 use trefoil_ir::walk::{Evaluated, evaluated, evaluated_by_flow, texts};
 use trefoil_ir::{Program, StepKind, Text};
 use trefoil_syntax::Location;
 
-/// Calls `visit` with each of them.
+/// Calls `visit` with each location.
 pub(crate) fn places(program: &Program, visit: &mut dyn FnMut(Location)) {
     for (_, at) in &program.missing_agents {
         visit(*at);

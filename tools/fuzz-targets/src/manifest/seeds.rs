@@ -1,6 +1,6 @@
-//! Whole folders of manifests: the project's own examples, and small ones for what those leave out.
+//! Folders of manifests: the project's examples, and small ones for features that the examples do not use.
 
-/// Files under their names, as one text.
+/// Joins files with their names into one text.
 macro_rules! folder {
     ($folder:literal: $($name:literal),+) => {
         concat!($("=== ", $name, "\n", include_str!(concat!("../../../../examples/", $folder, "/", $name)), "\n"),+)

@@ -1,4 +1,4 @@
-//! What manifests are made of: the keys of the three formats, and values, most of them in the wrong place.
+//! Parts of manifests: the keys of the three formats, and values, most of which are invalid at a given place.
 
 /// Keys.
 pub(crate) const KEYS: &[&str] = &[
@@ -227,7 +227,7 @@ pub(crate) const KEYS: &[&str] = &[
     "poll_interval_ms",
 ];
 
-/// Values, as they are written after a key.
+/// Values, as written after a key.
 pub(crate) const WORDS: &[&str] = &[
     "",
     "''",
@@ -437,5 +437,5 @@ pub(crate) const WORDS: &[&str] = &[
     "{type: string, pattern: \"(a+)+$\", minLength: 30}",
 ];
 
-/// What mostly leaves no YAML.
+/// Text that usually makes YAML invalid.
 pub(crate) const BROKEN: &[&str] = &["\"un", "[1, 2", "# ", "\t", "\u{feff}", "\u{2028}", "*x", "|", ">-", "\"\\0\""];

@@ -1,4 +1,4 @@
-//! What the targets for templates and conditions share: states made to hurt, and a scope with every sort of source.
+//! Shared by the targets for templates and conditions: problematic states, and a scope with every kind of source.
 
 pub(crate) mod aegis;
 pub(crate) mod agntz;
@@ -11,12 +11,12 @@ use trefoil_template::{RULES, Reference, SyntaxError};
 
 pub(crate) use world::{World, fill, mark};
 
-/// Asserts that a range is one of the text.
+/// Asserts that a range is inside the text.
 pub(crate) fn inside(text: &str, span: &Range<u32>) {
     assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} is not in {text:?}");
 }
 
-/// What every list of mistakes must be.
+/// Asserts the requirements for every list of mistakes.
 pub(crate) fn check_mistakes(text: &str, mistakes: &[SyntaxError]) {
     assert!(!mistakes.is_empty(), "refused without a reason");
     assert!(mistakes.is_sorted_by_key(|e| e.span.start), "mistakes in the order of the text");
@@ -27,7 +27,7 @@ pub(crate) fn check_mistakes(text: &str, mistakes: &[SyntaxError]) {
     }
 }
 
-/// What every reference must be.
+/// Asserts the requirements for every reference.
 pub(crate) fn check_references(text: &str, references: &[Reference]) {
     for reference in references {
         inside(text, &reference.span);

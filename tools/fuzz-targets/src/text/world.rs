@@ -1,7 +1,7 @@
-//! A scope with every sort of source, over data that looks like code.
+//! A scope with every kind of source, over data that looks like code.
 //!
-//! The data exists twice: as it is, and with other characters instead of its braces. Nothing may tell the two apart but
-//! what is shown, so whoever scans data again is found out.
+//! The data exists in two variants: as it is, and with its braces replaced by other characters. Results may differ only
+//! in the shown text, so code that scans data again is detected.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use trefoil_template::{
     Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::StateNames,
 };
 
-/// Stands before and after all data that looks like code, so that no literal of a template is equal to it.
+/// Added before and after all data that looks like code, so that no literal of a template equals it.
 const GUARD: char = '\u{e000}';
 
-/// Texts that would do something if they were scanned again.
+/// Texts with a meaning if they were scanned again.
 const CODE: &[&str] = &[
     "{{a}}",
     "{{ a }}",
@@ -29,7 +29,7 @@ const CODE: &[&str] = &[
     "{{env.HOME}}",
 ];
 
-/// Data, and the answers given so far.
+/// The data, and the answers so far.
 pub(crate) struct World {
     state: Value,
     policy: &'static Policy,
@@ -37,22 +37,22 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// With the data as it is.
+    /// Uses the data as it is.
     pub(crate) fn new(policy: &'static Policy) -> Self {
         Self { state: state(policy, &|text| text.to_owned()), policy, answers: RefCell::default() }
     }
 
-    /// With other characters instead of the data's braces.
+    /// Replaces the data's braces by other characters.
     pub(crate) fn harmless(policy: &'static Policy) -> Self {
         Self { state: state(policy, &mark), policy, answers: RefCell::default() }
     }
 
-    /// The object that `trefoil_template::state` takes.
+    /// The object for `trefoil_template::state`.
     pub(crate) fn state(&self) -> &Value {
         &self.state
     }
 
-    /// Where a reference gets its value: by the first segment, every sort of source.
+    /// The source of a reference; its first segment selects the kind of source.
     pub(crate) fn bind(&self, reference: &Reference) -> Binding {
         let source = match reference.path.first().map(|s| &*s.name) {
             Some("env") => 1,
@@ -68,7 +68,7 @@ impl World {
         Binding { source, skip: 1 }
     }
 
-    /// Notes the answer to a question, as a driver would work it out. A question that was answered is not asked again.
+    /// Records the answer to a question, computed like by a driver. A question must not be asked again.
     pub(crate) fn answer(&self, question: &Question) {
         let asked = AskDecide::of(question);
         let mut answers = self.answers.borrow_mut();
@@ -80,7 +80,7 @@ impl World {
     }
 }
 
-/// The environment: some names are set.
+/// The environment, in which some names are set.
 pub(crate) fn fill(hole: &Hole) -> Result<Option<String>, String> {
     Ok(match (hole.kind, hole.name.len() % 4) {
         (HoleKind::Env, 0) => None,
@@ -119,7 +119,7 @@ impl Scope for World {
     }
 }
 
-/// Other characters instead of braces: as many bytes and characters as before, and in the same place of the alphabet.
+/// Replaces braces by other characters: the same number of bytes and characters, and the same sort order.
 pub(crate) fn mark(text: &str) -> String {
     text.replace('{', "|").replace('}', "~")
 }

@@ -1,15 +1,15 @@
-//! Changes to lines of JSON that leave them JSON.
+//! Mutates lines of JSON so that they stay valid JSON.
 
 use serde_json::Value;
 
 use crate::mutate::Random;
 
-/// A text after one to four changes; `other` lends it lines. The first line stays.
+/// Applies one to four changes to a text; `other` supplies lines. The first line stays.
 pub(crate) fn change(text: &str, other: &str, words: &[&str], random: &mut Random) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let others: Vec<&str> = other.lines().collect();
     for _ in 0..=random.below(4) {
-        // The second line says which program it is, and hardly survives a change.
+        // The second line identifies the program; most changes there make the input useless.
         let from = if random.one_in(12) { 1 } else { 2 };
         let at = from + random.below(lines.len().saturating_sub(from));
         let to = 1 + random.below(lines.len().saturating_sub(1));
@@ -30,7 +30,7 @@ pub(crate) fn change(text: &str, other: &str, words: &[&str], random: &mut Rando
             _ => {
                 let Some(line) = lines.get_mut(at) else { break };
                 let Ok(mut value) = serde_json::from_str::<Value>(line) else { continue };
-                // Mostly what was answered: all else is held against what the program asks for.
+                // Mostly changes results, because everything else is compared with the program's requests.
                 match value.get_mut("value").filter(|_| !random.one_in(4)) {
                     Some(answer) => inside(answer, words, random),
                     None => inside(&mut value, words, random),
@@ -42,7 +42,7 @@ pub(crate) fn change(text: &str, other: &str, words: &[&str], random: &mut Rando
     lines.join("\n")
 }
 
-/// Changes something somewhere in a value.
+/// Changes something inside a value.
 fn inside(value: &mut Value, words: &[&str], random: &mut Random) {
     match value {
         Value::Object(members) if !members.is_empty() && !random.one_in(8) => {

@@ -1,13 +1,13 @@
-//! Changes to YAML that mostly leave it YAML: by line and indentation, without parsing it.
+//! Mutates YAML by lines and indentation, without parsing it, so that it mostly stays valid.
 
 use std::ops::Range;
 
 use crate::mutate::Random;
 
-/// What is before the name of a file or the choices.
+/// The prefix of a file's name and of the choices.
 const MARK: &str = "=== ";
 
-/// A text after one to six changes, mostly few; `other` lends it parts.
+/// Applies one to six changes to a text, mostly few; `other` supplies parts.
 pub(crate) fn change(text: &str, other: &str, keys: &[&str], words: &[&str], random: &mut Random) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let others: Vec<String> = other.lines().map(str::to_owned).collect();
@@ -48,7 +48,7 @@ fn one(lines: &mut Vec<String>, others: &[String], keys: &[&str], words: &[&str]
         }
         9 | 10 => other_word(lines, at, random),
         11 => {
-            // Inside of the value, where a template may be.
+            // A position inside the value, where a template may be.
             let from = line.find(": ").map_or(0, |at| at + 2);
             let place = from + random.below(line.len() - from + 1);
             let word = random.pick(words).trim_matches('"');
@@ -67,7 +67,7 @@ fn one(lines: &mut Vec<String>, others: &[String], keys: &[&str], words: &[&str]
             }
         }
         13 => {
-            // A value of another line.
+            // Uses the value of another line.
             let from = random.below(lines.len());
             if let Some((_, value)) = lines.get(from).and_then(|l| l.split_once(": ")) {
                 let value = value.to_owned();
@@ -81,7 +81,7 @@ fn one(lines: &mut Vec<String>, others: &[String], keys: &[&str], words: &[&str]
     }
 }
 
-/// The line and what is indented under it.
+/// A line and the lines indented below it.
 fn subtree(lines: &[String], at: usize) -> Range<usize> {
     let depth = |line: &String| line.len() - line.trim_start().len();
     let own = lines.get(at).map_or(0, depth);
@@ -94,7 +94,7 @@ fn margin(line: &str) -> String {
     line.chars().take_while(|c| *c == ' ').collect()
 }
 
-/// Changes places with the next part of the same depth.
+/// Swaps a part with the next one of the same depth.
 fn swap(lines: &mut Vec<String>, at: usize, random: &mut Random) {
     let first = subtree(lines, at);
     let mut second = subtree(lines, first.end);
@@ -110,7 +110,7 @@ fn swap(lines: &mut Vec<String>, at: usize, random: &mut Random) {
     lines.splice(first, b);
 }
 
-/// Puts a part, of this text or of another, after a line.
+/// Inserts a part of this text or another one after a line.
 fn graft(lines: &mut Vec<String>, at: usize, others: Option<&[String]>, random: &mut Random) {
     let source = others.unwrap_or(lines);
     let from = random.below(source.len());
@@ -129,7 +129,7 @@ fn graft(lines: &mut Vec<String>, at: usize, others: Option<&[String]>, random: 
     lines.splice(place..place, moved);
 }
 
-/// Gives the key of a line another value, and nothing under it.
+/// Replaces the value of a line's key, and removes the lines below it.
 fn set(lines: &mut Vec<String>, at: usize, value: &str) {
     let Some(line) = lines.get(at) else { return };
     let new = match line.split_once(':') {
@@ -140,7 +140,7 @@ fn set(lines: &mut Vec<String>, at: usize, value: &str) {
     lines.splice(own, [new]);
 }
 
-/// A value with more in it than meets the eye.
+/// A deeply nested value.
 fn deep(random: &mut Random) -> String {
     let depth = 1 + random.below(130);
     let within = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
@@ -164,7 +164,7 @@ fn rename(lines: &mut [String], at: usize, key: &str) {
     }
 }
 
-/// Puts a word of the text in the place of another.
+/// Replaces a word by another one of the text.
 fn other_word(lines: &mut [String], at: usize, random: &mut Random) {
     let from = random.below(lines.len());
     let new = word(lines.get(from).map_or("", String::as_str), random);

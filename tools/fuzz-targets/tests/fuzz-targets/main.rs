@@ -1,8 +1,9 @@
-//! Every target with its seeds and with mutations of them: the same inputs in every run, more with
-//! `TREFOIL_FUZZ_RUNS=100000`, of one target with `TREFOIL_FUZZ_TARGET=machine`, other ones with `TREFOIL_FUZZ_SEED=2`.
+//! Runs every target with its seeds and mutations of them: the same inputs in every run. `TREFOIL_FUZZ_RUNS=100000`
+//! sets the number of inputs, `TREFOIL_FUZZ_TARGET=machine` selects a target, `TREFOIL_FUZZ_SEED=2` selects other
+//! inputs.
 //!
-//! A failing input is made smaller before it is shown. One that ends the process (a stack that is too small) cannot be:
-//! with `TREFOIL_FUZZ_KEEP=DIR` every input is written to `DIR/TARGET` before it is tried.
+//! A failing input is reduced before it is shown. This is impossible for inputs that end the process (stack overflow):
+//! with `TREFOIL_FUZZ_KEEP=DIR`, every input is written to `DIR/TARGET` before it is tried.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test says what is wrong by stopping")]
 
 mod json;
@@ -20,7 +21,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Longer than any input of these sizes may take, on a machine that is busy with other things.
+/// Time limit for a call: longer than any input of these sizes may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn call(target: &Target, input: &[u8], keep: Option<&std::path::Path>) {
@@ -51,7 +52,7 @@ fn try_target(target: &'static Target) {
 fn every_target_holds_for_its_seeds_and_their_mutations() {
     let only = std::env::var("TREFOIL_FUZZ_TARGET").ok();
     let chosen = TARGETS.iter().filter(|t| only.as_deref().is_none_or(|name| t.name == name));
-    // Threads of the usual size, so that what recurses too deep is found out.
+    // Threads with the default stack size, so that excessive recursion is detected.
     let running: Vec<_> = chosen.map(|target| (target.name, std::thread::spawn(move || try_target(target)))).collect();
     assert!(!running.is_empty(), "there is no target {only:?}");
     let failed: Vec<_> = running.into_iter().filter_map(|(name, thread)| thread.join().err().map(|_| name)).collect();

@@ -1,4 +1,4 @@
-//! A small deterministic mutator: what a fuzzer does without coverage. Bytes here, structure in `lines` and `json`.
+//! A small deterministic mutator, like a fuzzer without coverage. Mutates bytes; `lines` and `json` mutate structure.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use fuzz_targets::{Shape, Target};
 
 use crate::{json, lines};
 
-/// Random numbers.
+/// A pseudo-random number generator.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Makes inputs out of seeds and words.
+/// Generates inputs from seeds and words.
 pub(crate) struct Mutator {
     random: Random,
     seeds: Vec<Cow<'static, str>>,
@@ -40,7 +40,7 @@ impl Mutator {
         Self { random: Random(seed | 1), seeds, words: target.words, shape: target.shape }
     }
 
-    /// The next input: a seed after a few changes.
+    /// The next input: a seed with a few changes.
     pub(crate) fn next_input(&mut self) -> Vec<u8> {
         match self.shape {
             Shape::Bytes => self.bytes(),
@@ -72,7 +72,7 @@ impl Mutator {
         input
     }
 
-    /// A seed, or words alone, after one to eight changes.
+    /// A seed, or only words, with one to eight changes.
     fn bytes(&mut self) -> Vec<u8> {
         let mut input: Vec<u8> = match self.random.below(5) {
             0 => (0..self.random.below(30)).map(|_| self.random.pick(self.words)).collect::<String>().into_bytes(),
@@ -85,11 +85,11 @@ impl Mutator {
         input
     }
 
-    /// Two places in order.
+    /// A random range.
     fn range(&mut self, input: &[u8]) -> std::ops::Range<usize> {
         let a = self.random.below(input.len() + 1);
         let b = self.random.below(input.len() + 1);
-        // Mostly short ones.
+        // Mostly short ranges.
         let b = if self.random.below(4) > 0 { (a + self.random.below(12)).min(input.len()) } else { b };
         a.min(b)..a.max(b)
     }

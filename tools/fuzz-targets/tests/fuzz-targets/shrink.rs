@@ -1,10 +1,10 @@
-//! Makes a failing input smaller: fewer lines, then fewer characters, as long as it fails in the same place.
+//! Reduces a failing input: fewer lines, then fewer characters, while it fails in the same place.
 
 use fuzz_targets::Target;
 
 use crate::watch::holds;
 
-/// Calls that a search may make.
+/// Maximum number of calls of a search.
 const CALLS: usize = 3000;
 
 /// The smallest input found that fails in the same place.
@@ -25,7 +25,7 @@ pub(crate) fn smallest(target: &Target, input: &[u8]) -> Vec<u8> {
     reduce(characters, &mut fails).concat().into_bytes()
 }
 
-/// Leaves out ever smaller runs of parts.
+/// Removes ever smaller groups of parts.
 fn reduce(mut parts: Vec<String>, fails: &mut dyn FnMut(&[String]) -> bool) -> Vec<String> {
     let mut size = parts.len() / 2;
     while size > 0 {

@@ -1,4 +1,4 @@
-//! Calls a target, and says where and why it stopped.
+//! Calls a target, and reports where and why it panicked.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,13 +7,13 @@ use std::sync::Once;
 use fuzz_targets::Target;
 
 thread_local! {
-    /// While a target is called: the message of its panic.
+    /// The message of the panic during a call.
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 static HOOK: Once = Once::new();
 
-/// Whether a target holds for an input; if not, its message and place.
+/// Whether the invariant holds for an input; if not, the message and place of the panic.
 pub(crate) fn holds(target: &Target, input: &[u8]) -> Result<(), String> {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();

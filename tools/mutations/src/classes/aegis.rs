@@ -1,5 +1,5 @@
-//! Mistakes that only AEGIS has a place for: units and what is declared in them, blocks and helpers, results of states,
-//! conditions of transitions.
+//! Mistakes that are specific to AEGIS: units and their declarations, blocks and helpers, results of states, conditions
+//! of transitions.
 
 use trefoil::internals::schema::Segment;
 use trefoil_syntax::yaml::{Node, Text};
@@ -43,7 +43,7 @@ fn text(place: &Place) -> Option<&Text> {
     place.entry.value.string()
 }
 
-/// Texts of these keys, without those that are schemas, contexts and the like.
+/// Texts of these keys, except in schemas, contexts and the like.
 fn texts<'m>(m: &'m Manifest, keys: &'m [&'m str]) -> impl Iterator<Item = &'m Place> {
     let own = |p: &Place| {
         !p.path.iter().any(|s| matches!(s, Segment::Key(k) if matches!(&**k, "env" | "context" | "labels")))
@@ -92,7 +92,7 @@ fn blank(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn declared_key(m: &Manifest) -> Vec<Mutation> {
-    // Where they are under another key, nobody knows them.
+    // Below another key, they have no meaning.
     let known = |p: &Place| p.path.iter().any(|s| *s == Segment::Key("security".into()));
     let inside = |p: &&Place| {
         known(p)
@@ -149,7 +149,7 @@ fn arrow(m: &Manifest) -> Vec<Mutation> {
     results(m).iter().filter_map(|r| m.put(dot(r), "->")).collect()
 }
 
-/// Templates of the places that every unit has.
+/// Templates at places that every unit has.
 fn prompts(m: &Manifest) -> impl Iterator<Item = &Place> {
     texts(m, &["prompt_template", "input", "input_template", "prompt", "feedback"])
         .filter(|p| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if &**k == "validation")))
@@ -319,7 +319,7 @@ fn no_brace(m: &Manifest) -> Vec<Mutation> {
 fn open_quote(m: &Manifest) -> Vec<Mutation> {
     let commands = texts(m, &["command"]).filter(|p| text(p).is_some_and(|t| !t.value.contains('\n')));
     let quoted = |p: &&Place| text(p).is_some_and(|t| t.value.matches('\'').count() == 2 && t.value.ends_with('\''));
-    // In a scalar with single quotes the shell's are written twice.
+    // In a single-quoted scalar, the shell's single quotes are doubled.
     let plain = |p: &&Place| !m.text[range(p.entry.value.span)].starts_with('\'');
     let last = |p: &Place| range(text(p)?.content()).end.checked_sub(1);
     commands.filter(quoted).filter(plain).filter_map(|p| m.put(last(p)?..last(p)? + 1, "")).collect()

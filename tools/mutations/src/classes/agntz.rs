@@ -1,5 +1,5 @@
-//! Mistakes that only agntz has a place for: names without their braces or in other ones, agents of the wrong kind, steps
-//! that run into each other, models of another maker.
+//! Mistakes that are specific to agntz: names without braces or in the wrong ones, agents of the wrong kind,
+//! conflicting steps, models of another provider.
 
 use trefoil::internals::schema::Segment;
 
@@ -33,7 +33,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("an input copied and not adapted", AGNTZ, copied_input),
 ];
 
-/// References whose name is declared: an input, or the output of a step.
+/// References to a declared name: an input, or the output of a step.
 fn named(m: &Manifest) -> Vec<Reference> {
     let input = |name: &str| {
         m.places.iter().any(|p| {
@@ -70,7 +70,7 @@ fn no_beginning(m: &Manifest) -> Vec<Mutation> {
     named(m).iter().filter_map(|r| m.put(r.tag.clone(), format!("{}}}}}", path(m, r)))).collect()
 }
 
-/// Whether the tag is all that is between the quotes of a value.
+/// Whether the tag is the whole quoted value.
 fn is_alone(m: &Manifest, r: &Reference) -> bool {
     m.text[..r.tag.start].ends_with('"') && m.text[r.tag.end..].starts_with('"')
 }
@@ -119,7 +119,7 @@ fn slash(m: &Manifest) -> Vec<Mutation> {
     dotted.filter_map(|r| m.put(r.tag.clone(), format!("{{{{{}}}}}", path(m, r).replace('.', "/")))).collect()
 }
 
-/// The kinds of agents that are written out, with what they are made of.
+/// The kinds of inline agents.
 fn kinds(m: &Manifest) -> impl Iterator<Item = &Place> {
     m.keyed("kind").filter(|p| p.parent.mapping().is_some_and(|a| a.get("id").is_some()))
 }
@@ -185,7 +185,7 @@ fn template_model(m: &Manifest) -> Vec<Mutation> {
     m.keyed("name").filter(of_a_model).filter_map(|p| m.put(range(p.entry.value.span), "\"{{model}}\"")).collect()
 }
 
-/// Conditions in quotes, without those.
+/// The contents of quoted conditions.
 fn conditions(m: &Manifest) -> impl Iterator<Item = std::ops::Range<usize>> {
     let keys = ["when", "until"];
     let all = m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some());
@@ -233,7 +233,7 @@ fn other_word(m: &Manifest) -> Vec<Mutation> {
     m.places.iter().filter(step).filter_map(one).collect()
 }
 
-/// Lone placeholders of a mapping that is a value of this key.
+/// Entries with a lone placeholder, in a mapping that is the value of this key.
 fn lone<'m>(m: &'m Manifest, key: &'m str) -> impl Iterator<Item = &'m Place> {
     let under = move |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == key);
     let alone = |p: &&Place| {

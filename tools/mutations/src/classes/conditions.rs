@@ -1,4 +1,4 @@
-//! Conditions that do not mean what they say.
+//! Conditions with another meaning than intended.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -25,7 +25,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a name in an expression misspelt", AEGIS, expression_name),
 ];
 
-/// `{{path}} op literal`, wherever a condition is.
+/// `{{path}} op literal`, in any condition.
 struct Comparison {
     path: String,
     op: Range<usize>,
@@ -57,7 +57,7 @@ fn comparisons(m: &Manifest) -> Vec<Comparison> {
     found
 }
 
-/// What the schemas of the file and its folder say about a property of this name, where they agree.
+/// The declaration of a property with this name in the schemas of the file and its folder, if they agree.
 fn declared(m: &Manifest, path: &str) -> Option<Node> {
     let name = path.rsplit('.').next()?;
     fn look(node: &Node, name: &str, inside: bool, found: &mut Vec<Node>) {
@@ -114,7 +114,7 @@ fn quoted_boolean(m: &Manifest) -> Vec<Mutation> {
 fn quoted_number(m: &Manifest) -> Vec<Mutation> {
     let equal = |c: &Comparison| matches!(&m.text[c.op.clone()], "==" | "!=");
     let all = of_type(m, &["number", "integer"]);
-    // An order compares numbers even in quotes (A7): only equality goes wrong, so make it one.
+    // Ordering compares numbers even in quotes (A7); only equality is wrong, so use that.
     all.filter_map(|c| {
         let literal = m.text[c.literal.clone()].to_owned();
         let op = if equal(&c) { m.text[c.op.clone()].to_owned() } else { "==".to_owned() };

@@ -1,4 +1,4 @@
-//! The order of steps and nodes, and what leads where (agntz and SirenSpec).
+//! The order of steps and nodes, and the edges between them (agntz and SirenSpec).
 
 use trefoil::internals::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Node};
@@ -30,7 +30,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a step with `ref` and `agent`", AGNTZ, ref_and_agent),
 ];
 
-/// References that read a name from within a part of the document.
+/// References to a name in a part of the document.
 fn reading(m: &Manifest, name: &str, within: &[Segment]) -> Vec<Reference> {
     let reads = |r: &Reference| {
         r.segments.first().is_some_and(|(n, _)| n == name)
@@ -89,7 +89,7 @@ fn input_deleted(m: &Manifest) -> Vec<Mutation> {
                 && r.segments.get(1).is_some_and(|(n, _)| *n == *input.key.value)
         };
         let marks: Vec<_> = m.references().into_iter().filter(reads).map(|r| r.tag.start).collect();
-        // `message` is always there.
+        // `message` always exists.
         (!marks.is_empty() && &*input.key.value != "message")
             .then(|| m.edits().put(m.whole_of(input, inputs)?, "").at_all(marks).done())?
     };
@@ -164,7 +164,7 @@ fn swapped(m: &Manifest) -> Vec<Mutation> {
             let (Some(first), Some(second)) = (m.whole_of(&pair[0], nodes), m.whole_of(&pair[1], nodes)) else {
                 continue;
             };
-            // What an agent's system prompt reads is read where its node is.
+            // An agent's system prompt is evaluated at its node.
             swap(first, second, reading(m, &pair[0].key.value, &[]).into_iter().map(|r| r.tag.start).collect());
         }
     }
@@ -191,7 +191,7 @@ fn edge_turned(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for edge in edges(m) {
         let (Some(from), Some(to)) = (end(edge, "from"), end(edge, "to")) else { continue };
-        // Only what the edge's own ends show: the node at its end, or its agent, reads the node at its start.
+        // Only what the edge's own ends show: the node at its end, or that node's agent, reads the node at its start.
         let node = m.entries("nodes").iter().find(|n| n.key.value == to.value);
         let agent = node.and_then(|n| n.value.mapping()?.get("agent")?.value.string());
         let mut within = vec![vec![Segment::Key("nodes".into()), Segment::Key(to.value.to_string())]];
@@ -268,7 +268,7 @@ fn unread(m: &Manifest) -> Vec<Mutation> {
                 .mapping()
                 .and_then(|s| s.get("agent")?.value.mapping()?.get("id")?.value.string().map(|t| t.value.to_string()));
             let aliased = by_id.is_some_and(|id| id != key && !reading(m, &id, &place.path).is_empty());
-            // A pipeline around this one may name its steps after its own key.
+            // A pipeline around this one may refer to its steps through its own key.
             let outside = m.references().iter().any(|r| {
                 r.segments.iter().skip(1).any(|(n, _)| *n == key)
                     && m.places.get(r.place).is_some_and(|p| !p.path.starts_with(&place.path))
@@ -301,7 +301,7 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
             if !same || a.value >= b.value {
                 continue;
             }
-            // Without their conditions both run.
+            // Without their conditions, both run.
             let mut edits = m.edits();
             for edge in [first, second] {
                 let Some(edge) = edge.mapping() else { continue };

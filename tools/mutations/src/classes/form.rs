@@ -1,4 +1,4 @@
-//! YAML that is none, keys that are none, keys that are not there.
+//! Invalid YAML, unknown keys, missing keys.
 
 use trefoil_syntax::yaml::{Scalar, Style};
 
@@ -55,7 +55,7 @@ fn lost_quote(m: &Manifest) -> Vec<Mutation> {
     quoted
         .filter_map(|text| {
             let span = range(text.span);
-            // Without its quote it is still a plain value, on one line, and no list or mapping.
+            // Without its opening quote, it is still a plain value on one line, not a list or mapping.
             let inner = m.text.get(span.start + 1..span.end - 1)?;
             let plain =
                 inner.starts_with(char::is_alphabetic) && !inner.contains([':', '#', '\\', '"', '\n', ',', '}', ']']);
@@ -121,7 +121,7 @@ fn no_colon(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn key(m: &Manifest) -> Vec<Mutation> {
-    // A top-level key may be what the format is known by.
+    // A top-level key may be one by which the format is detected.
     let known = m.places.iter().filter(|p| p.entry.key.value.len() > 2 && m.is_format_key(p).is_some());
     known.filter_map(|p| m.put(range(p.entry.key.span), misspelt(&p.entry.key.value))).collect()
 }
@@ -132,7 +132,7 @@ fn stray_key(m: &Manifest) -> Vec<Mutation> {
         "aegis" => ("agent", "model: \"openai:gpt-4o\""),
         _ => ("agent", "model: \"openai:gpt-4o\""),
     };
-    // A resource's provider has keys of its own.
+    // A resource's provider has other keys.
     let open = trefoil::internals::schema::Segment::Key("resources".into());
     let places = m.keyed(key).filter(|p| m.is_format_key(p).is_some() && !p.path.contains(&open));
     places

@@ -1,5 +1,5 @@
-//! The classes of mistakes, by subject. A class gives every place of a sound manifest where its mistake can be made; each
-//! is a mistake whatever else the manifest says. A new class is one function and one line in its file's list.
+//! The classes of mistakes, by subject. A class returns every place of a correct manifest where its mistake can be
+//! made; each result is certainly a mistake. A new class needs a function and a line in its file's list.
 
 mod aegis;
 mod agntz;
@@ -19,11 +19,11 @@ use crate::edit::Mutation;
 
 /// A class of mistakes.
 pub struct Class {
-    /// What a person did.
+    /// A description of the mistake.
     pub name: &'static str,
-    /// In which dialects it can be done.
+    /// The dialects in which it is possible.
     pub dialects: &'static [&'static str],
-    /// Does it, in every place.
+    /// Makes the mistake in every possible place.
     pub seed: fn(&Manifest) -> Vec<Mutation>,
 }
 

@@ -1,4 +1,4 @@
-//! Names of what is not there.
+//! References to names that do not exist.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("`secrets` or `env` without a name", ALL, no_name),
 ];
 
-/// The names under which steps, states and nodes leave something.
+/// The names of results of steps, states and nodes.
 pub fn steps(m: &Manifest) -> HashSet<String> {
     match m.dialect {
         "agntz" => m.pipelines().iter().flat_map(|(_, items, _)| items.iter().filter_map(state_key)).collect(),
@@ -150,7 +150,7 @@ fn agent(m: &Manifest) -> Vec<Mutation> {
 
 fn judge(m: &Manifest) -> Vec<Mutation> {
     let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "judges"));
-    // The validators of tool calls have no effect here.
+    // Validators of tool calls have no effect here.
     let run = |p: &&Place| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "tool_validation"));
     let listed = m.keyed("judges").filter_map(|p| p.entry.value.sequence()).flatten().filter_map(|n| n.string());
     let names = listed.filter_map(|t| m.put(range(t.content()), misspelt(&t.value)));

@@ -1,4 +1,4 @@
-//! Secrets and credentials where they must not be, and data where it decides too much.
+//! Secrets and credentials in the wrong places, and data that controls too much.
 
 use super::{AEGIS, AGNTZ, ALL, Class, class};
 use crate::Manifest;
@@ -63,7 +63,7 @@ fn host(m: &Manifest) -> Vec<Mutation> {
         .collect()
 }
 
-/// An address that is a template: not that of a callback.
+/// Whether an address is a template, and not that of a callback.
 fn is_request(p: &Place) -> bool {
     let kind = p.parent.mapping().and_then(|o| o.get("kind")).and_then(|e| e.value.string());
     kind.is_none_or(|k| &*k.value == "http")

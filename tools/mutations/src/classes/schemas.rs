@@ -1,4 +1,4 @@
-//! Schemas, what is mapped to them, and examples and defaults that do not fit them.
+//! Schemas, values passed to them, and examples and defaults that do not match them.
 
 use trefoil::internals::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Node};
@@ -30,7 +30,7 @@ fn in_schema(p: &Place) -> bool {
     p.path.iter().any(|s| matches!(s, Segment::Key(k) if names.contains(&k.as_str())))
 }
 
-/// Properties of a schema: their name, their definition.
+/// The properties of a schema, with name and definition.
 fn properties(m: &Manifest) -> impl Iterator<Item = &Place> {
     let roots = ["inputSchema", "outputSchema"];
     m.places.iter().filter(move |p| match p.path.last() {
@@ -40,7 +40,7 @@ fn properties(m: &Manifest) -> impl Iterator<Item = &Place> {
     })
 }
 
-/// Whether the schema is under a key that the format has.
+/// Whether the schema is below a key of the format.
 fn is_read(m: &Manifest, place: &Place) -> bool {
     let above = m.places.iter().filter(|o| o.entry.value.span == place.parent.span);
     above.into_iter().all(|o| m.is_format_key(o).is_some())
@@ -50,7 +50,7 @@ fn is_canonical(node: &Node) -> bool {
     node.mapping().is_some_and(|m| m.get("properties").is_some_and(|e| e.value.mapping().is_some()))
 }
 
-/// The place of a property's type, and what it says.
+/// The text of a property's type.
 fn type_of(node: &Node) -> Option<&trefoil_syntax::yaml::Text> {
     node.string().or_else(|| node.mapping()?.get("type")?.value.string())
 }
@@ -63,13 +63,13 @@ fn no_type(m: &Manifest) -> Vec<Mutation> {
 fn keyword(m: &Manifest) -> Vec<Mutation> {
     let inside =
         m.places.iter().filter(|p| in_schema(p) && p.entry.key.value.len() > 3 && m.is_format_key(p).is_some());
-    // Without `type` or `properties` the same text is another kind of schema, and sound.
+    // Without `type` or `properties`, the same text is another, valid kind of schema.
     let safe = inside.filter(|p| !matches!(&*p.entry.key.value, "type" | "properties"));
     safe.filter_map(|p| m.put(range(p.entry.key.span), misspelt(&p.entry.key.value))).collect()
 }
 
 fn required(m: &Manifest) -> Vec<Mutation> {
-    // Where nothing is declared, anything may be required.
+    // If no properties are declared, any may be required.
     let declared = |p: &&Place| p.parent.mapping().is_some_and(|o| o.get("properties").is_some());
     let lists = m.keyed("required").filter(|p| in_schema(p) && m.is_format_key(p).is_some()).filter(declared);
     let lists = lists.filter_map(|p| p.entry.value.sequence());
@@ -121,7 +121,7 @@ fn example(m: &Manifest) -> Vec<Mutation> {
         .collect()
 }
 
-/// The inputs that steps give to agents with a declared input: step, entry of `input`, the child's declaration.
+/// The inputs that steps pass to agents with a declared input: the step, the entry of `input`, the agent's declaration.
 fn mappings(m: &Manifest) -> Vec<(Node, Entry, Entry)> {
     let mut found = Vec::new();
     for step in m.pipelines().iter().flat_map(|(_, items, _)| items.iter()) {
@@ -200,7 +200,7 @@ fn readers(m: &Manifest, property: &Place) -> Vec<crate::manifest::Reference> {
     let nested = |path: &[Segment]| {
         path.starts_with(owner) && !path[owner.len()..].iter().any(|s| *s == Segment::Key("agent".into()))
     };
-    // An inline agent has its own names; what its step gives it is read outside of it.
+    // An inline agent has its own names; the input that its step passes is evaluated outside of it.
     let reads = |r: &crate::manifest::Reference| {
         r.segments.first().is_some_and(|(n, _)| *n == *property.entry.key.value)
             && m.places.get(r.place).is_some_and(|p| nested(&p.path))
@@ -220,7 +220,7 @@ fn undeclared(m: &Manifest) -> Vec<Mutation> {
         .filter_map(|p| {
             let readers = readers(m, p);
             let whole = m.whole(p).filter(|_| !readers.is_empty())?;
-            // Without its last property a schema is open, or none.
+            // Without its last property, a schema is open or missing.
             m.edits().put(whole, "").at_all(readers.iter().map(|r| r.tag.start)).done()
         })
         .collect()

@@ -1,5 +1,4 @@
-//! Mistakes that only SirenSpec has a place for: nodes and their types, edges and their conditions, swarms, paths that are
-//! written.
+//! Mistakes that are specific to SirenSpec: nodes and their types, edges and their conditions, swarms, written paths.
 
 use trefoil::internals::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Node, Style};
@@ -38,7 +37,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("an item's bare name", SIREN, bare_item),
 ];
 
-/// References that are alone in their braces, in text that a model or a person reads.
+/// References that are alone in their braces, in text for a model or a person.
 fn plain(m: &Manifest) -> Vec<Reference> {
     let read = |r: &Reference| {
         let key = m.places.get(r.place).map(|p| &*p.entry.key.value);
@@ -88,7 +87,7 @@ fn bare_agent(m: &Manifest) -> Vec<Mutation> {
     plain(m).iter().filter_map(one).collect()
 }
 
-/// Conditions of edges that compare one path with one text: the place, the path and the text with its quotes.
+/// Conditions of edges that compare one path with one text: the place, the path, and the text with its quotes.
 fn equalities(m: &Manifest) -> Vec<(&Place, String, String)> {
     let one = |p: &'_ Place| {
         let text = p.entry.value.string()?;
@@ -121,7 +120,7 @@ fn tautology(m: &Manifest) -> Vec<Mutation> {
     condition(m, |path, literal| format!("{path} != {literal} or {path} != \"another\""))
 }
 
-/// A text of a key of a mapping.
+/// The text of a key of a mapping.
 fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
     Some(&*node.mapping()?.get(key)?.value.string()?.value)
 }
@@ -151,7 +150,7 @@ fn same_condition(m: &Manifest) -> Vec<Mutation> {
     found
 }
 
-/// Nodes of other types than an agent's: the node, and its `type`.
+/// Nodes whose type is not `agent`: the node, and its `type`.
 fn typed(m: &Manifest) -> Vec<(&Entry, &Place)> {
     let inside =
         |p: &Place, node: &Entry| p.path == [Segment::Key("nodes".into()), Segment::Key(node.key.value.to_string())];
@@ -257,7 +256,7 @@ fn credential(m: &Manifest) -> Vec<Mutation> {
         .collect()
 }
 
-/// `writes` that nothing else in the file names.
+/// `writes` to which nothing else in the file refers.
 fn written(m: &Manifest) -> impl Iterator<Item = (&Place, &str)> {
     let texts = m.keyed("writes").filter_map(|p| Some((p, &*p.entry.value.string()?.value)));
     texts.filter(|(_, text)| m.text.matches(*text).count() == 1)
@@ -275,7 +274,7 @@ fn lost_result(m: &Manifest) -> Vec<Mutation> {
     let Some(last) = m.entries("nodes").last() else { return Vec::new() };
     let agent = last.value.mapping().is_some_and(|n| n.get("type").is_none());
     let end = written(m).filter(|(p, text)| agent && p.parent.span == last.value.span && text.starts_with("output."));
-    // Its template may name another `output`, and a caller may read the node.
+    // Its template may use another `output`, and a caller may read the node.
     let alone = m.others.is_empty() && !m.text.contains(&format!("{}.output", last.key.value));
     end.filter(|_| alone)
         .filter_map(|(p, text)| {

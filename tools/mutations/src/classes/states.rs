@@ -1,4 +1,4 @@
-//! States and what leads from one to the next (AEGIS).
+//! States and their transitions (AEGIS).
 
 use trefoil::internals::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
@@ -39,7 +39,7 @@ fn head(node: &Node) -> usize {
     node.mapping().and_then(|s| s.entries.first()).map_or(0, |e| e.key.span.start as usize)
 }
 
-/// Where a state's name is, and its first key.
+/// The places of a state's name and of its first key.
 fn marks(m: &Manifest, name: &str, node: &Node) -> Vec<usize> {
     let keys = m.places.iter().filter(|p| &*p.entry.key.value == name && p.entry.value.span == node.span);
     keys.map(|p| p.entry.key.span.start as usize)
@@ -156,7 +156,7 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
             else {
                 continue;
             };
-            // A failed agent takes `on_failure` anyway (decision E9).
+            // A failed agent matches `on_failure` anyway (decision E9).
             let failures =
                 |t: &Node| text(t, "condition").is_some_and(|c| matches!(&*c.value, "on_failure" | "custom"));
             let agent = text(&node, "kind").is_some_and(|k| matches!(&*k.value, "Agent" | "Subworkflow"));
@@ -182,7 +182,7 @@ fn gap(m: &Manifest) -> Vec<Mutation> {
         if list.len() < 2 || !list.iter().all(scored) {
             continue;
         }
-        // Raising what is above opens a gap of its own, also where `above` and `below` one number leave one already.
+        // Raising the upper threshold opens a new gap, even if `above` and `below` the same number already leave one.
         for t in list.iter().filter(|t| text(t, "condition").is_some_and(|c| &*c.value == "score_above")) {
             let Some(number) = t.mapping().and_then(|t| t.get("threshold")) else { continue };
             let marks = marks(m, &name, &node)

@@ -22,7 +22,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a path with two dots", ALL, dots),
 ];
 
-/// Texts that are templates and not conditions.
+/// Texts that are templates but not conditions.
 fn texts(m: &Manifest) -> Vec<&Place> {
     let not = ["when", "until", "expression", "for_each", "swarm_size", "env", "url"];
     let all = m.templates().map(|(_, p)| p);

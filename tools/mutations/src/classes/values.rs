@@ -1,4 +1,4 @@
-//! Values of the wrong type, out of range, or not among the choices.
+//! Values of the wrong type, out of range, or not among the allowed ones.
 
 use trefoil::internals::schema::{Segment, Takes, values_at};
 use trefoil_syntax::yaml::{Kind, Scalar};
@@ -27,7 +27,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a hundred times too many in a swarm", SIREN, swarm),
 ];
 
-/// Numbers that are not the manifest's own data.
+/// Numbers that are not part of the manifest's data.
 fn numbers(m: &Manifest) -> impl Iterator<Item = &Place> {
     m.places.iter().filter(|p| {
         let number = matches!(p.entry.value.scalar(), Some((Scalar::Int(_) | Scalar::Float(_), _)));

@@ -1,4 +1,4 @@
-//! What is found of the seeded mistakes, with a bounded number of tries: the floor only rises.
+//! Measures the detection rate with a limited number of tries. The required minimum only rises.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -8,10 +8,11 @@ use mutations::{Limits, run};
 
 const DIALECTS: [&str; 3] = ["agntz", "aegis", "sirenspec"];
 
-/// Of the mistakes seeded into the examples, how many are found on the right line.
+/// The required proportion of mistakes in the examples that are found on the right line.
 const FLOOR: f64 = 0.985;
 
-/// The examples call no http tools and declare nothing that only containers need: these are tried on a corpus only.
+/// The examples contain no HTTP tools and nothing specific to containers, so these classes are tried only with a
+/// corpus.
 const WITHOUT_EXAMPLE: [&str; 5] = [
     "a key in a header",
     "a host that data decides",

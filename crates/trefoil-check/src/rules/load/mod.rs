@@ -21,7 +21,7 @@ macro_rules! load {
     (@strict $strict:ident) => { Some(Severity::$strict) };
 }
 
-/// Name, group, usual severity (`Off`: only if asked for), and the one under `--strict` where that differs.
+/// Name, group, usual severity (`Off`: only on request), and the one with `--strict` if different.
 pub(super) static RULES: &[Rule] = load! {
     "project-file" Form Warning Error;
     "unknown-suppression" Form Warning Error;

@@ -1,17 +1,17 @@
-//! What a condition claims, so that two that claim the opposite of one thing can be told without trying either.
+//! The claim of a condition, so that opposite claims are recognised without trying values.
 
 use trefoil_template::{Comparison, Expression};
 
-/// Something that a condition says is so, or is not.
+/// Something that a condition asserts or denies.
 #[derive(Debug, PartialEq)]
 pub struct Claim {
-    /// What it is about, the same for a condition and its opposite.
+    /// The subject, which is equal for a condition and its opposite.
     pub about: String,
-    /// Whether it says that this is so.
+    /// Whether the condition asserts it.
     pub holds: bool,
 }
 
-/// Of an expression; `value` names the value that a reference reads. None: of nothing that is compared here.
+/// The claim of an expression. `value` names the value that a reference reads. `None`: it is not a comparison.
 pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<Claim> {
     match expression {
         Expression::Not(inner) => of(inner, value).map(|c| Claim { holds: !c.holds, ..c }),
@@ -35,7 +35,7 @@ pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Opt
     }
 }
 
-/// An operand as text in which every value has one name.
+/// An operand as text, in which every value has one name.
 pub fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<String> {
     match operand {
         Expression::Literal(literal, _) => Some(format!("literal {}", literal.to_json())),

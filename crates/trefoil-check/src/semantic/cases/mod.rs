@@ -1,8 +1,9 @@
-//! What a group of conditions can come to: tried out, with the real evaluator, on every sort of value that they tell apart.
+//! Determines the possible results of a group of conditions by evaluating them, with the real evaluator, for every kind
+//! of value that they distinguish.
 //!
-//! `score > 0.8` and `score < 0.5` tell five sorts of numbers apart: below, at, between, at and above. Trying one of each
-//! decides what no reading of the expressions has to. What cannot be tried (arithmetic, functions of unknown values, two
-//! values compared with each other) is *open*: it may hold or not.
+//! `score > 0.8` and `score < 0.5` distinguish five kinds of numbers: below, at, between, at and above. Trying one of
+//! each is enough. What cannot be tried (arithmetic, functions of unknown values, comparisons of two values) is *open*:
+//! it may hold or not.
 
 pub mod claim;
 
@@ -11,10 +12,10 @@ use std::sync::Arc;
 use trefoil_ir::{Cond, SlotId, Source};
 use trefoil_template::{Binding, Comparison, Condition, Expression, Found, Function, Reference, Scope, Value};
 
-/// More cases than this are not tried.
+/// The maximum number of cases that are tried.
 const CASES: usize = 4096;
 
-/// Conditions that are decided together, and the values that tell them apart.
+/// Conditions that are decided together, and the values that they distinguish.
 pub struct Cases {
     conditions: Vec<Tried>,
     values: Vec<Read>,
@@ -26,23 +27,23 @@ struct Tried {
     open: bool,
 }
 
-/// A member of a slot that always has one value.
+/// A member of a slot with a constant value.
 pub type Known<'k> = dyn Fn(SlotId, &[Arc<str>]) -> Option<Value> + 'k;
 
 /// A value that conditions read.
 pub struct Read {
     key: ReadKey,
-    /// As the first condition names it.
+    /// The name in the first condition.
     pub name: String,
     choices: Vec<Value>,
-    /// How many of the choices, the first ones, are to be expected.
+    /// How many of the choices, from the start, are to be expected in a run.
     likely: usize,
-    /// The numbers that conditions compare it with.
+    /// The numbers with which conditions compare it.
     written: Vec<f64>,
     ordered: bool,
-    /// Conditions ask whether it is there, or true.
+    /// Whether conditions test if it exists or is true.
     asked: bool,
-    /// It stands in something that cannot be decided by trying.
+    /// Whether it occurs in something that cannot be decided by trying.
     open: bool,
 }
 
@@ -52,7 +53,7 @@ struct ReadKey {
     path: Vec<Arc<str>>,
 }
 
-/// One value for everything that is read.
+/// One value for each read.
 pub struct Case<'c> {
     cases: &'c Cases,
     chosen: Vec<usize>,
@@ -63,9 +64,9 @@ pub struct Case<'c> {
 pub enum Truth {
     /// In every case.
     Always,
-    /// In some, as far as can be told.
+    /// In some cases, as far as is known.
     Sometimes,
-    /// In none.
+    /// In no case.
     Never,
 }
 
@@ -90,7 +91,7 @@ pub fn truth(cond: &Cond) -> Truth {
     }
 }
 
-/// Of parts joined with `and`, of which some cannot be tried: what the others come to decides, if they never hold.
+/// For parts joined with `and` of which some cannot be tried: if the others never hold together, the whole never holds.
 fn in_part(cond: &Cond) -> Truth {
     let Expression::And(parts) = cond.condition.expression() else { return Truth::Sometimes };
     let alone = |expression: Expression| Cond { condition: cond.condition.with(expression), ..cond.clone() };
@@ -109,7 +110,7 @@ fn in_part(cond: &Cond) -> Truth {
 }
 
 impl Cases {
-    /// The cases of these conditions; none where there are too many. `known`: a member of a slot that always has one value.
+    /// The cases of these conditions; `None` if there are too many. `known`: a member of a slot with a constant value.
     pub fn new<'p>(conds: impl IntoIterator<Item = &'p Cond>, known: &Known<'_>) -> Option<Self> {
         let mut all = Self { conditions: Vec::new(), values: Vec::new(), count: 1 };
         for cond in conds {
@@ -131,12 +132,12 @@ impl Cases {
         }
         (all.count <= CASES).then_some(all)
     }
-    /// Whether a condition has something in it that cannot be tried.
+    /// Whether a condition contains something that cannot be tried.
     pub fn is_open(&self, condition: usize) -> bool {
         self.conditions.get(condition).is_none_or(|c| c.open)
     }
-    /// Whether two conditions are each other's opposite, whatever they are about: `a < b` and `a >= b`. Of numbers, that is,
-    /// which is what somebody who writes both compares.
+    /// Whether two conditions are each other's opposite for all numbers: `a < b` and `a >= b`. People who write both
+    /// compare numbers.
     pub fn are_opposite(&self, one: usize, other: usize) -> bool {
         let claim = |at: usize| {
             let condition = &self.conditions.get(at)?.condition;
@@ -146,17 +147,17 @@ impl Cases {
         };
         claim(one).zip(claim(other)).is_some_and(|(a, b)| a.about == b.about && a.holds != b.holds)
     }
-    /// Which of the values a condition reads.
+    /// The values that a condition reads.
     pub fn read_by(&self, condition: usize) -> impl Iterator<Item = usize> {
         let references = self.conditions.get(condition).map(|c| c.condition.references()).unwrap_or_default();
         references.iter().map(|r| r.binding.source as usize)
     }
-    /// What is read.
+    /// All values that are read.
     pub fn values(&self) -> &[Read] {
         &self.values
     }
-    /// Goes through the cases until `visit` says stop. `every`: also those in which a value is not there, or is not one that
-    /// its name makes expect (a score above 1).
+    /// Iterates over the cases until `visit` returns stop. `every`: includes cases in which a value is missing, or is
+    /// unexpected for its name (a score above 1).
     pub fn each(&self, every: bool, visit: &mut dyn FnMut(&Case<'_>) -> bool) {
         let mut case = Case { cases: self, chosen: vec![0; self.values.len()] };
         loop {
@@ -186,7 +187,7 @@ impl Cases {
             read.push(at);
             Binding { source: at as u32, skip: reference.path.len() as u16 }
         });
-        // A value known at load, or known not to be there, would be tried as if it were not.
+        // A value that is known at load time, even to be missing, must not be tried with other values.
         let open = constant.contains(&true);
         let mut reading = CaseReading { cases: self, read: &read, open };
         reading.truth(condition.expression());
@@ -228,11 +229,11 @@ impl Read {
     pub fn word(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
-    /// Where it comes from.
+    /// Its source.
     pub fn source(&self) -> &Source {
         &self.key.source
     }
-    /// Whether it is compared by size.
+    /// Whether its order is compared.
     pub fn is_ordered(&self) -> bool {
         self.ordered
     }
@@ -241,7 +242,7 @@ impl Read {
             self.choices.push(value);
         }
     }
-    /// One value of every sort beside those that are written.
+    /// Adds one value of every kind, in addition to those in conditions.
     fn complete(&mut self) {
         let mut numbers: Vec<f64> = self.choices.iter().filter_map(Value::as_f64).collect();
         numbers.sort_by(f64::total_cmp);
@@ -254,7 +255,7 @@ impl Read {
             self.add(Value::from(first - 1.0));
             self.add(Value::from(last + 1.0));
             match self.word() {
-                // The figures of a verdict are from 0 to 1; other people's scores are not.
+                // The numbers of a verdict are from 0 to 1; other scores may have any range.
                 "score" | "confidence" if first >= 0.0 && last <= 1.0 => {
                     low = 0.0..=1.0;
                     for n in [first / 2.0, (last + 1.0) / 2.0, 0.0, 1.0] {
@@ -267,14 +268,14 @@ impl Read {
                         self.add(Value::from(n));
                     }
                 }
-                // Whoever asks for "none" and "more than none" counts something.
+                // A comparison with 0 and with more than 0 suggests a count.
                 _ if first == 0.0 => low = 0.0..=f64::INFINITY,
                 _ => {}
             }
         }
         let boolean = self.choices.iter().any(|v| v.as_bool().is_some());
         if self.open {
-            // What has a length or a content: examples, not every sort.
+            // Examples for values with a length or contents, not every kind.
             self.add(Value::from(""));
             self.add(Value::from(Vec::<Value>::new()));
         }
@@ -295,12 +296,12 @@ impl Read {
 }
 
 impl Case<'_> {
-    /// Whether a condition holds in it; one with something open in it: as if what is open did not hold.
+    /// Whether a condition holds in this case. Open parts count as false.
     pub fn holds(&self, condition: usize) -> bool {
         self.cases.conditions.get(condition).is_some_and(|c| c.condition.evaluate(self).unwrap_or(false))
     }
-    /// `0.65 as REVIEW.score`, `any other text as ASK.response`: of what matters for `same`, which says whether another case
-    /// would do as well.
+    /// `0.65 as REVIEW.score`, `any other text as ASK.response`: only the values that matter. `same` says whether
+    /// another case has the same result.
     pub fn describe(&self, same: &dyn Fn(&Case<'_>) -> bool) -> String {
         let mut shown = Vec::new();
         for (at, read) in self.cases.values.iter().enumerate() {
@@ -329,12 +330,12 @@ impl Case<'_> {
         }
         shown.join(" and ")
     }
-    /// Whether a number in it is one that a condition names.
+    /// Whether one of its numbers occurs in a condition.
     pub fn is_edge(&self) -> bool {
         let mut reads = self.cases.values.iter().enumerate();
         reads.any(|(at, read)| self.value(at).and_then(Value::as_f64).is_some_and(|n| read.written.contains(&n)))
     }
-    /// The value of something that is read.
+    /// The value of a read.
     pub fn value(&self, read: usize) -> Option<&Value> {
         self.cases.values.get(read)?.choices.get(*self.chosen.get(read)?)
     }
@@ -361,7 +362,7 @@ impl CaseReading<'_> {
             read.add(value);
         }
     }
-    /// An expression where only its truth counts.
+    /// An expression of which only the truth value matters.
     fn truth(&mut self, expression: &Expression) {
         match expression {
             Expression::Literal(..) => {}
@@ -380,7 +381,7 @@ impl CaseReading<'_> {
             _ => self.leave_open(&[expression]),
         }
     }
-    /// What these are about cannot be decided by trying.
+    /// Marks the values of these expressions as not decidable by trying.
     fn leave_open(&mut self, expressions: &[&Expression]) {
         self.open = true;
         let mut stack = expressions.to_vec();
@@ -406,7 +407,7 @@ impl CaseReading<'_> {
         self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at))
     }
     fn compare(&mut self, a: &Expression, b: &Expression, op: Comparison) {
-        // What a text or a list contains has too many sorts.
+        // There are too many kinds of text and list contents.
         if matches!(op, Comparison::In | Comparison::NotIn) && subject(a).is_none() {
             self.leave_open(&[a, b]);
         }
@@ -427,7 +428,7 @@ impl CaseReading<'_> {
     }
 }
 
-/// The one value that an operand is about.
+/// The single value that an operand reads.
 fn subject(operand: &Expression) -> Option<u32> {
     match operand {
         Expression::Reference(r) => Some(*r),

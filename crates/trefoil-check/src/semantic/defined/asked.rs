@@ -1,10 +1,10 @@
-//! Whether a condition holds only where what it reads has a value: whoever runs where it holds may read that too, and what
-//! else the same step has left.
+//! Whether a condition holds only if the value that it reads exists. Where it holds, that value and other results of
+//! the same step can be read.
 
 use trefoil_ir::{Cond, Source};
 use trefoil_template::{Comparison, Expression};
 
-/// Whether a condition never holds where a source, or the step's result that it is a part of, has no value.
+/// Whether a condition never holds if a source, or the step's result that contains it, has no value.
 pub(super) fn asks_for(cond: &Cond, source: &Source) -> bool {
     let condition = &cond.condition;
     let slot = |source: &Source| match source {
@@ -26,7 +26,7 @@ pub(super) fn asks_for(cond: &Cond, source: &Source) -> bool {
     needs(condition.expression(), &of_source)
 }
 
-/// Whether a condition never holds where a value is null.
+/// Whether a condition never holds if a value is null.
 fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
     match expression {
         Expression::And(all) => all.iter().any(|e| needs(e, value)),

@@ -1,8 +1,8 @@
-//! Graphs: which nodes have surely run, and ended well, before each.
+//! Graphs: which nodes have certainly run and succeeded before each node.
 //!
-//! A node with edges runs when one of them is taken, so what all their sources agree on has run; from there whatever must
-//! follow has run too. A node that may fail without failing the run (a fallback stands by, a policy skips it) has not
-//! surely left anything.
+//! A node with edges runs if one of them is taken, so the nodes that certainly ran before all of their sources have
+//! run; so has everything that must follow from those. A node that may fail without failing the run (because of a
+//! fallback or a skip policy) does not certainly have a result.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,19 @@ use super::Walk;
 use crate::semantic::reads::Why;
 use crate::semantic::slots::{Slots, State};
 
-/// What is known of the nodes that have been looked at.
+/// What is known about the nodes visited so far.
 struct Nodes {
-    /// Per node: those that have surely ended well when it runs.
+    /// For each node: the nodes that have certainly succeeded when it runs.
     sure: Vec<Slots>,
-    /// Per node: all that are ordered before it.
+    /// For each node: all nodes ordered before it.
     past: Vec<Slots>,
-    /// Per node: what is set when it has run.
+    /// For each node: what is set after it has run.
     after: Vec<State>,
-    /// Per node: what is surely set on each of the ways that lead to it.
+    /// For each node: what is certainly set on each path to it.
     ways: Vec<Vec<Slots>>,
 }
 
-/// More ways than this are not told apart.
+/// The maximum number of paths that are distinguished.
 const WAYS: usize = 16;
 
 impl<'p> Walk<'_, 'p> {
@@ -82,7 +82,7 @@ impl<'p> Walk<'_, 'p> {
         end
     }
 
-    /// The nodes that have surely ended well when this one runs; `past` are all that are ordered before it.
+    /// The nodes that have certainly succeeded when this one runs; `past` are all nodes ordered before it.
     fn surely(&self, graph: &Graph, node: &GraphNode, past: &Slots, sure: &[Slots]) -> Slots {
         let way = |from: usize| {
             let mut way = sure.get(from).cloned().unwrap_or_default();
@@ -95,7 +95,7 @@ impl<'p> Walk<'_, 'p> {
             known = first;
             ways.for_each(|way| known.intersect(&way));
         }
-        // A fallback runs because its node has failed.
+        // A fallback runs because its node failed.
         let mains: Vec<usize> = node.fallback_of.iter().map(|n| n.index()).collect();
         if let [main] = mains.as_slice() {
             known.unite(&way(*main));
@@ -104,11 +104,11 @@ impl<'p> Walk<'_, 'p> {
         self.certain(graph, known, past, &mains)
     }
 
-    /// These, and what has surely run because of them.
+    /// These nodes, and those that certainly ran because of them.
     fn certain(&self, graph: &Graph, mut known: Slots, past: &Slots, failed: &[usize]) -> Slots {
         loop {
             let mut more = false;
-            // A node whose predecessors are known is known most often, so that few are left.
+            // If a node's predecessors are known, the node is usually known as well, so few are left.
             for at in past.beyond(&known).into_iter().filter(|at| !failed.contains(at)) {
                 let Some(node) = graph.nodes.get(at) else { break };
                 if self.ends_well(node) && must_start(node, &known) {
@@ -122,7 +122,7 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// Whether a node that runs ends well, or else the run fails.
+    /// Whether a node that runs succeeds, or else the run fails.
     fn ends_well(&self, node: &GraphNode) -> bool {
         let policy = self.program.step(node.step).map(|s| &s.policy.on_failure);
         node.fallback.is_none() && !matches!(policy, Some(OnFailure::Skip))
@@ -130,8 +130,8 @@ impl<'p> Walk<'_, 'p> {
 }
 
 impl Nodes {
-    /// What is surely set on each of the ways that lead to a node: one for every edge into it and every way to where that
-    /// comes from; and a node or the one that stands in for it.
+    /// What is certainly set on each path to a node: one path for every incoming edge and every path to its source, and
+    /// for a node or its fallback.
     fn ways(&self, graph: &Graph, node: &GraphNode, must: &Slots, past: &Slots) -> Vec<Slots> {
         let mut all: Vec<Slots> = Vec::new();
         for edge in &node.incoming {
@@ -166,14 +166,14 @@ impl Nodes {
     }
 }
 
-/// Whether a node runs for sure where these have ended well.
+/// Whether a node certainly runs after these have succeeded.
 fn must_start(node: &GraphNode, known: &Slots) -> bool {
     let taken = |e: &trefoil_ir::Edge| e.when.is_none() && known.has(e.from.index());
     node.fallback_of.is_empty() && (node.incoming.is_empty() || node.incoming.iter().any(taken))
 }
 
-/// The state after these nodes: those that surely ran, and those that may have. What is known of a predecessor among them
-/// is not gathered again.
+/// The state after these nodes: those that certainly ran, and those that may have. The state of a predecessor among
+/// them is reused.
 fn state(before: &State, nodes: &Nodes, sure: &Slots, past: &Slots, predecessor: Option<usize>) -> State {
     let mut state = before.clone();
     let (mut known, mut seen) = (Slots::default(), Slots::default());
@@ -199,7 +199,7 @@ fn predecessors(node: &GraphNode) -> impl Iterator<Item = usize> {
     edges.chain(node.after.iter().chain(&node.fallback_of).map(|n| n.index()))
 }
 
-/// The nodes, each after those that end before it; ties go by declaration. What waits for itself comes last.
+/// The nodes in topological order, with ties in declaration order. Nodes in cycles come last.
 fn order(graph: &Graph) -> Vec<usize> {
     let n = graph.nodes.len();
     let mut waits = vec![0usize; n];

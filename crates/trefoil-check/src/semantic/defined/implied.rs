@@ -1,4 +1,4 @@
-//! What is known to be set because something else is so: a condition held, or a block asked and was answered.
+//! What is known to be set because a condition held, or because of the result of a block's test.
 
 use trefoil_ir::{Cond, Source, Text};
 use trefoil_template::{Reference, Segment, Value};
@@ -8,7 +8,7 @@ use crate::semantic::cases::Cases;
 use crate::semantic::slots::State;
 
 impl Walk<'_, '_> {
-    /// The bit of what a path reads, where it is one.
+    /// The bit of the value that a path reads, if there is one.
     fn bit_of(&self, source: &Source, reference: &Reference) -> Option<usize> {
         match source {
             Source::Slot(slot) => {
@@ -21,7 +21,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Where a condition has held, everything is set without which it never holds.
+    /// After a condition has held, everything is set without which it never holds.
     pub(super) fn granted(&self, cond: &Cond, state: &mut State) {
         for reference in cond.condition.references() {
             let Some(source) = cond.sources.get(reference.binding.source as usize) else { continue };
@@ -44,8 +44,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The bit of what a path reads, where a block around it has asked for the same thing under another name, or for the
-    /// result of a state that leaves it behind.
+    /// The bit of the value that a path reads, if an enclosing block has tested the same value under another name, or
+    /// the result of a state that leaves it.
     pub(super) fn answered(&self, text: &Text, source: &Source, reference: &Reference) -> Option<usize> {
         if reference.asked.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl Walk<'_, '_> {
             let Some(of) = text.sources.get(other.binding.source as usize) else { return false };
             let left = match of {
                 Source::Slot(slot) | Source::Member(slot, _) => self.implies.get(slot),
-                // The result of a state with what is shown beside it.
+                // The result of a state with additional values next to it.
                 Source::Compose { parts, .. } => parts.first().and_then(|p| self.implies.get(&p.slot)),
                 _ => None,
             };

@@ -1,5 +1,5 @@
-//! Members that may be missing although what they are members of has a value: a part of a result whose step has failed, or
-//! what a step leaves instead of a result when it has failed.
+//! Members that may be missing although their value exists: a part of a result whose step failed, or the replacement
+//! result of a failed step.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::semantic::slots::State;
 /// A member that may be missing.
 pub(super) struct Lack {
     at: Vec<Arc<str>>,
-    /// What is there then. None: nothing.
+    /// The value in that case; `None`: no value.
     instead: Option<Value>,
     why: Why,
 }
 
 impl<'p> Walk<'_, 'p> {
-    /// Notes what a step's result may lack; `after` is what is set when it has run.
+    /// Records what a step's result may lack; `after` is what is set after it has run.
     pub(super) fn note_lacks(&mut self, step: &'p Step, after: &State) {
         let Some(out) = step.out else { return };
         let instead = match &step.policy.on_failure {
@@ -68,7 +68,7 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// Whether a path into a slot that has a value leads to one.
+    /// Whether a path into a slot with a value has a value.
     pub(super) fn inside<'n>(&self, slot: SlotId, path: impl Iterator<Item = &'n str> + Clone) -> Defined {
         let missing = |lack: &&Lack| {
             let mut rest = path.clone();

@@ -1,4 +1,4 @@
-//! One expression at one place: its reads, and what is known about each.
+//! Visits one expression in one place: its reads, and what is known about each.
 
 use trefoil_ir::{Cond, Expr, FlowId, Lost, Position, SlotId, Source, StepId, Text};
 use trefoil_syntax::Location;
@@ -12,7 +12,7 @@ use crate::semantic::slots::{Slots, State};
 use trefoil_ir::types::{self, Member};
 use trefoil_ir::walk::children;
 
-/// Where an expression stands, and whether something there takes care of what is missing.
+/// The place of an expression, and whether missing values are handled there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadPlace {
     pub step: Option<StepId>,
@@ -24,11 +24,11 @@ pub(super) struct ReadPlace {
 }
 
 impl ReadPlace {
-    /// In a step.
+    /// A place in a step.
     pub fn new(step: Option<StepId>, at: Location, position: Position) -> Self {
         Self { step, at, position, guarded: false, strict: false, words: None }
     }
-    /// The same, taken care of.
+    /// Marks missing values as handled.
     pub fn guarded(self) -> Self {
         Self { guarded: true, ..self }
     }
@@ -43,7 +43,7 @@ impl<'p> Walk<'_, 'p> {
             Expr::Read(source) => self.read((source, None, &[]), state, place, true),
             Expr::Object(members) => members.iter().for_each(|(_, e)| self.expr(e, state, place)),
             Expr::List(items) | Expr::Concat(items) => items.iter().for_each(|e| self.expr(e, state, place)),
-            // What is not an object is left out.
+            // Values that are not objects are skipped.
             Expr::Merge(layers) => layers.iter().for_each(|e| self.expr(e, state, place.guarded())),
             Expr::Join { parts, otherwise, .. } => {
                 parts.iter().for_each(|s| self.read((s, None, &[]), state, place.guarded(), false));
@@ -103,7 +103,7 @@ impl<'p> Walk<'_, 'p> {
             let Some(source) = cond.sources.get(reference.binding.source as usize) else { continue };
             let span = cond.spans.get(i).copied().unwrap_or(cond.origin.span);
             let at = Location::new(cond.origin.file, span);
-            // A condition is there to ask.
+            // A condition may test for missing values.
             let place = ReadPlace {
                 words: Some(cond.condition.words()),
                 ..ReadPlace::new(step, at, Position::Condition).guarded()
@@ -115,7 +115,8 @@ impl<'p> Walk<'_, 'p> {
     fn written(&mut self, source: &'p Source, reference: &'p Reference, state: &State, place: ReadPlace, lone: bool) {
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-        // The block asks for a member of the slot's own value; members that are written one by one say nothing of each other.
+        // The block tests another member of the slot's own value. Members that are written separately imply nothing
+        // about each other.
         let whole = |slot: &SlotId| !self.keys.keys().any(|(of, _)| of == slot);
         let beside = reference.beside()
             && match source {
@@ -159,13 +160,13 @@ impl<'p> Walk<'_, 'p> {
         self.known.reads.push(read);
     }
 
-    /// Whether this runs only where a source has a value.
+    /// Whether this runs only if a source has a value.
     fn is_asked(&self, source: &Source) -> bool {
         let by_edges = !self.edges.is_empty() && self.edges.iter().all(|cond| asks_for(cond, source));
         by_edges || self.holds.iter().any(|cond| asks_for(cond, source))
     }
 
-    /// Whether a source has a value here: on every way to this node if one of several slots is set on each.
+    /// Whether a source has a value here. If one of several slots is set on each path to this node, it always has.
     pub(super) fn defined(&self, source: &Source, path: &[&str], state: &State) -> Defined {
         match self.defined_at(source, path, state) {
             Defined::Sometimes(why) => {
@@ -258,7 +259,7 @@ impl<'p> Walk<'_, 'p> {
         }
         let why = self.why.get(i).cloned().flatten().unwrap_or(Why::NotWritten);
         match &why {
-            // Whoever reads is skipped with it.
+            // The reader has the same condition, so both are skipped.
             Why::Skipped { when, .. } if self.holds.iter().any(|c| c.text == *when) => Defined::Always,
             Why::Skipped { when, at } => match self.excluding(i, *at) {
                 Some(own) => Defined::Sometimes(Why::Excluded { when: when.clone(), own: own.text.clone() }),
@@ -268,8 +269,8 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// The condition that holds here and never together with the one at this place, on which the only step that fills a slot
-    /// runs. Both must be about what the flow was started with: that stays the same.
+    /// The condition that holds here and excludes the one at `when`, on which the only step that fills a slot depends.
+    /// Both must read only the flow's input, which does not change.
     fn excluding(&self, slot: usize, when: Location) -> Option<&'p Cond> {
         let of_input = |cond: &Cond| {
             let input = self.flow.intake.slot;
@@ -289,7 +290,7 @@ impl<'p> Walk<'_, 'p> {
         own.find(|own| claim.excludes(&Claim::of(own)))
     }
 
-    /// A key of an object that is written key by key. If it may come from outside, it is never known not to be there.
+    /// A key of an object that is written key by key. If it may come from outside, it is never known to be missing.
     fn key(&self, i: usize, state: &State) -> Defined {
         match self.bit(i, state) {
             Defined::Never if !self.own.has(i) => Defined::Sometimes(Why::NotWritten),
@@ -319,7 +320,7 @@ impl<'p> Walk<'_, 'p> {
     }
 }
 
-/// Where a path ends that continues after a value, as its names tell.
+/// Where a path that continues after a value ends, judging by its names.
 fn beyond(source: &Source) -> Option<(usize, Member)> {
     let Source::Missing(_, Lost::Beyond(beyond)) = source else { return None };
     let never = Member::Never { what: beyond.what, members: beyond.members.clone() };

@@ -1,7 +1,8 @@
-//! What is set where: the walk over every flow that finds each read, and whether it has a value there.
+//! What is set where: walks every flow, finds each read, and determines whether it has a value there.
 //!
-//! Two questions about every slot, answered along all ways that lead to a place: is it set on every way (*must*), on any
-//! (*may*)? A loop's body is walked twice, states and nodes until nothing changes; reads are written down in the last walk.
+//! For every slot, two questions are answered over all paths to a place: is it set on every path (*must*), is it set on
+//! any (*may*)? The body of a loop is walked twice, states and nodes until nothing changes; reads are recorded in the
+//! last walk.
 
 mod asked;
 mod graph;
@@ -31,9 +32,9 @@ use trefoil_ir::types::{self, Member};
 
 /// The reads of a program, and what is set at the end of each flow.
 pub struct Known<'p> {
-    /// Flow by flow.
+    /// All reads, flow by flow.
     pub reads: Vec<Read<'p>>,
-    /// Where those of a flow are.
+    /// The range of the reads of each flow.
     pub of_flow: HashMap<FlowId, std::ops::Range<usize>>,
     ends: HashMap<FlowId, FlowEnd>,
 }
@@ -44,10 +45,10 @@ struct FlowEnd {
     why: Vec<Option<Why>>,
 }
 
-/// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
-/// them, which is where they get their values from.
+/// Walks every flow: callees before callers, because paths of callers may lead into them; bodies of fan-outs after
+/// their enclosing flows, which provide their values.
 pub fn known<'p>(program: &'p Program, calls: &CallGraph, roots: &[FlowId], types: &Types<'p>) -> Known<'p> {
-    // A step reads about three times; growing would copy all that is there.
+    // A step has about three reads; growing would copy all of them.
     let reads = Vec::with_capacity(3 * program.steps.len());
     let mut known = Known { reads, of_flow: HashMap::default(), ends: HashMap::default() };
     let mut seen = calls.none();
@@ -75,7 +76,7 @@ pub fn known<'p>(program: &'p Program, calls: &CallGraph, roots: &[FlowId], type
     known
 }
 
-/// What the slots of a fan-out's body hold when it starts; none: nothing.
+/// The captured slots of a fan-out's body at its start; `None`: not captured.
 type Captured = Vec<Option<Defined>>;
 
 /// The walk over one flow.
@@ -85,27 +86,27 @@ struct Walk<'w, 'p> {
     id: FlowId,
     flow: &'p Flow,
     known: &'w mut Known<'p>,
-    /// Keys of objects that are written one by one; their bits come after those of the slots.
+    /// Keys of objects that are written key by key; their bits follow those of the slots.
     keys: HashMap<(SlotId, Arc<str>), usize>,
-    /// Of those, the ones that nothing but these writes gives: no input can bring them along.
+    /// Those of the keys that only these writes can set, because no input can contain them.
     own: Slots,
     width: usize,
-    /// Per slot: why it may be unset where it was last possible.
+    /// For each slot: why it may be unset, where that was last possible.
     why: Vec<Option<Why>>,
-    /// Only the last walk over a piece writes down what it reads.
+    /// Above 0 while reads are not recorded, because a piece will be walked again.
     silent: u32,
     /// Conditions that hold here, and slots that were read in one.
     holds: Vec<&'p Cond>,
-    /// By the slot of a state's result: what is set wherever that is, because the state has left.
+    /// By the slot of a state's result: what is set wherever that result is, because the state has run.
     implies: HashMap<SlotId, Slots>,
-    /// In a node: what is surely set on each of the ways that lead to it.
+    /// In a node: what is certainly set on each path to it.
     ways: Vec<Slots>,
-    /// In a node: the conditions of all edges that lead to it, if each has one.
+    /// In a node: the conditions of all incoming edges, if each has one.
     edges: Vec<&'p Cond>,
     /// By slot: members that may be missing although it has a value.
     lacks: HashMap<SlotId, Vec<Lack>>,
     end: FlowEnd,
-    /// The bodies of fan-outs in it, and what they get.
+    /// The bodies of fan-outs in the flow, and their captured slots.
     inner: Vec<(FlowId, Captured)>,
 }
 
@@ -182,7 +183,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// Notes why what is not surely set here may be unset, where nothing better is known.
+    /// Records why slots may be unset here, unless a better reason is known.
     fn doubt(&mut self, state: &State, why: &Why) {
         for i in state.may.beyond(&state.must) {
             if !matches!(self.why.get(i), Some(Some(Why::Failed | Why::PartFailed(_) | Why::Skipped { .. }))) {
@@ -191,7 +192,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// What holds after a step, `when` and policies included.
+    /// What holds after a step, including its `when` and its policies.
     fn step(&mut self, id: StepId, before: State) -> State {
         let Some(step) = self.program.step(id) else { return before };
         let mut after = match &step.when {
@@ -241,7 +242,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         after
     }
 
-    /// What a step reads, and what is set when what it does has ended. Effects and values set nothing but their result.
+    /// What a step reads, and what is set after it has run. Effects and computed values set only their result.
     fn kind(&mut self, id: StepId, step: &'p Step, before: State) -> State {
         match &step.kind {
             StepKind::Sequence(steps) => steps.iter().fold(before, |state, s| self.step(*s, state)),
@@ -264,7 +265,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             }
             StepKind::Attempts(it) => self.attempts(it, before, ReadPlace::new(Some(id), step.origin, Position::Data)),
             StepKind::Conversation(_) => {
-                // Whether a tool is called is the model's choice.
+                // Whether a tool is called is up to the model.
                 for step in children(step) {
                     self.step(step, before.clone());
                 }
@@ -294,7 +295,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// What a step reads that only has a result.
+    /// The reads of a step that only has a result.
     fn effect(&mut self, id: StepId, step: &'p Step, before: &State) {
         let place = |position| ReadPlace::new(Some(id), step.origin, position);
         match &step.kind {
@@ -323,7 +324,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// Branches, of which each starts with what was there before all of them.
+    /// Branches, each of which starts with the state before all of them.
     fn parallel(&mut self, parallel: &'p Parallel, before: &State) -> State {
         let mut after = before.clone();
         for branch in &parallel.branches {
@@ -341,7 +342,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         after
     }
 
-    /// A body that is tried until its validators accept what it leaves.
+    /// A body that is repeated until its validators accept the result.
     fn attempts(&mut self, it: &'p Attempts, mut first: State, place: ReadPlace) -> State {
         first.set(it.iteration.index());
         first.set(it.previous_error.index());
@@ -356,7 +357,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         body
     }
 
-    /// What a call is given.
+    /// The input of a call.
     fn call(&mut self, call: &'p Call, before: &State, place: ReadPlace) {
         if let Callee::Named { name, .. } = &call.callee {
             self.text(name, before, place, false);
@@ -366,7 +367,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// The body of a loop: once to see what it sets, again with that as what an earlier pass may have set.
+    /// The body of a loop: walked once to find what it sets, and again with that as possibly set by an earlier pass.
     fn again(&mut self, first: State, why: Why, mut body: impl FnMut(&mut Self, State) -> State) -> State {
         self.silent += 1;
         let once = body(self, first.clone());
@@ -379,7 +380,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         body(self, entry)
     }
 
-    /// One of several ways was taken.
+    /// The state after one of several branches.
     fn either(&mut self, all: Vec<State>, before: &State, why: &Why) -> State {
         let Some(mut joined) = all.first().cloned() else { return before.clone() };
         all.iter().skip(1).for_each(|one| joined.join(one));
@@ -406,7 +407,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         self.inner.push((each.body, inner));
     }
 
-    /// Notes which keys of a slot its first value cannot have.
+    /// Records which keys of a slot its initial value cannot have.
     fn own_keys(&mut self, slot: SlotId, first: &Expr) {
         let Expr::Merge(layers) = first else { return };
         for ((_, key), bit) in self.keys.iter().filter(|((of, _), _)| *of == slot) {
@@ -416,7 +417,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// Whether an object surely has no such key.
+    /// Whether an object certainly has no such key.
     fn lacks(&self, value: &Expr, key: &str) -> bool {
         match value {
             Expr::Const(constant) => constant.get(key).is_none(),
@@ -439,7 +440,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             let names: Vec<&Arc<str>> = match layer {
                 Expr::Object(members) => members.iter().map(|(k, _)| k).collect(),
                 Expr::Const(trefoil_template::Value::Object(members)) => members.keys().collect(),
-                // Declared input without which no run starts.
+                // Declared input that every run must pass.
                 Expr::Read(Source::Slot(input)) if *input == self.flow.intake.slot => {
                     self.flow.intake.fields.iter().filter(|f| !f.optional).map(|f| &f.name).collect()
                 }
@@ -454,7 +455,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 }
 
-/// The keys that a step lays over the object in its own slot.
+/// The keys that a step merges into the object in its own slot.
 fn written_keys(step: &Step) -> Vec<(SlotId, &Arc<str>)> {
     let (Some(out), StepKind::Compute(Expr::Merge(layers))) = (step.out, &step.kind) else { return Vec::new() };
     if !layers.iter().any(|l| matches!(l, Expr::Read(Source::Slot(own)) if *own == out)) {

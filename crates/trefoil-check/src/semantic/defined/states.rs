@@ -1,4 +1,4 @@
-//! States: what has run before each, over all ways that its transitions make.
+//! States: what has run before each, over all paths of transitions.
 
 use trefoil_ir::{Position, StateMachine, Step, StepId, StepKind, Takes};
 
@@ -19,7 +19,8 @@ impl<'p> Walk<'_, 'p> {
                 self.implies.insert(feedback, spoken.must);
             }
             let reached = entry.is_some();
-            // Where no way leads, which is said elsewhere, nothing is claimed: as if all had run.
+            // An unreachable state (reported elsewhere) is treated as if everything had run before it, so that nothing
+            // is reported.
             let here = entry.unwrap_or_else(|| {
                 let all = Slots::new(self.width, true);
                 State { must: all.clone(), may: all }
@@ -56,7 +57,7 @@ impl<'p> Walk<'_, 'p> {
         end
     }
 
-    /// Per state: what is set where it is entered with feedback; none: it never is.
+    /// For each state: what is set when it is entered with feedback; `None`: it never is.
     fn spoken(&mut self, machine: &'p StateMachine, entry: &[Option<State>]) -> Vec<Option<State>> {
         let mut spoken: Vec<Option<State>> = vec![None; machine.states.len()];
         self.silent += 1;
@@ -77,7 +78,7 @@ impl<'p> Walk<'_, 'p> {
         spoken
     }
 
-    /// Why what the machine itself sets, anew with every transition, may be unset.
+    /// Why slots that the machine itself sets at every transition may be unset.
     fn transient(&mut self, machine: &StateMachine) {
         let reasons = [(machine.previous_error, Why::NoFailure), (machine.feedback, Why::NoFeedback)];
         for (slot, why) in reasons {
@@ -87,7 +88,7 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// What is set where each state is entered; none: no way leads there.
+    /// What is set when each state is entered; `None`: it is unreachable.
     fn entries(&mut self, machine: &'p StateMachine, before: &State) -> Vec<Option<State>> {
         let mut entry: Vec<Option<State>> = vec![None; machine.states.len()];
         let mut first = before.clone();
@@ -98,7 +99,7 @@ impl<'p> Walk<'_, 'p> {
         if let Some(place) = entry.get_mut(initial) {
             *place = Some(first);
         }
-        // Until nothing changes.
+        // Repeat until nothing changes.
         self.silent += 1;
         let mut todo = std::collections::BTreeSet::from([initial]);
         while let Some(at) = todo.pop_first() {
@@ -131,7 +132,7 @@ impl<'p> Walk<'_, 'p> {
         entry
     }
 
-    /// Whether a step can fail: what only computes cannot, unless it waits for a number of verdicts.
+    /// Whether a step can fail. A computation cannot, unless it needs a number of verdicts.
     fn can_fail(&self, id: StepId) -> bool {
         let Some(step) = self.program.step(id) else { return true };
         match &step.kind {
@@ -141,14 +142,14 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// What is set when a state has ended well, and when it has failed.
+    /// What is set after a state has succeeded, and after it has failed.
     fn outcomes(&mut self, machine: &'p StateMachine, at: usize, before: State) -> (State, State) {
         let Some(state) = machine.states.get(at) else { return (before.clone(), before) };
         let well = self.step(state.step, before.clone());
         if !self.can_fail(state.step) {
             return (well.clone(), well);
         }
-        // A state that fails leaves its result, and nothing else for sure.
+        // A state that fails certainly sets its result, and nothing else.
         let mut failed = State { must: before.must.clone(), may: self.until_failure(state.step, before, &well).may };
         if let Some(out) = self.program.step(state.step).and_then(|s| s.out) {
             failed.set(out.index());
@@ -156,7 +157,7 @@ impl<'p> Walk<'_, 'p> {
         (well, failed)
     }
 
-    /// What may be set when a step fails: what comes behind the last part of it that can fail is not.
+    /// What may be set when a step fails: nothing after its last part that can fail.
     fn until_failure(&mut self, id: StepId, before: State, well: &State) -> State {
         let Some(Step { kind: StepKind::Sequence(steps), when: None, .. }) = self.program.step(id) else {
             return well.clone();
@@ -165,7 +166,7 @@ impl<'p> Walk<'_, 'p> {
         steps.iter().take(last + 1).fold(before, |state, s| self.step(*s, state))
     }
 
-    /// Where a state leads, and what is set there.
+    /// The targets of a state, and what is set there.
     fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
         let Some(state) = machine.states.get(at) else { return Vec::new() };
         let (well, failed) = self.outcomes(machine, at, before);

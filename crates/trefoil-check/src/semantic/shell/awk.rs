@@ -1,6 +1,6 @@
-//! What a program of `awk` runs. It is not parsed: its texts are told from the rest, that is all.
+//! The commands that an `awk` program runs. It is not parsed; only its strings are distinguished from the rest.
 
-/// Whether it runs commands that it does not hold itself.
+/// Whether it runs commands that are not literals in it.
 pub(super) fn runs(program: &str) -> bool {
     statements(program).iter().any(|statement| {
         let called = statement.split_once("system").map(|(_, behind)| behind.trim_start());
@@ -18,7 +18,7 @@ pub(super) fn runs(program: &str) -> bool {
     })
 }
 
-/// The commands, all of which is written, that it prints into.
+/// The literal commands into which it prints.
 pub(super) fn prints_to(program: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut quoted = false;
@@ -45,7 +45,7 @@ pub(super) fn reads(program: &str, name: &str) -> bool {
     program.contains(&format!("ENVIRON[\"{name}\"]"))
 }
 
-/// Statements, with nothing left of texts but their quotes.
+/// The statements, with the contents of strings removed.
 fn statements(program: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut rest = program.chars();
@@ -71,7 +71,7 @@ fn statements(program: &str) -> Vec<String> {
     all
 }
 
-/// Whether there is more in it than texts.
+/// Whether it contains more than strings.
 fn computed(expression: &str) -> bool {
     expression.contains(|c: char| c.is_ascii_alphabetic() || matches!(c, '$' | '_'))
 }

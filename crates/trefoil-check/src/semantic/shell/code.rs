@@ -1,4 +1,4 @@
-//! The words of a program that it reads as code.
+//! The arguments of a program that it reads as code.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,28 +11,28 @@ use super::options::last_takes;
 use super::uses::{Follow, How, file};
 use super::words::{DESCRIPTOR, Names, Seen};
 
-/// Names of the input, where a file is requested.
+/// Whether a file name refers to the standard input.
 fn is_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
-/// How far the words of a program are read.
+/// The state while reading the arguments of a program.
 struct Words<'w> {
     program: &'w str,
     language: &'w Language,
     input: &'w Names,
     rest: std::slice::Iter<'w, Seen>,
-    /// It has its code.
+    /// Whether code was found.
     given: bool,
-    /// The code is the first word behind the options.
+    /// Whether the code is the first argument after the options.
     switched: bool,
-    /// No options any more.
+    /// Whether the options have ended.
     ended: bool,
-    /// Words that are no options.
+    /// The number of arguments that are not options.
     count: usize,
-    /// What its variables hold.
+    /// The values of its variables.
     told: Names,
-    /// Its code that is written out.
+    /// Its literal code.
     written: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Follow<'_> {
         }
     }
 
-    /// One word of a program; break: those behind it are data.
+    /// Reads one argument of a program. `Break`: those after it are data.
     fn word<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
         let language = words.language;
         let lead = word.lead.as_str();
@@ -87,7 +87,7 @@ impl Follow<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Reads a word that is a long option; whether it is one.
+    /// Reads a long option; returns whether it was one.
     fn long_option<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> bool {
         let lead = word.lead.as_str();
         let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
@@ -107,14 +107,14 @@ impl Follow<'_> {
         lead.starts_with("--")
     }
 
-    /// Options of one letter each.
+    /// Reads combined one-letter options.
     fn letters<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
         let (program, language, input) = (words.program, words.language, words.input);
         let plain = word.whole.is_some();
         let letters = word.lead.trim_start_matches('-');
         if language.switched {
             words.switched |= letters.contains(|c| language.code.contains(c));
-            // `-s`: all words are the script's.
+            // `-s`: all arguments belong to the script.
             if !words.switched && letters.contains('s') {
                 return ControlFlow::Break(());
             }
@@ -150,7 +150,7 @@ impl Follow<'_> {
         ControlFlow::Continue(())
     }
 
-    /// A word that is no option.
+    /// Reads an argument that is not an option.
     fn operand<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
         let (program, language, input) = (words.program, words.language, words.input);
         words.count += 1;
@@ -185,7 +185,7 @@ impl Follow<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Values that a program of `awk` runs.
+    /// Values that an `awk` program runs.
     fn awk(&mut self, program: &str, written: &[String], mut told: Names) {
         for code in written {
             let held = self.variables.iter().filter(|(name, _)| awk::reads(code, name));
@@ -201,7 +201,7 @@ impl Follow<'_> {
         }
     }
 
-    /// `KEY=VALUE`, where the key may say that the value is code; `sure`: it is no option of a command of the program.
+    /// `KEY=VALUE`, where the key may mean that the value is code; `sure`: it is not an option of a subcommand.
     fn setting(&mut self, program: &str, language: &Language, word: &Seen, sure: bool) {
         for (before, names, _) in &word.values {
             let runs = |key: &str| language.settings.is_some_and(|s| s.runs(key));
@@ -211,7 +211,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Code that a shell on another machine runs: it has no variables of this one, but reads the same input.
+    /// Code that a shell on another machine runs. It does not have the local variables, but reads the same input.
     fn elsewhere(&mut self, word: &Seen, input: &Names) {
         if let Some(script) = word.whole.as_deref().filter(|_| !input.is_empty()) {
             let mut there = Follow::new(&|_| false, BTreeMap::new());
@@ -222,7 +222,7 @@ impl Follow<'_> {
 
     fn code(&mut self, program: &str, language: &Language, word: &Seen, arguments: &[Seen], input: &Names) {
         self.note(word.names(), &How::Code(program.to_owned()));
-        // What an inner shell reads has variables of its own; the parameters are not those of the script.
+        // An inner shell has its own variables and parameters.
         if let (true, Some(script)) = (language.shell, &word.whole) {
             let outer = self.variables.clone();
             let many = arguments.last().filter(|w| w.many);
@@ -244,7 +244,7 @@ impl Follow<'_> {
         if let Some(held) = word.key.as_deref().and_then(|name| self.files.get(file(name))) {
             self.note(held.clone(), &how);
         }
-        // `source` reads it into the very shell, and `<( )` is no name but the text.
+        // `source` reads it into the current shell, and `<( )` is the text itself rather than a name.
         let names = word.names();
         let whole = word.lead.is_empty();
         match program {

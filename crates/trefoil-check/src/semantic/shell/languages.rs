@@ -1,45 +1,45 @@
-//! Programs that read some of their words, or what they are sent, as code.
+//! Programs that read some of their arguments, or their input, as code.
 
 use super::settings::{GIT, SSH, Settings};
 
-/// What the words without a dash are.
+/// The meaning of arguments without a dash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operands {
     /// Data.
     Data,
-    /// The first one is a file of code, the others are data.
+    /// The first one is a file with code; the others are data.
     File,
-    /// The first one is code, where no option gave it.
+    /// The first one is code, if no option contained it.
     Code,
-    /// All behind the first so many are code.
+    /// All after this many are code.
     Rest(usize),
-    /// All behind the first so many are another program and its words.
+    /// All after this many are another program and its arguments.
     Program(usize),
 }
 
-/// How a program takes code.
+/// How a program receives code.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
-    /// Letters of options with code behind them.
+    /// Letters of options followed by code.
     pub code: &'static str,
-    /// Letters of options with a file of code behind them.
+    /// Letters of options followed by a file with code.
     pub file: &'static str,
-    /// Letters of options with something else behind them.
+    /// Letters of options followed by another value.
     pub takes: &'static str,
-    /// Long options with code.
+    /// Long options followed by code.
     pub long: &'static [&'static str],
-    /// Long options with something else behind them.
+    /// Long options followed by another value.
     pub long_takes: &'static [&'static str],
     pub operands: Operands,
-    /// It reads code from its input, if it was given none.
+    /// Whether it reads code from its input if it got none otherwise.
     pub input: bool,
-    /// Its code is that of a shell.
+    /// Whether its code is shell code.
     pub shell: bool,
-    /// Its `-c` is a switch: the first word behind all options is the code.
+    /// Whether its `-c` is a switch, so that the first argument after all options is the code.
     pub switched: bool,
-    /// Words that begin with `+` are code.
+    /// Whether arguments that start with `+` are code.
     pub plus: bool,
-    /// The letter of the option that sets a variable of its code.
+    /// The letter of the option that sets a variable in its code.
     pub assigns: &'static str,
     pub settings: Option<&'static Settings>,
 }
@@ -59,7 +59,7 @@ const NONE: Language = Language {
     settings: None,
 };
 
-/// A program that nobody can name: what most languages have in common.
+/// The language of an unknown program: what most languages have in common.
 pub const UNNAMED: Language = Language { code: "ce", long: &["--eval", "--command"], ..NONE };
 
 /// The language of a program.
@@ -71,7 +71,7 @@ pub fn language(program: &str) -> Option<Language> {
     shell(stem).or_else(|| interpreter(stem)).or_else(|| tool(stem)).or_else(|| starter(stem))
 }
 
-/// Shells, and what starts one.
+/// Shells and programs that start one.
 fn shell(stem: &str) -> Option<Language> {
     use Operands::{Code, File, Rest};
     Some(match stem {
@@ -155,7 +155,7 @@ fn interpreter(stem: &str) -> Option<Language> {
     })
 }
 
-/// Editors, databases and the like, which have commands of their own.
+/// Editors, databases and similar programs with their own commands.
 fn tool(stem: &str) -> Option<Language> {
     use Operands::Rest;
     Some(match stem {
@@ -185,7 +185,7 @@ fn tool(stem: &str) -> Option<Language> {
     })
 }
 
-/// Programs that start others.
+/// Programs that start other programs.
 fn starter(stem: &str) -> Option<Language> {
     use Operands::{Code, Data, Program, Rest};
     Some(match stem {
@@ -195,7 +195,7 @@ fn starter(stem: &str) -> Option<Language> {
         "env" => Language { code: "S", takes: "uC", long: &["--split-string"], operands: Program(0), ..NONE },
         "flock" => Language { code: "c", takes: "wE", long: &["--command"], shell: true, operands: Program(1), ..NONE },
         "npx" => Language { code: "c", takes: "p", long: &["--call"], operands: Program(0), ..NONE },
-        // What a command of it starts is read by a shell.
+        // A command in its arguments is read by a shell.
         "tmux" => Language { takes: "cefFLnSstTxy", operands: Rest(1), ..NONE },
         "ssh" => {
             Language { takes: "bcDEeFIiJLlmOopQRSWw", operands: Rest(1), input: true, settings: Some(&SSH), ..NONE }
@@ -239,7 +239,7 @@ fn starter(stem: &str) -> Option<Language> {
     })
 }
 
-/// Variables that decide which code programs run.
+/// Environment variables that determine which code programs run.
 pub fn decides_code(name: &str) -> bool {
     let exact = matches!(
         name,

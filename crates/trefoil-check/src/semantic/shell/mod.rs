@@ -1,7 +1,8 @@
-//! What a shell script, as `trefoil-shell` reads it, does with the values that it is given: `languages` (with `awk` and
-//! `settings`) knows which words programs read as code, `options` which ones they take for options, `names` which for names
-//! of variables, and `places` which files are run later. `uses` follows values through variables, pipes and files (`words`),
-//! `code`, `starts` and `request` into the words of programs. Nothing is run, and what none of them knows counts as harmless.
+//! What a shell script, as parsed by `trefoil-shell`, does with the values passed to it: `languages` (with `awk` and
+//! `settings`) knows which arguments programs read as code, `options` which ones as options, `names` which ones as
+//! names of variables, and `places` which files are run later. `uses` follows values through variables, pipes and files
+//! (`words`); `code`, `starts` and `request` follow them into the arguments of programs. Nothing is run, and unknown
+//! uses count as harmless.
 
 mod awk;
 mod code;
@@ -24,7 +25,7 @@ pub use languages::decides_code;
 pub use uses::How;
 use uses::Use;
 
-/// What becomes of the values of a command.
+/// The uses of a command's values.
 pub fn uses(call: &CommandCall) -> BTreeSet<Use> {
     let written = call.env.iter().filter_map(|(name, value)| match value {
         Expr::Const(value) => Some((name.to_string(), value.as_str()?.to_owned())),

@@ -1,15 +1,15 @@
-//! Commands of the shell that take names of variables. A name may have a subscript, with which bash computes, and a name
-//! from outside sets whichever variable it likes.
+//! Shell commands that take names of variables. Bash evaluates the subscript of a name as arithmetic, and an untrusted
+//! name can set any variable.
 
 use super::words::Seen;
 
-/// Which words of a command are names.
+/// Which arguments of a command are names.
 struct Naming {
-    /// Options with a name behind them.
+    /// Options followed by a name.
     names: &'static str,
-    /// Options with something else behind them.
+    /// Options followed by another value.
     takes: &'static str,
-    /// The first operand that is a name; none: no operand is one.
+    /// The first operand that is a name; `None`: no operand is one.
     operands: Option<usize>,
 }
 
@@ -26,7 +26,7 @@ fn naming(program: &str) -> Option<Naming> {
     }
 }
 
-/// The words of a command that are names, with or without a value behind `=`.
+/// The arguments of a command that are names, with or without `=` and a value.
 pub(super) fn names<'w>(program: &str, operands: &'w [Seen]) -> Vec<&'w Seen> {
     let Some(naming) = naming(program) else { return Vec::new() };
     let mut found = Vec::new();

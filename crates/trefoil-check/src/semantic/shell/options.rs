@@ -1,15 +1,15 @@
-//! How programs read options: which take the word behind them, and which words start another program.
+//! How programs parse options: which options take a value, and which arguments start another program.
 
 use super::languages::{Operands, language};
 
-/// How a program tells its options from its other words.
+/// How a program distinguishes options from other arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Options {
-    /// By the dash, wherever they stand before `--`; letters of options that take a word. None: nobody knows, so each may.
+    /// By the dash, anywhere before `--`; the letters of options that take a value. `None`: unknown, so each may.
     Anywhere(Option<&'static str>),
-    /// Only before the first other word.
+    /// Only before the first other argument.
     BeforeOperands,
-    /// It starts the program that comes after so many words of its own.
+    /// It starts the program that follows after some arguments of its own.
     Started(Started),
     /// `find`: it starts the programs after `-exec`.
     Actions,
@@ -18,23 +18,23 @@ pub(super) enum Options {
 /// A program that starts another one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Started {
-    /// Words of its own before it.
+    /// The number of its own arguments before it.
     pub operands: u32,
-    /// How many words decide what runs: those of a container are the image and the program in it.
+    /// How many arguments determine what runs: for a container, the image and the program in it.
     pub programs: u32,
-    /// Letters of options that take a word.
+    /// Letters of options that take a value.
     pub takes: &'static str,
-    /// Long options that do.
+    /// Long options that take a value.
     pub long: &'static [&'static str],
 }
 
-/// How a program reads options; `command`: its first word without a dash. None: what its words are is its own business,
-/// or none of them can do harm.
+/// How a program parses options; `command`: its first argument without a dash. `None`: unknown, or none of its options
+/// can do harm.
 pub(super) fn options(program: &str, command: &str) -> Option<Options> {
     match program {
         "" | "echo" | "test" | "[" | "[[" | ":" | "true" | "false" | "exit" | "return" | "cd" | "for" | "case"
         | "in" | "select" | "function" | "wait" | "sleep" | "basename" | "dirname" => None,
-        // What they do with their words is known, or the rest of the rules says it.
+        // Their arguments are handled elsewhere, or other rules check them.
         "eval" | "alias" | "trap" | "source" | "." | "su" | "runuser" | "watch" | "at" | "batch" | "crontab"
         | "parallel" | "script" | "fd" | "tmux" => None,
         "awk" | "gawk" | "mawk" | "nawk" => None,
@@ -43,16 +43,16 @@ pub(super) fn options(program: &str, command: &str) -> Option<Options> {
         "docker" | "podman" | "kubectl" if !matches!(command, "run" | "create" | "exec") => None,
         _ => match started(program) {
             Some(started) => Some(Options::Started(started)),
-            // The words of a script are the script's.
+            // The arguments of a script belong to the script.
             None if language(program).is_some_and(|l| l.operands == Operands::File) => None,
-            // A script of one's own.
+            // The user's own script.
             None if program.contains('.') => None,
             None => Some(Options::Anywhere(takes(program, command))),
         },
     }
 }
 
-/// Programs that start the one named in their words.
+/// Programs that start the one named in their arguments.
 fn started(program: &str) -> Option<Started> {
     const CONTAINER: &[&str] = &[
         "--add-host",
@@ -120,23 +120,23 @@ fn started(program: &str) -> Option<Started> {
         "npx" | "bunx" | "uvx" => row(0, "p", &["--package", "--from", "--with"]),
         "xargs" => row(0, "InPLdsEa", &["--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file"]),
         "docker" | "podman" => Some(Started { operands: 1, programs: 2, takes: "aecehlmpuvw", long: CONTAINER }),
-        // The pod is a word of its own.
+        // The pod is a separate argument.
         "kubectl" => row(2, "cnf", &["--container", "--namespace", "--image", "--filename", "--context"]),
         _ => None,
     }
 }
 
-/// Whether a program starts another one that stands among its words.
+/// Whether a program starts another one from its arguments.
 pub(super) fn starts_another(program: &str) -> bool {
     matches!(program, "find" | "fd" | "parallel" | "watch" | "script") || started(program).is_some()
 }
 
-/// Whether something is known of a program.
+/// Whether a program is known.
 pub(super) fn is_known(program: &str) -> bool {
     takes(program, "").is_some() || program == "git"
 }
 
-/// The letters of a program's options that take a word; none: nobody wrote them down.
+/// The letters of a program's options that take a value; `None`: unknown.
 pub(super) fn takes(program: &str, command: &str) -> Option<&'static str> {
     Some(match program {
         "grep" | "egrep" | "fgrep" | "zgrep" => "efmABCdD",
@@ -205,7 +205,7 @@ fn git(command: &str) -> Option<&'static str> {
     })
 }
 
-/// Long options that take no word, whichever program has them.
+/// Long options that take no value in any program.
 const SWITCHES: &[&str] = &[
     "--all",
     "--dry-run",
@@ -221,7 +221,7 @@ const SWITCHES: &[&str] = &[
     "--yes",
 ];
 
-/// Long options of single programs that take no word.
+/// Long options of single programs that take no value.
 fn switches(program: &str) -> &'static [&'static str] {
     match program {
         "curl" | "wget" => &[
@@ -285,12 +285,12 @@ fn switches(program: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a long option takes no word.
+/// Whether a long option takes no value.
 pub(super) fn is_switch(program: &str, option: &str) -> bool {
     option.starts_with("--no-") || SWITCHES.contains(&option) || switches(program).contains(&option)
 }
 
-/// How many words behind it an option takes, all of which is written; `letters`: the short ones that take one.
+/// The number of following arguments that a literal option takes; `letters`: the short options that take one.
 pub(super) fn takes_next(program: &str, option: &str, letters: Option<&str>) -> u32 {
     if option.contains('=') || is_switch(program, option) {
         return 0;
@@ -303,7 +303,7 @@ pub(super) fn takes_next(program: &str, option: &str, letters: Option<&str>) -> 
     }
 }
 
-/// Whether the first of some letters that takes a word is the last: else the word is attached.
+/// Whether the first letter that takes a value is the last one; otherwise the value is attached.
 pub(super) fn last_takes(option: &str, letters: &str) -> bool {
     let option = option.trim_start_matches('-');
     option.find(|c| letters.contains(c)).is_some_and(|at| at + 1 == option.len())

@@ -1,6 +1,6 @@
-//! Files that somebody runs later: what is written there is code.
+//! Files that are run later, so that what is written to them is code.
 
-/// Ends of paths, or folders.
+/// Path suffixes, or folders.
 const RUN_LATER: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -48,7 +48,7 @@ const RUN_LATER: &[&str] = &[
     "var/spool/cron",
 ];
 
-/// The place that a path names, if what is there is run.
+/// The place that a path names, if its contents are run.
 pub(super) fn run_later(path: &str) -> Option<&'static str> {
     let path = format!("/{path}/");
     RUN_LATER.iter().find(|place| path.contains(&format!("/{place}/"))).copied()

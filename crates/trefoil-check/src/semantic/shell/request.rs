@@ -1,4 +1,4 @@
-//! Requests of `curl` and `wget`: values that decide the host, and those in headers.
+//! Requests of `curl` and `wget`: values that determine the host, and values in headers.
 
 use super::options::{is_switch, takes};
 use super::uses::{Follow, How};
@@ -49,7 +49,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Values that decide the host: those before the first slash behind `://`.
+    /// Values that determine the host: those before the first slash after `://`.
     fn address(&mut self, word: &Seen, option: &str) {
         for (before, names, _) in &word.values {
             let before = before.strip_prefix(option).unwrap_or(before);

@@ -1,13 +1,13 @@
-//! Settings that programs take from their words, `KEY=VALUE`, some of which name commands.
+//! Settings that programs accept as arguments, `KEY=VALUE`, some of which contain commands.
 
-/// How a program takes settings.
+/// How a program accepts settings.
 #[derive(Debug)]
 pub(super) struct Settings {
     /// The letter of the option.
     pub letter: char,
-    /// How the keys begin whose values are code, or are read from a file of settings.
+    /// The prefixes of keys whose values are code or files with settings.
     pub begins: &'static [&'static str],
-    /// How they end.
+    /// The suffixes of such keys.
     pub ends: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! The words of a program that it takes for options, and the program that it starts.
+//! The arguments that a program reads as options, and the program that it starts.
 
 use super::options::{Options, Started, last_takes, options, takes_next};
 use super::uses::{Follow, How};
@@ -6,12 +6,12 @@ use super::words::{Names, Seen};
 use super::xargs::is_builtin;
 
 impl Follow<'_> {
-    /// Values that a program would take for options if they began like one, and those that name the program which it
-    /// starts.
+    /// Values that a program would read as options if they started with a dash, and values that name the program which
+    /// it starts.
     pub(super) fn options(&mut self, program: &str, operands: &[Seen], input: &Names, appends: bool) {
         let Some(reading) = options(program, command_of(program, operands)) else { return };
         let mut ended = false;
-        // The words before may be an option that takes this one.
+        // The preceding arguments may be an option that takes this one.
         let mut wanted = 0_u32;
         let mut count = 0;
         let mut rest = operands;
@@ -68,7 +68,7 @@ impl Follow<'_> {
         }
     }
 
-    /// The program that another one starts, with its words.
+    /// The program that another one starts, with its arguments.
     fn started(&mut self, outer: &str, program: &Seen, operands: &[Seen], input: &Names, appends: bool) {
         if program.whole.is_none() && program.lead.is_empty() {
             self.note(program.names(), &How::Program);
@@ -80,13 +80,13 @@ impl Follow<'_> {
         if outer == "xargs" && appends {
             operands.push(Seen::appended(input.clone()));
         }
-        // It reads what `xargs` leaves, which is nothing.
+        // Its input is what `xargs` leaves, which is nothing.
         let nothing = Names::new();
         self.runs(program, &operands, if outer == "xargs" { &nothing } else { input }, appends);
     }
 }
 
-/// The first word without a dash: the command of `git` or `docker`.
+/// The first argument without a dash: the subcommand of `git` or `docker`.
 fn command_of<'w>(program: &str, operands: &'w [Seen]) -> &'w str {
     let mut rest = operands.iter();
     while let Some(word) = rest.next() {

@@ -1,11 +1,11 @@
-//! What the readings of scripts find, script by script.
+//! The analysis of scripts, one by one.
 
 use std::collections::BTreeMap;
 
 use super::How;
 use super::uses::uses;
 
-/// What is said first about each value of a script; parameters and `Q` are values.
+/// The first use of each value in a script; parameters and `Q` are values.
 fn said(script: &str) -> Vec<String> {
     let known = |name: &str| name == "Q" || name.parse::<u8>().is_ok_and(|n| n > 0);
     let all = uses(script, &known, BTreeMap::new());
@@ -289,7 +289,7 @@ fn what_a_program_takes_for_an_option_and_which_one_another_starts() {
             "cat \"${1}\"",
             "X=\"${1}\"; sort \"$X\"",
             "R=rm; $R \"${1}\"",
-            // An option that takes no word does not hide the one behind it.
+            // An option that takes no value does not hide the next argument.
             "curl -s \"${1}\"",
             "curl -fsSL \"${1}\" -o f",
             "wget --quiet \"${1}\"",

@@ -1,4 +1,4 @@
-//! Values followed through a script: into words of programs, through variables, pipes and files.
+//! Follows values through a script: into arguments of programs, and through variables, pipes and files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,53 +11,53 @@ use super::places::run_later;
 use super::words::{DESCRIPTOR, Names, Seen, VALUE, flat, guess, key, whole};
 use super::xargs::{filled, is_builtin};
 
-/// What becomes of a value.
+/// The use of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// This program reads it as code.
     Code(String),
-    /// The shell computes with it: subscripts in it can run commands.
+    /// The shell evaluates it as arithmetic; subscripts in it can run commands.
     Arithmetic,
-    /// The shell takes it for the name of a variable: it may be any, and bash computes with its subscript.
+    /// The shell uses it as the name of a variable, which may be any variable; bash evaluates its subscript.
     Name,
-    /// It is this variable, which decides which code programs run.
+    /// It is the value of this variable, which determines what code programs run.
     Setting(String),
-    /// It names the program, or a file of code.
+    /// It names the program, or a file with code.
     Program,
-    /// This program takes it for one of its options if it begins like one.
+    /// This program reads it as an option if it starts like one.
     Option(String),
-    /// It is written to this file, which somebody runs later.
+    /// It is written to this file, which is run later.
     Later(String),
     /// It names a file that is written.
     File,
-    /// Split into words, and taken for patterns.
+    /// It is split into words and expanded as patterns.
     Bare,
-    /// It decides which host a request goes to.
+    /// It determines the host of a request.
     Host,
-    /// It gets into a header of a request.
+    /// It becomes part of a request's header.
     Header,
 }
 
-/// A value and what becomes of it.
+/// A value and its use.
 pub type Use = (String, How);
 
 pub(super) struct Follow<'k> {
     pub(super) known: &'k dyn Fn(&str) -> bool,
-    /// What variables hold that the script sets.
+    /// The values of variables that the script sets.
     pub(super) variables: BTreeMap<String, Names>,
-    /// Variables that hold a text which is written out.
+    /// Variables with a literal text.
     constants: BTreeMap<String, String>,
-    /// What variables held before the command at hand was given another value of them.
+    /// The previous values of variables that are set only for the current command.
     outer: Vec<(String, Option<Names>)>,
-    /// Variables whose subscripts are texts.
+    /// Variables that are associative arrays.
     maps: BTreeSet<String>,
-    /// What files hold that it writes.
+    /// The values in files that the script writes.
     pub(super) files: BTreeMap<String, Names>,
     pub(super) uses: BTreeSet<Use>,
 }
 
-/// What becomes of the values of the variables and parameters that `known` knows. `constants`: variables whose text is
-/// written out where they are set.
+/// The uses of the values of variables and parameters in `known`. `constants`: variables that are set to a literal
+/// text.
 pub fn uses(script: &str, known: &dyn Fn(&str) -> bool, constants: BTreeMap<String, String>) -> BTreeSet<Use> {
     let mut follow = Follow::new(known, constants);
     follow.all(&read(script, &[]).commands, &Names::new());
@@ -81,7 +81,7 @@ impl<'k> Follow<'k> {
         }
     }
 
-    /// What the last of some commands prints, all of which can read this input.
+    /// The output of the last command of several, all of which can read this input.
     pub(super) fn all(&mut self, commands: &[Command], input: &Names) -> Names {
         let mut printed = Names::new();
         let mut piped = false;
@@ -127,7 +127,7 @@ impl<'k> Follow<'k> {
         seen
     }
 
-    /// What the shell does to work out a part of a word, and which leaves nothing of a value in it.
+    /// Evaluates a part of a word that has side effects but contributes no value to the word.
     fn done_aside(&mut self, part: &Part) {
         match part {
             Part::Arithmetic(inner) => {
@@ -144,7 +144,7 @@ impl<'k> Follow<'k> {
         }
     }
 
-    /// The values that a variable holds.
+    /// The values in a variable.
     fn held(&self, name: &str) -> Names {
         match self.variables.get(name) {
             Some(names) => names.clone(),
@@ -157,7 +157,7 @@ impl<'k> Follow<'k> {
         self.uses.extend(names.into_iter().map(|name| (name, how.clone())));
     }
 
-    /// Notes what becomes of the values in a command; returns what it prints of them.
+    /// Records the uses of values in a command; returns the values in its output.
     fn command(&mut self, command: &Command, mut input: Names) -> Names {
         let mut written_to = Vec::new();
         for (kind, word) in &command.redirects {
@@ -200,7 +200,7 @@ impl<'k> Follow<'k> {
         Names::new()
     }
 
-    /// A file is written.
+    /// Records a write to a file.
     fn write(&mut self, target: &Seen, held: &Names) {
         self.note(target.first(), &How::File);
         if let Some(place) = run_later(&target.text) {
@@ -211,7 +211,7 @@ impl<'k> Follow<'k> {
         }
     }
 
-    /// A word with the texts of variables that are written out; such a text may be several words.
+    /// A word with literal variables expanded; such a text may become several words.
     fn expanded(&self, word: &Word) -> Vec<Word> {
         let text = |part: &Part| match part {
             Part::Variable(name, quoted) => Some((self.constants.get(name)?, *quoted)),
@@ -228,7 +228,7 @@ impl<'k> Follow<'k> {
         vec![parts.into_iter().map(known).collect()]
     }
 
-    /// A variable is set, for good or for one command.
+    /// Records that a variable is set, permanently or for one command.
     pub(super) fn assignment(&mut self, word: &Seen, stays: bool) {
         if let Some((name, from, to)) = word.assigns_element() {
             self.subscript(name, word, from, to);
@@ -263,7 +263,7 @@ impl<'k> Follow<'k> {
         self.computed(&Seen { values, text, ..Seen::default() });
     }
 
-    /// Words that name variables: values in a name, and in its subscript.
+    /// Arguments that name variables: values in a name, and in its subscript.
     fn named(&mut self, program: &str, operands: &[Seen]) {
         let maps = operands.iter().any(|w| w.lead.starts_with('-') && w.lead.contains('A'));
         for word in names::names(program, operands) {
@@ -282,7 +282,7 @@ impl<'k> Follow<'k> {
         self.named(program, operands);
         match program {
             "export" | "local" | "readonly" | "declare" | "typeset" => {
-                // `declare -i n=...`, and `-n`, which takes the value for a name.
+                // `declare -i n=...`, and `-n`, which uses the value as a name.
                 if operands.iter().any(|w| w.lead.starts_with(['-', '+']) && w.lead.contains(['i', 'n'])) {
                     operands.iter().for_each(|w| self.computed(w));
                 }
@@ -335,7 +335,7 @@ impl<'k> Follow<'k> {
         if starts_another(program) {
             let mut rest = operands;
             while let [next, behind @ ..] = rest {
-                // Those that are part of the shell cannot be started.
+                // Shell builtins cannot be started as programs.
                 let inner = Some(next.program()).filter(|p| !is_builtin(p));
                 if let Some((inner, known)) = inner.and_then(|p| Some((p, language(p)?))) {
                     self.language(inner, &known, behind, input);
@@ -350,7 +350,7 @@ impl<'k> Follow<'k> {
         self.printed(program, operands, input)
     }
 
-    /// A program and its words; `appends`: if it is `xargs`, it puts what it reads behind them.
+    /// A program and its arguments; `appends`: it is started by `xargs`, which appends its input.
     pub(super) fn runs(&mut self, program: &Seen, operands: &[Seen], input: &Names, appends: bool) {
         let (name, sure) = match (&program.whole, &program.guess) {
             (Some(_), _) => (program.program(), true),
@@ -366,7 +366,7 @@ impl<'k> Follow<'k> {
         self.options(name, operands, input, appends);
     }
 
-    /// A word that the shell computes with: values, and variables by their bare names.
+    /// A word that the shell evaluates as arithmetic: values, and variables by their bare names.
     fn computed(&mut self, word: &Seen) {
         let mut names = word.names();
         for name in word.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
@@ -384,7 +384,7 @@ impl<'k> Follow<'k> {
         self.note(names, &How::Arithmetic);
     }
 
-    /// The name of the program: a placeholder there is reported when the script is made.
+    /// The name of the program. A placeholder there is reported when the script is made.
     fn program(&mut self, word: &Seen) {
         if let Some(held) = word.key.as_deref().and_then(|name| self.files.get(file(name))) {
             let name = word.text.rsplit('/').next().unwrap_or_default().replace(VALUE, "the program");

@@ -1,4 +1,4 @@
-//! A word of a command as the one who follows values sees it.
+//! A word of a command, with the values in it.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,26 @@ pub(super) type Names = BTreeSet<String>;
 /// A word, and the values in it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Seen {
-    /// The text before the first value, all of it if there is none.
+    /// The text before the first value; the whole text if there is none.
     pub lead: String,
-    /// Each with the text before it, and whether the shell splits it.
+    /// Each value with the text before it, and whether the shell splits it.
     pub values: Vec<(String, Names, bool)>,
     pub whole: Option<String>,
-    /// All of its text, with a mark for each value.
+    /// The whole text, with a marker for each value.
     pub text: String,
-    /// The same as a file's name, with the names of the variables: two words with one name are one file.
+    /// The word as a file name, with the names of variables: words with equal keys are the same file.
     pub key: Option<String>,
-    /// What the program is called that it names, as far as one can tell.
+    /// The name of the program, as far as it can be determined.
     pub guess: Option<Guess>,
-    /// It stands for as many words as there are.
+    /// Whether it stands for any number of words.
     pub many: bool,
 }
 
-/// Stands for a value in a text.
+/// The marker for a value in a text.
 pub(super) const VALUE: char = '\u{fffd}';
 
 impl Seen {
-    /// What `xargs` puts behind the words of its own.
+    /// The words that `xargs` appends to its own.
     pub fn appended(names: Names) -> Self {
         let values = vec![(String::new(), names, false)];
         Seen { values, text: VALUE.into(), many: true, ..Seen::default() }
@@ -40,14 +40,14 @@ impl Seen {
     pub fn names_before(&self, end: usize) -> Names {
         self.values.iter().filter(|(before, ..)| before.len() < end).flat_map(|(_, names, _)| names.clone()).collect()
     }
-    /// The values that decide how it begins.
+    /// The values that determine its first characters.
     pub fn first(&self) -> Names {
         match self.values.first() {
             Some((before, names, _)) if before.is_empty() => names.clone(),
             _ => Names::new(),
         }
     }
-    /// The last part of a written path.
+    /// The last component of a literal path.
     pub fn program(&self) -> &str {
         let path = self.whole.as_deref().unwrap_or_default();
         path.rsplit('/').next().unwrap_or(path)
@@ -55,7 +55,7 @@ impl Seen {
     pub fn assigns(&self) -> Option<&str> {
         assigned(&self.lead)
     }
-    /// `NAME[...]=`: where the subscript begins and ends.
+    /// `NAME[...]=`: the name, and the start and end of the subscript.
     pub fn assigns_element(&self) -> Option<(&str, usize, usize)> {
         let (name, rest) = self.text.split_once('[')?;
         let end = rest.find("]=").or_else(|| rest.find("]+="))?;
@@ -65,7 +65,7 @@ impl Seen {
     pub fn is_keyword(&self) -> bool {
         self.whole.as_deref().is_some_and(is_keyword)
     }
-    /// The same with values where a mark stands; none: it stands nowhere.
+    /// The word with values at the markers `mark`; `None`: it contains none.
     pub fn filled(&self, mark: &str, names: &Names) -> Option<Self> {
         let whole = self.whole.as_deref().filter(|w| !mark.is_empty() && w.contains(mark))?;
         let mut seen = Seen::default();
@@ -85,10 +85,10 @@ impl Seen {
     }
 }
 
-/// Where the files are that `<( )` stands for.
+/// The folder of the files that `<( )` is replaced by.
 pub(super) const DESCRIPTOR: &str = "/dev/fd/";
 
-/// The parts of a word, with what `${ }` can become in its place.
+/// The parts of a word, with the possible replacements of `${ }`.
 pub(super) fn flat(word: &[Part]) -> Vec<&Part> {
     let mut all = Vec::new();
     for part in word {
@@ -105,7 +105,7 @@ pub(super) fn whole(word: &Word) -> Option<String> {
     flat(word).into_iter().map(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
 }
 
-/// A word as the name of a file; none: a command prints it.
+/// A word as a file name; `None`: it contains a command's output.
 pub(super) fn key(word: &Word) -> Option<String> {
     flat(word)
         .into_iter()
@@ -117,15 +117,15 @@ pub(super) fn key(word: &Word) -> Option<String> {
         .collect()
 }
 
-/// The name of a program that is not written as a whole.
+/// The name of a program that is not a literal.
 #[derive(Debug, Clone)]
 pub(super) struct Guess {
     pub name: String,
-    /// It is written: `"$BIN/tool"`, `$(which tool)`.
+    /// Whether the name is literal: `"$BIN/tool"`, `$(which tool)`.
     pub sure: bool,
 }
 
-/// The program that a word with values names: `"$BIN/sh"`, `$(which sh)`, and perhaps `${SHELL:-sh}`, `"$PYTHON"`.
+/// The program that a word with values names: `"$BIN/sh"`, `$(which sh)`, and possibly `${SHELL:-sh}`, `"$PYTHON"`.
 pub(super) fn guess(word: &Word) -> Option<Guess> {
     let parts = flat(word);
     let text = |part: &Part| if let Part::Text(text, _) = part { Some(text.clone()) } else { None };

@@ -1,14 +1,14 @@
-//! The words that `xargs` puts together, and what no program can start.
+//! The arguments that `xargs` composes, and shell builtins, which it cannot start.
 
 use super::options::{last_takes, takes};
 use super::words::{Names, Seen};
 
-/// Parts of the shell that no program can start.
+/// Builtins that are only available in a shell.
 pub(super) fn is_builtin(program: &str) -> bool {
     matches!(program, "." | "source" | "eval" | "alias" | "trap")
 }
 
-/// The words of `xargs` with what it reads where its mark stands; none: it has no mark.
+/// The arguments of `xargs` with its input at the marker; `None`: there is no marker.
 pub(super) fn filled(operands: &[Seen], input: &Names) -> Option<Vec<Seen>> {
     let mut mark = None;
     let mut words = Vec::new();

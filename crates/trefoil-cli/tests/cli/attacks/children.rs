@@ -1,4 +1,4 @@
-//! What a command may see of its parent, and what it may leave behind.
+//! What a command may see of its parent process, and which processes it may leave behind.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::world::{Folder, Ran, bare, finish, wait};
 
-/// A workflow of one state that runs a script.
+/// A workflow with one state that runs a script.
 fn workflow(script: &str) -> String {
     format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: probe }}\nspec:\n  initial_state: RUN\n  states:\n    \
@@ -28,7 +28,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The stdout of the command, as the run's result has it.
+/// The command's stdout in the result of the run.
 fn stdout(ran: &Ran) -> String {
     ran.exits(0);
     ran.json().as_str().unwrap_or_else(|| panic!("{ran:?}")).to_owned()
@@ -52,7 +52,7 @@ fn a_command_cannot_read_the_keys_of_its_parent() {
     let folder = Folder::new();
     folder.write("a.yaml", workflow("cat /proc/$PPID/environ /proc/$PPID/cmdline 2>&1 || true"));
     let run = [env!("CARGO_BIN_EXE_trefoil"), "run", "a.yaml", "--allow-command", "--output", "json", "-q"];
-    // Root may read everything: without these rights it is a user like any other.
+    // Root may read everything, so drop those rights to get the view of an ordinary user.
     let ours = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let root = ours.lines().any(|l| l.starts_with("Uid:") && l.split_whitespace().nth(1) == Some("0"));
     let mut command = match root {
@@ -72,7 +72,7 @@ fn a_command_cannot_read_the_keys_of_its_parent() {
     command.env("OPENAI_API_KEY", "sk-planted-1");
     let ran = finish(command);
     let seen = stdout(&ran);
-    // What anybody may see shows that the right process was looked at.
+    // The public data shows that the right process was inspected.
     assert!(seen.contains("--allow-command"), "{seen}");
     assert!(!seen.contains("planted"), "{seen}");
 }
@@ -81,8 +81,8 @@ fn a_command_cannot_read_the_keys_of_its_parent() {
 fn what_leaves_the_group_ends_with_its_command() {
     let folder = Folder::new();
     let [pid, bare_pid, group_pid] = ["pid", "bare", "group"].map(|name| folder.path().join(name));
-    // One keeps its environment, the others have dropped it; the last has a group of its own, the others a session. All are
-    // orphans.
+    // The first process keeps its environment; the others drop it. The last one has its own process group, the others
+    // their own session. All of them are orphans.
     let script = format!(
         "(setsid sh -c 'echo $$ > {0}; exec sleep 600' & ); (env -i setsid sh -c 'echo $$ > {1}; exec sleep 600' & ); \
          sh -c 'set -m; env -i sh -c \"echo \\$\\$ > {2}; exec sleep 600\" >/dev/null 2>&1 </dev/null &'; \

@@ -1,10 +1,11 @@
-//! Small files that would keep a machine, or a bill, busy forever.
+//! Small files that could cause unlimited work or cost.
 
 use std::time::{Duration, Instant};
 
 use crate::world::Folder;
 
-/// What is refused in time is refused in a moment. A debug build on a busy machine takes many of them, quadratic work far more.
+/// A rejection in time takes a moment. The limit allows for a debug build on a busy machine, but not for quadratic
+/// work.
 const SOON: Duration = Duration::from_secs(110);
 
 fn in_time<T>(what: &str, work: impl FnOnce() -> T) -> T {
@@ -45,7 +46,7 @@ fn a_billion_calls_are_announced_and_never_made() {
     ]);
     let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded", "--max-calls", "50"]);
     ran.silent(2).says(&["1073741824 model calls", "only 50"]);
-    // The check knows it too, and the project's own file cannot talk it out of that.
+    // The check reports it, too, and the project's own file cannot prevent that.
     folder.write("trefoil.toml", "[check]\nmax-calls = 2000000000\n");
     let ran = folder.trefoil(&["check", "f0.yaml"]);
     ran.exits(0);
@@ -98,7 +99,7 @@ fn a_pattern_that_can_run_for_ever_is_refused_at_its_place() {
         folder.write("a.yaml", agent(pattern));
         folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["invalid-schema", "can run forever", "a.yaml:12:"]);
     }
-    // One that a backtracking engine never comes to an end with.
+    // A pattern on which a backtracking engine never ends.
     folder.write("a.yaml", agent("^(a|aa|a?)+$"));
     let answer = serde_json::json!({"answers": {"a": {"json": {"x": format!("{}!", "a".repeat(200_000))}}}});
     folder.write("s.json", answer.to_string());

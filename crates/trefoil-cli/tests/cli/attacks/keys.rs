@@ -1,4 +1,4 @@
-//! A manifest, or a server, that wants the operator's key.
+//! A manifest or a server that tries to get the operator's key.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::world::{AGENT, Folder, Ran, finish};
 
 const KEY: &str = "sk-very-secret-0123456789";
 
-/// A server on a free port that answers everything alike and keeps what it was sent.
+/// A server on a free port that answers all requests alike and records them.
 fn server(answer: String) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -47,9 +47,9 @@ fn an_environment_file_redirects_no_provider_and_sets_no_key() {
     let folder = Folder::new();
     folder.write("a.yaml", SIREN);
     folder.write("vars.env", format!("GREETING=hello\nOPENAI_BASE_URL={url}\nOPENAI_API_KEY=sk-of-the-file\n"));
-    // Without a key of the operator's, that of the file does not count.
+    // Without a key of the operator, a key in the file is not used.
     run(&folder, "a.yaml", &[]).silent(2).says(&["missing-model", "`OPENAI_API_KEY` is not set", "a.yaml:5"]);
-    // With one, it goes where the operator says: here to a door that is shut.
+    // With a key, the call goes to the operator's address, which is a closed port here.
     let shut = "http://127.0.0.1:1/v1";
     let ran = run(&folder, "a.yaml", &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", shut)]);
     ran.exits(1).says(&["`openai` is called at http://127.0.0.1:1 (from `OPENAI_BASE_URL`)", "cannot be reached"]);
@@ -68,7 +68,7 @@ fn an_answer_that_redirects_gets_the_key_nowhere() {
 
 #[test]
 fn a_server_that_repeats_the_key_shows_no_part_of_it() {
-    // The key lies across the end of what is repeated of the message: cut first, half of it would be shown.
+    // The key crosses the limit of quoted text: if the text were cut before masking, half of the key would be shown.
     let body = format!("{{\"error\":{{\"message\":\"{}{KEY} {}\"}}}}", "x".repeat(288), "y".repeat(100));
     let (url, _) = server(reply("401 Unauthorized", "content-type: application/json\r\n", &body));
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Small files and answers that would fill any memory. Each runs under a limit that an honest run never comes near, so that
-//! a program that does not look after itself is stopped by the system instead of being refused politely.
+//! Small files and answers that could exhaust the memory. Each runs under a limit that a normal run never reaches, so a
+//! program without its own limits is killed by the system instead of reporting an error.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read as _, Write as _};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::world::{Folder, Ran, bare, finish};
 
-/// Kilobytes of address space: generous, the allocator reserves more than it uses.
+/// Address space in kilobytes. It is generous, because the allocator reserves more than it uses.
 const MEMORY: u64 = 4 << 20;
 
-/// The binary under the limit.
+/// The binary with the limit.
 fn limited(folder: &Folder, args: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -v {MEMORY} && exec \"$@\"")).arg("sh");
@@ -47,7 +47,7 @@ fn values_that_double_end_the_run_at_the_step_that_makes_one_too_many() {
                       transitions: [{ target: S1 }]\n"
         .to_owned();
     for n in 1..200 {
-        // It doubles up to the longest text there may be, and is made again and again from there.
+        // It doubles up to the maximum length of a text, and is built again and again from there.
         let words = if n < 19 {
             format!("{{{{S{0}.output}}}}{{{{S{0}.output}}}}", n - 1)
         } else {

@@ -1,7 +1,7 @@
-//! What a stranger's file tries, and what it gets: nothing is read, sent or written that the operator did not ask for.
+//! Attacks through untrusted files: nothing is read, sent or written that the operator did not request.
 //!
-//! One file a kind of attack. Each test plants what must not get out, or what would cost too much, and looks for it in all
-//! that the program prints, writes and sends.
+//! One file for each kind of attack. Each test plants something that must not get out, or that would cost too much, and
+//! searches for it in everything that the program prints, writes and sends.
 
 mod children;
 mod effort;

@@ -1,14 +1,14 @@
-//! Files that a manifest names and that are none of its business: its folder is a project, and everything else on the
-//! machine holds secrets.
+//! Files that a manifest names but must not read: its folder is a project, and everything else on the machine is
+//! secret.
 
 use std::path::Path;
 
 use crate::world::{AGENT, Folder};
 
-/// What must not get out, whatever is asked.
+/// A text that must never be shown.
 const CANARY: &str = "canary-7f3a9c";
 
-/// A folder with a project in `flows` and a secret beside it.
+/// A folder with a project in `flows` and a secret next to it.
 fn world() -> Folder {
     let folder = Folder::new();
     folder.write("flows/trefoil.toml", "").write("secret.yaml", format!("{CANARY}: yes\nid: {CANARY}\nkind: llm\n"));
@@ -37,7 +37,7 @@ fn workflow(env_file: &str, reference: &str) -> String {
     )
 }
 
-/// Every command that loads a file, and every form in which it speaks.
+/// Every command that loads a file, in every output format.
 fn asked(file: &str) -> Vec<Vec<String>> {
     let commands = [
         "check FILE",
@@ -60,7 +60,7 @@ fn asked(file: &str) -> Vec<Vec<String>> {
     commands.map(words).to_vec()
 }
 
-/// Refused by every command, with these words, and without a word of what is outside.
+/// Requires that every command rejects the file with these words and shows nothing from outside the project.
 fn refused(folder: &Folder, file: &str, says: &[&str]) {
     for command in asked(file) {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -108,7 +108,7 @@ fn the_message_says_how_to_allow_it_and_that_works() {
     let allowed = ["run", "--model", "embedded", "flows/a.yaml", "--allow-path", &shared, "-i", "x"];
     folder.trefoil(&allowed).exits(0);
     folder.trefoil(&["check", "flows/a.yaml", "--allow-path", "shared"]).exits(0);
-    // A project may be widened by its owner.
+    // The owner may make the project larger.
     std::fs::remove_file(folder.path().join("flows/trefoil.toml")).unwrap();
     folder.write("trefoil.toml", "");
     folder.trefoil(&["check", "flows/a.yaml"]).exits(0);
@@ -143,7 +143,7 @@ fn a_link_is_followed_before_it_is_judged() {
             refused(&folder, "flows/a.yaml", &["outside-project", "through the link"]);
         }
     }
-    // Inside, links are as good as files.
+    // Inside the project, links work like files.
     let folder = world();
     folder.write("flows/texts/real.md", "Be brief.");
     symlink("texts/real.md", folder.path().join("flows/notes.md")).unwrap();
@@ -169,7 +169,7 @@ fn a_link_in_a_folder_is_not_followed_out_of_it() {
     }
     let before = std::fs::read_to_string(folder.path().join("elsewhere/b.yaml")).unwrap();
     assert!(before.contains("kindd"), "nothing outside is edited");
-    // The operator's own word goes anywhere.
+    // A path from the operator may be anywhere.
     folder.trefoil(&["check", "flows/b.yaml"]).exits(1);
     let allowed = folder.trefoil(&["check", "flows", "--allow-path", "elsewhere"]);
     assert!(allowed.out.contains("kindd"), "{}", allowed.out);
@@ -182,7 +182,7 @@ fn what_is_no_plain_file_is_not_opened() {
         let folder = world();
         folder.write("flows/a.yaml", aegis(path));
         refused(&folder, "flows/a.yaml", &["a.yaml"]);
-        // Not even where the operator allows everything around it.
+        // Not even if the operator allows everything around it.
         let parent = Path::new(path).parent().unwrap().display().to_string();
         for root in [parent.as_str(), "/"] {
             let ran = folder.trefoil(&["check", "flows/a.yaml", "--allow-path", root]);

@@ -1,8 +1,8 @@
-//! Data that tries to be code: values in every position of a command, run by the real shell.
+//! Data that tries to be code: values in every position of a command, run by a real shell.
 
 use crate::world::Folder;
 
-/// Values that do harm where anything reads them as more than one word. `CANARY` is a file that must not appear.
+/// Values that do harm if they are parsed as more than one word. `CANARY` is a file that must not be created.
 const VALUES: [&str; 12] = [
     "; touch CANARY;",
     "$(touch CANARY)",
@@ -18,7 +18,7 @@ const VALUES: [&str; 12] = [
     "> CANARY",
 ];
 
-/// Commands with a value in every position that is allowed. None does anything with it but show it.
+/// Commands with a value in every allowed position. They only print it.
 const POSITIONS: [&str; 16] = [
     "printf '%s' {{input.x}}",
     "printf '%s' \"a {{input.x}} b\"",
@@ -38,7 +38,7 @@ const POSITIONS: [&str; 16] = [
     "printf '%s' {{input.x}} 2>&1",
 ];
 
-/// Commands in which a shell, or what it starts, would read the value as code: none of them starts.
+/// Commands in which a shell, or a program that it starts, would parse the value as code. None of them may start.
 const REFUSED: [&str; 25] = [
     "eval {{input.x}}",
     "eval \"printf {{input.x}}\"",
@@ -68,7 +68,7 @@ const REFUSED: [&str; 25] = [
 ];
 
 fn flow(folder: &Folder, command: &str) {
-    // As JSON, which YAML reads, the command stands there letter by letter.
+    // Written as JSON, which is valid YAML, so the command needs no other quoting.
     let command = serde_json::Value::from(command.replace("\\n", "\n"));
     folder.write(
         "w.yaml",
@@ -93,7 +93,7 @@ fn no_value_in_any_position_runs_a_command() {
             assert!(!ran.err.contains("panicked"), "{}", ran.err);
             assert!(!folder.path().join("CANARY").exists(), "`{command}` with `{value}`");
         }
-        // The value is shown as it is: it got there, and nobody took it apart.
+        // The value arrives unchanged and was not split.
         if command.starts_with("printf '%s' {{input.x}}") {
             assert_eq!(run(&folder, "a  b;c").exits(0).out.trim_end(), "a  b;c");
         }

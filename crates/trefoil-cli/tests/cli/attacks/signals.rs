@@ -1,4 +1,4 @@
-//! Whoever asks a run to stop does not wait for what the run is busy with.
+//! Stopping a run works quickly, whatever the run is doing.
 #![cfg(unix)]
 
 use std::process::{Child, Command, Stdio};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::world::Folder;
 
-/// It takes a second; a busy machine may need more, and a run that does not listen takes forever.
+/// It takes a second; a busy machine may need more. A run that ignores signals never ends.
 const SOON: Duration = Duration::from_secs(20);
 
 fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// The exit code of a process that was asked to stop, though nobody reads what it writes.
+/// The exit code of a process after a stop request, if nobody reads its output.
 fn end(mut child: Child, what: &str) -> Option<i32> {
     let began = Instant::now();
     loop {
@@ -28,7 +28,7 @@ fn end(mut child: Child, what: &str) -> Option<i32> {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -37,7 +37,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A loop over texts that are long: it fills every pipe that nobody reads.
+/// A loop over long texts, whose output fills every pipe that is not read.
 fn talkative(folder: &Folder) {
     let text = "word ".repeat(2000);
     folder.write(
@@ -68,7 +68,7 @@ fn with_a_full_pipe_on_stdout_a_run_still_ends_and_leaves_its_trace() {
         command.stderr(Stdio::null());
         let child = command.spawn().unwrap();
         until("the start", || folder.records("t.json"));
-        // Until it is held up by the pipe.
+        // Until the full pipe blocks it.
         std::thread::sleep(Duration::from_millis(500));
         signal(&child, how);
         assert_eq!(end(child, how), Some(130), "{how}");
@@ -99,7 +99,8 @@ fn with_a_full_pipe_on_stderr_a_run_still_ends() {
 #[test]
 fn busy_with_one_value_a_run_still_ends() {
     let folder = Folder::new();
-    // A schema that looks at everything twice at every level, and answers that are deep: each check takes as long as a check may.
+    // A schema that checks everything twice at every level, and deep answers, so that each check takes as long as
+    // allowed.
     let twice = "{ allOf: [{ properties: { left: { $ref: '#' } } }, { properties: { left: { $ref: '#' } } }] }";
     let agent = |n: u32| {
         format!(

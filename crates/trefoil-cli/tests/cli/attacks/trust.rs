@@ -1,4 +1,4 @@
-//! A project file that decides what only the operator may.
+//! A project file that sets what only the operator may set.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ const KEY: &str = "sk-very-secret-0123456789";
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a }\nspec:\n  runtime: { model: smart }\n  \
                      task: { instruction: Answer. }\n";
 
-/// A model on a free port; what it was sent.
+/// A model server on a free port, and the requests that it got.
 fn model() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -33,7 +33,7 @@ fn model() -> (String, Arc<Mutex<Vec<String>>>) {
     (url, heard)
 }
 
-/// The binary with a key and a configuration folder of its own.
+/// The binary with a key and a separate configuration folder.
 fn trefoil(folder: &Folder, args: &[&str]) -> Ran {
     let mut command = folder.command(args);
     command.env("OPENAI_API_KEY", KEY).env("TREFOIL_CONFIG_DIR", folder.path().join("config"));

@@ -1,4 +1,4 @@
-//! What a process leaves that crashes: on its outputs, in its store, and no dump of its memory.
+//! What a crashed process leaves: in its output and its store, and no core dump.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn files(folder: &Path) -> String {
 fn a_process_that_crashes_leaves_nothing_of_them() {
     let project = Project::new();
     std::fs::write(project.folder.path().join("secrets.command"), COMMAND).unwrap();
-    // Nobody answers: what has been read is in memory when the process is ended.
+    // There is no answer, so the data is in memory when the process is killed.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let text = std::fs::read_to_string(project.folder.path().join("call.yaml")).unwrap();
@@ -58,7 +58,7 @@ fn a_process_that_crashes_leaves_nothing_of_them() {
     }
 }
 
-/// A tool panics with its arguments, all secrets, while a model answers a prompt with a value of the environment.
+/// A tool panics with its arguments, all of them secrets, while a model answers a prompt with an environment value.
 #[test]
 fn a_panic_with_all_of_them_in_its_message_says_none() {
     let project = Project::new();

@@ -1,5 +1,5 @@
-//! Canaries wherever a secret can enter, and everything that a run leaves behind searched for every form of them. Those who are sent
-//! one give it back in all forms: providers, HTTP tools and programs.
+//! Plants canaries wherever a secret can enter, and searches everything that a run leaves for every form of them.
+//! Providers, HTTP tools and programs that receive a canary return it in all forms.
 
 #[cfg(target_os = "linux")]
 mod crashes;
@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Folder, Ran, finish, wait};
 
-/// Each with what addresses, JSON and base64 write in other ways. No two share a part.
+/// Each has characters that URLs, JSON and base64 encode differently. They have no common parts.
 const KEY: &str = "sk-Qm7w\"Yx/+=key-of-the-model";
 const VAULT: &str = "Tz3k\"ä/+= of the vault";
 const FILE: &str = "Rv9p\\ö/+= of the env file";
@@ -28,7 +28,7 @@ const TOOL: &str = "Px4x\"ø/+= of the tool";
 const PASSPHRASE: &str = "Gc1v\"å/+= passphrase";
 const ALL: [&str; 9] = [KEY, VAULT, FILE, FOLDER, COMMAND, VARIABLE, ENVIRONMENT, TOOL, PASSPHRASE];
 
-/// What a reader of logs would look for.
+/// The forms that someone could search for in logs.
 fn forms(secret: &str) -> Vec<String> {
     let percent = |keep: &str| -> String {
         let byte = |b: u8| match char::from(b) {
@@ -51,12 +51,12 @@ fn forms(secret: &str) -> Vec<String> {
         percent("-._*").replace("%20", "+"),
         STANDARD.encode(secret).trim_end_matches('=').to_owned(),
         URL_SAFE.encode(secret).trim_end_matches('=').to_owned(),
-        // As the user name of basic authentication: the letters that it decides alone.
+        // As the user name of basic authentication: the characters that depend on it alone.
         STANDARD.encode(format!("{secret}:x"))[..secret.len() * 8 / 6].to_owned(),
     ]
 }
 
-/// Gives back, in every form, each canary that it is sent.
+/// Returns each received canary in every form.
 struct Echo {
     address: String,
     heard: Arc<Mutex<Vec<String>>>,
@@ -97,7 +97,8 @@ fn answer(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) {
     reader.read_exact(&mut body).unwrap();
     let asked = format!("{head}{}", String::from_utf8_lossy(&body));
     kept.lock().unwrap().push(asked.clone());
-    // A value of the environment may be part of a result, if somebody repeats it; of what is sent, nothing may be left.
+    // An environment value may be part of a result if something repeats it; of the received secrets, nothing may be
+    // left.
     let repeated = |secret: &&&str| **secret != ENVIRONMENT && forms(secret).iter().any(|form| asked.contains(form));
     let sent = ALL.iter().filter(repeated);
     let echo = sent.flat_map(|secret| forms(secret)).collect::<Vec<_>>().join(" ; ");
@@ -113,7 +114,7 @@ fn answer(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) {
             let _ = stream.read(&mut [0]);
             return;
         }
-        // Tools go on when a model has begun.
+        // Tools respond after a model has started to answer.
         () if path.contains("after") => {
             while !kept.lock().unwrap().iter().any(|one| one.contains("chat/completions")) {
                 std::thread::sleep(Duration::from_millis(20));
@@ -123,7 +124,7 @@ fn answer(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) {
         }
         () if path.contains("chat/completions") => {
             let delta = |text: &str| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": text}}]}));
-            // In small pieces, so that every form is cut.
+            // In small pieces, so that every form is split.
             let letters: Vec<char> = echo.chars().collect();
             let pieces: String = letters.chunks(7).map(|few| delta(&few.iter().collect::<String>())).collect();
             ("200 OK", "text/event-stream", format!("{pieces}data: [DONE]\n\n"))
@@ -138,7 +139,7 @@ fn answer(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) {
     );
 }
 
-/// A project in which every source of secrets is used.
+/// A project that uses every source of secrets.
 struct Project {
     folder: Folder,
     echo: Echo,
@@ -178,7 +179,7 @@ impl Project {
                  headers: {{ Authorization: \"Bearer {{{{secrets.FOLDER}}}}\" }}\n"
             ),
         );
-        // Its own arguments, those of its parent, its environment.
+        // Prints its own arguments, those of its parent, and its environment.
         let show = "#!/bin/sh\ntr '\\0' ' ' < /proc/$$/cmdline\ntr '\\0' ' ' < /proc/$PPID/cmdline\nenv\n\
                     printf %s \"$OWN\" | base64 -w0\nprintf %s \"$OWN\" >&2\n";
         folder.write("show.sh", show);
@@ -228,7 +229,7 @@ impl Project {
         finish(command)
     }
 
-    /// Runs a file, and returns everything that is left of it.
+    /// Runs a file, and returns everything that it leaves.
     fn left(&self, file: &str, code: i32) -> String {
         let args = ["run", file, "--allow-command", "--store", "runs.db", "--trace", "t.json", "--events", "jsonl"];
         let ran = self.trefoil(&[&args[..], &["--input", "x"]].concat());
@@ -272,7 +273,7 @@ fn clean(left: &str, what: &str) {
 fn no_form_of_any_secret_is_left_of_a_run() {
     let project = Project::new();
     std::fs::write(project.folder.path().join("secrets.command"), COMMAND).unwrap();
-    // What the check itself looks at would be found.
+    // The search itself works: the forms are not empty, and JSON escapes the key.
     assert!(forms(KEY).iter().all(|form| !form.is_empty()) && Json::from(KEY).to_string().len() > KEY.len());
     let left = project.left("main.yaml", 0);
     for secret in [KEY, VAULT, FILE, FOLDER, COMMAND, VARIABLE, ENVIRONMENT] {

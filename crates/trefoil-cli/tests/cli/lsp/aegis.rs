@@ -1,4 +1,4 @@
-//! Names in AEGIS manifests: states, agents in a folder beside the workflow, the Blackboard.
+//! Names in AEGIS manifests: states, agents in a folder next to the workflow, the Blackboard.
 
 use serde_json::json;
 
@@ -282,7 +282,7 @@ fn members_of_an_item_are_completed_in_loops() {
     client.edit("loops.yaml", "{{issue.severity}}", "{{@i}}");
     assert_eq!(offered(&mut client, "{{@i‸}}"), ["@index", "@key", "@first", "@last", "@root"]);
     client.edit("loops.yaml", "{{@i}}", "{{issue.severity}}");
-    // While it is written: the tag is open, then the loop as well.
+    // While it is being typed: first the tag is open, then the loop as well.
     client.edit("loops.yaml", "{{issue.severity}}", "{{issue.");
     assert_eq!(offered(&mut client, "{{issue.‸ {{../"), members);
     client.edit("loops.yaml", "{{issue.", "{{");

@@ -46,7 +46,7 @@ fn client() -> Client {
     folder.write("researcher.yaml", RESEARCHER).write("pipeline.yaml", PIPELINE);
     let (mut client, _) = Client::start(folder);
     client.open("pipeline.yaml");
-    // Skipped when the verdict is bad; nothing else is to be said.
+    // It is skipped for a bad verdict; there are no other findings.
     assert_eq!(super::rules(&client.diagnostics("pipeline.yaml")), ["maybe-undefined"]);
     client
 }
@@ -62,7 +62,7 @@ fn names_and_properties_are_completed_in_every_kind_of_scalar() {
     let names = offered(&mut client, "notes: \"{{|webRes");
     assert!(names.contains(&"webResearcher".to_owned()) && names.contains(&"subject".to_owned()), "{names:?}");
     assert_eq!(offered(&mut client, "{{webResearcher.|summary"), ["summary", "verdict"]);
-    // Not closed, in a plain scalar: no YAML.
+    // An unclosed tag in a plain scalar, which is invalid YAML.
     client.edit("pipeline.yaml", "\"{{editor}}\"", "{{ ed");
     let names = offered(&mut client, "text: {{ ed|");
     assert!(names.contains(&"editor".to_owned()) && names.contains(&"webResearcher".to_owned()), "{names:?}");
@@ -71,7 +71,7 @@ fn names_and_properties_are_completed_in_every_kind_of_scalar() {
     assert!(names.contains(&"editor".to_owned()), "{names:?}");
     client.edit("pipeline.yaml", "see {{ editor", "'{{webResearcher.'");
     assert_eq!(offered(&mut client, "'{{webResearcher.|'"), ["summary", "verdict"]);
-    // In a block scalar, of which only the agent's own input can be named.
+    // In a block scalar, where only the agent's own input is available.
     client.edit("pipeline.yaml", "{{notes}}", "{{no");
     let names = offered(&mut client, "{{no|\n");
     assert!(names.contains(&"notes".to_owned()) && !names.contains(&"editor".to_owned()), "{names:?}");
@@ -206,7 +206,7 @@ fn names_that_cannot_be_are_refused() {
     for bad in ["two words", "a.b", "", "true", "1st"] {
         refused("- agent:\n      id: edi|tor", bad);
     }
-    // Of the other step, in both forms, and of the input.
+    // The other step's name in both forms, and the input's name.
     for taken in ["web-researcher", "webResearcher", "subject"] {
         refused("- agent:\n      id: edi|tor", taken);
     }
@@ -299,7 +299,7 @@ fn what_a_step_hands_on_keeps_its_properties() {
     client.edit("pipeline.yaml", "notes: \"{{webResearcher.summary}}\"", "notes: \"{{webResearcher}}\"");
     client.edit("pipeline.yaml", "{{notes}}", "{{notes.}}");
     assert_eq!(offered(&mut client, "{{notes.|}}"), ["summary", "verdict"]);
-    // With anything beside it, it is a text.
+    // With anything besides the placeholder, it is a text.
     client.edit("pipeline.yaml", "notes: \"{{webResearcher}}\"", "notes: \"see {{webResearcher}}\"");
     assert_eq!(offered(&mut client, "{{notes.|}}"), [""; 0]);
 }

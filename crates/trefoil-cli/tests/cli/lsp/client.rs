@@ -1,4 +1,4 @@
-//! An editor's side of the protocol, over the real binary's standard input and output.
+//! An editor's side of the protocol, over standard input and output of the real binary.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::Folder;
 
-/// Longer than anything takes on a slow machine.
+/// Longer than any request takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Client {
@@ -18,14 +18,14 @@ pub struct Client {
     stdin: Option<ChildStdin>,
     messages: Receiver<Value>,
     next: i64,
-    /// Published diagnostics that nobody has looked at yet, by file name.
+    /// Published diagnostics that no test has read yet, by file name.
     published: HashMap<String, Vec<Value>>,
     pub folder: Folder,
     texts: HashMap<String, (String, i64)>,
 }
 
 impl Client {
-    /// The server, started in a folder; nothing said yet.
+    /// Starts the server in a folder without any messages.
     pub fn spawn(folder: Folder) -> Self {
         let mut command = folder.command(&["lsp"]);
         command.stdin(Stdio::piped());
@@ -58,7 +58,7 @@ impl Client {
         });
         Self { child, stdin, messages, next: 0, published: HashMap::new(), folder, texts: HashMap::new() }
     }
-    /// A server that knows its folder, and what it said of itself.
+    /// A server that knows its folder, and its capabilities.
     pub fn start(folder: Folder) -> (Self, Value) {
         let capabilities = json!({
             "general": { "positionEncodings": ["utf-16"] },
@@ -66,7 +66,7 @@ impl Client {
         });
         Self::start_as(folder, capabilities)
     }
-    /// The same for a client that can do this.
+    /// The same with these client capabilities.
     pub fn start_as(folder: Folder, capabilities: Value) -> (Self, Value) {
         let mut client = Self::spawn(folder);
         let root = client.root();
@@ -78,13 +78,13 @@ impl Client {
         client.tell("initialized", json!({}));
         (client, result)
     }
-    /// Sends bytes with a right header around them.
+    /// Sends content with a correct header.
     pub fn raw(&mut self, content: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         write!(stdin, "Content-Length: {}\r\n\r\n{content}", content.len()).unwrap();
         stdin.flush().unwrap();
     }
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(bytes).unwrap();
@@ -93,11 +93,11 @@ impl Client {
     pub fn tell(&mut self, method: &str, params: Value) {
         self.raw(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }
-    /// A request's result.
+    /// Returns a request's result.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         self.try_ask(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
-    /// A request's result or error.
+    /// Returns a request's result or error.
     pub fn try_ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.next += 1;
         let id = self.next;
@@ -108,7 +108,7 @@ impl Client {
             None => Ok(answer["result"].clone()),
         }
     }
-    /// The next message that is requested; diagnostics on the way are kept.
+    /// Waits for a matching message; keeps diagnostics that arrive before it.
     pub fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LIMIT;
         loop {
@@ -124,7 +124,7 @@ impl Client {
             }
         }
     }
-    /// What was published for a file, waiting for it if nothing new was.
+    /// The published diagnostics of a file; waits if there are no new ones.
     pub fn diagnostics(&mut self, name: &str) -> Vec<Value> {
         loop {
             if let Some(list) = self.published.get_mut(name)
@@ -139,9 +139,9 @@ impl Client {
             self.published.entry(published).or_default().push(params);
         }
     }
-    /// How many times something was published for a file that nobody has looked at, up to now.
+    /// The number of unread publications for a file so far.
     pub fn heard(&mut self, name: &str) -> usize {
-        // What a change leads to is sent before the answer to the request after the next one.
+        // The results of a change are sent before the second response after it.
         for _ in 0..2 {
             self.ask("workspace/symbol", json!({ "query": "" }));
         }
@@ -154,14 +154,14 @@ impl Client {
     pub fn uri(&self, name: &str) -> String {
         format!("{}/{name}", self.root())
     }
-    /// Opens a file of the folder, as it is on disk.
+    /// Opens a file of the folder with its content on disk.
     pub fn open(&mut self, name: &str) {
         let text = std::fs::read_to_string(self.folder.path().join(name)).unwrap();
         let document = json!({ "uri": self.uri(name), "languageId": "yaml", "version": 1, "text": text });
         self.texts.insert(name.to_owned(), (text, 1));
         self.tell("textDocument/didOpen", json!({ "textDocument": document }));
     }
-    /// Replaces the first `old` of an open file, as typing does.
+    /// Replaces the first occurrence of `old` in an open file, as typing does.
     pub fn edit(&mut self, name: &str, old: &str, new: &str) {
         let at = self.text(name).find(old).unwrap_or_else(|| panic!("`{old}` is not in {name}"));
         let range = json!({ "start": self.position_of(name, at), "end": self.position_of(name, at + old.len()) });
@@ -175,7 +175,7 @@ impl Client {
         });
         self.tell("textDocument/didChange", params);
     }
-    /// An open file as the editor shows it; else as it is on disk.
+    /// The editor's text of an open file; otherwise the text on disk.
     pub fn text(&self, name: &str) -> String {
         match self.texts.get(name) {
             Some((text, _)) => text.clone(),
@@ -188,8 +188,8 @@ impl Client {
         let line = before.rsplit('\n').next().unwrap();
         json!({ "line": before.matches('\n').count(), "character": line.encode_utf16().count() })
     }
-    /// The place of the bar in `context`, which stands in the file without it: `{{wri|ter.`; where there are bars in the
-    /// file, `‸` is the bar.
+    /// The position of the bar in `context`, which is in the file without the bar: `{{wri|ter.`. If the file contains
+    /// bars, use `‸` instead.
     pub fn at(&self, name: &str, context: &str) -> Value {
         let (before, after) = context
             .split_once('‸')
@@ -231,7 +231,7 @@ impl Client {
         places.sort();
         places
     }
-    /// A file after a workspace edit.
+    /// The text of a file after a workspace edit.
     pub fn applied(&self, name: &str, edit: &Value) -> String {
         let mut text = self.text(name);
         let none = Vec::new();
@@ -252,13 +252,13 @@ impl Client {
         }
         text
     }
-    /// The end of the conversation as the protocol has it; the exit code.
+    /// Ends the session according to the protocol; returns the exit code.
     pub fn finish(mut self) -> Option<i32> {
         self.ask("shutdown", Value::Null);
         self.tell("exit", Value::Null);
         self.exit_code()
     }
-    /// Waits for the server to end.
+    /// Waits for the end of the server.
     pub fn exit_code(&mut self) -> Option<i32> {
         let end = Instant::now() + LIMIT;
         loop {

@@ -1,11 +1,11 @@
-//! Actions that make what is missing: taken, they leave nothing missing and nothing new to say.
+//! Actions that create something missing: after applying them, nothing is missing and there are no new findings.
 
 use serde_json::{Value, json};
 
 use super::{AEGIS, AGNTZ, Client, SIRENSPEC, rules};
 use crate::world::Folder;
 
-/// A client that can make files.
+/// A client that can create files.
 fn start(folder: Folder) -> Client {
     let capabilities =
         json!({ "workspace": { "workspaceEdit": { "documentChanges": true, "resourceOperations": ["create"] } } });
@@ -26,7 +26,7 @@ fn titles(client: &mut Client, context: &str) -> Vec<String> {
     made.filter(|t| ["create", "add ", "declare", "pass"].iter().any(|verb| t.starts_with(verb))).collect()
 }
 
-/// Takes an action; `a.yaml` and the names of new files are what is there afterwards.
+/// Applies an action; returns the text of `a.yaml` and the names of new files.
 fn taken(client: &mut Client, context: &str, title: &str) -> (String, Vec<String>) {
     let all = offered(client, context);
     let action = all.iter().find(|a| a["title"] == title);
@@ -51,7 +51,7 @@ fn taken(client: &mut Client, context: &str, title: &str) -> (String, Vec<String
     (after, new)
 }
 
-/// The rules of what is found now in the files.
+/// The rules of the current findings in the files.
 fn found(client: &mut Client, names: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
     for name in names {
@@ -172,7 +172,7 @@ fn an_input_that_is_read_is_declared() {
     let (after, _) = taken(&mut client, "{{to‸ne}}", "declare input `tone`");
     assert!(after.contains("inputSchema: { subject: string, tone: string }"), "{after}");
     assert_eq!(found(&mut client, &["a.yaml"]), [""; 0]);
-    // Of the agent that is written in the step, which has no schema yet.
+    // For an inline agent of the step, which has no schema yet.
     let mut client = with(&AGNTZ.replace("about {{topic}}", "about {{title}}"));
     let (after, _) = taken(&mut client, "{{ti‸tle}}", "declare input `title`");
     assert!(after.contains("      kind: llm\n      inputSchema:\n        title: string\n      model:"), "{after}");
@@ -235,7 +235,7 @@ fn what_a_workflow_needs_is_passed() {
 
 #[test]
 fn nothing_is_made_where_it_may_be_there() {
-    // Broken YAML, a name that cannot be one, a client that cannot make files.
+    // Nothing is offered for invalid YAML, for an impossible name, and for a client that cannot create files.
     let calls = "id: a\nkind: sequential\nsteps:\n  - ref: writer\n";
     let mut client = with(&format!("{calls}output: {{ x: [\n"));
     assert_eq!(titles(&mut client, "ref: wri‸ter"), [""; 0]);
@@ -248,7 +248,7 @@ fn nothing_is_made_where_it_may_be_there() {
     // A tag that is being typed.
     let mut client = with(&AGNTZ.replace("{{topic}}.", "{{ti"));
     assert_eq!(titles(&mut client, "about {{t‸i"), [""; 0]);
-    // What is there.
+    // Things that exist.
     let mut client = with(AGNTZ);
     for context in ["{{top‸ic}}.", "{{sub‸ject}}", "id: wri‸ter", "kind: se‸quential"] {
         assert_eq!(titles(&mut client, context), [""; 0], "{context}");

@@ -63,7 +63,7 @@ fn columns_are_those_of_the_client() {
     client.open("a.yaml");
     let found = client.diagnostics("a.yaml");
     let template = found.iter().find(|d| d["code"].as_str().unwrap().starts_with("template-")).unwrap();
-    // `instruction: "` is 14 units, the fox two, the blank one.
+    // `instruction: "` has 14 units, the fox two, the space one.
     assert!(template["range"]["start"]["character"].as_u64().unwrap() >= 17, "{template}");
     assert!(client.slice("a.yaml", &template["range"]).is_ascii());
 }
@@ -162,7 +162,7 @@ fn other_yaml_gets_no_diagnostics() {
     assert_eq!(told["params"]["diagnostics"], json!([]));
 }
 
-/// A file that is being typed: its YAML is broken, and what was said before stays where it belongs.
+/// A file that is being typed: its YAML is invalid, and earlier findings stay at their places.
 #[test]
 fn findings_stay_while_the_yaml_is_broken() {
     for (text, start, typed, rule) in [
@@ -185,7 +185,7 @@ fn findings_stay_while_the_yaml_is_broken() {
             (client.slice("a.yaml", &one["range"]), one["message"].clone())
         };
         let known = place(&client, &before);
-        // A line above it is put in with the mistake, so that it has to move.
+        // A line is inserted above it, so that the findings must move.
         client.edit("a.yaml", start, &format!("# typing\n{typed}"));
         let broken = client.diagnostics("a.yaml");
         assert!(rules(&broken).iter().any(|r| r.starts_with("yaml-")), "{broken:#?}");
@@ -211,7 +211,7 @@ fn other_files_do_not_flicker_while_one_is_broken() {
     assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
     client.edit("writer.yaml", "id: author\n", "id: writer\n");
     assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
-    // What is changed in another file meanwhile is looked at.
+    // Changes in another file are analysed meanwhile.
     client.edit("writer.yaml", "instruction: Write.", "instruction: [Write.");
     client.edit("pipeline.yaml", "ref: writer", "ref: nobody");
     assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);

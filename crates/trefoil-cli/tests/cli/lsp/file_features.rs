@@ -1,4 +1,4 @@
-//! What an editor shows in and beside a file: symbols, tokens, actions.
+//! What an editor shows in and next to a file: symbols, tokens, actions.
 
 use serde_json::{Value, json};
 
@@ -71,10 +71,10 @@ fn tokens_of_a_part_and_what_has_changed() {
         let all = client.ask("textDocument/semanticTokens/full", document(&client, "a.yaml"));
         assert_eq!(known, numbers(&all["data"]));
         assert!(delta["edits"][0]["data"].as_array().unwrap().len() < known.len(), "not all of them again");
-        // Of tokens that the client cannot have, all are sent.
+        // If the client refers to unknown tokens, all tokens are sent.
         let again = client.ask("textDocument/semanticTokens/full/delta", params);
         assert_eq!(numbers(&again["data"]), known);
-        // A part has its own.
+        // The tokens of a range.
         let line = client.at("a.yaml", &format!("‸{new}"))["position"]["line"].clone();
         let mut part = document(&client, "a.yaml");
         part["range"] = json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 999 } });
@@ -84,7 +84,7 @@ fn tokens_of_a_part_and_what_has_changed() {
     }
 }
 
-/// `line text` of every highlight, with `=` where it is written and `*` where it is only text.
+/// `line text` of every highlight, with `=` for a write and `*` for plain text.
 fn highlighted(client: &mut Client, context: &str) -> Vec<String> {
     let params = client.at("a.yaml", context);
     let found = client.ask("textDocument/documentHighlight", params);
@@ -109,7 +109,7 @@ fn every_place_of_a_name_is_highlighted() {
     assert_eq!(highlighted(&mut client, "len(working.out‸line)"), ["11 outline=", "16 outline"]);
     assert_eq!(highlighted(&mut client, "agent: pla‸nner"), ["3 planner=", "10 planner", "13 planner"]);
     assert_eq!(highlighted(&mut client, "Be sh‸ort"), [""; 0]);
-    // Nothing declares it, and yet it is one name.
+    // A name without a declaration is highlighted as well.
     client.edit("a.yaml", "Be short.", "{{ env.KEY }} {{ env.KEY }} {{ env.OTHER }}");
     assert_eq!(highlighted(&mut client, "{{ env.K‸EY }} {{ env.KEY"), ["7 KEY", "7 KEY"]);
 }
@@ -156,7 +156,7 @@ fn a_fix_is_a_quick_fix_and_part_of_fixing_all() {
     assert!(only.as_array().unwrap().iter().all(|a| a["kind"] == "source.fixAll"), "{only}");
 }
 
-/// What follows from a mistake is not fixed along with it: that would only move the mistake.
+/// Findings that follow from a mistake are not fixed together with it, because that would only move the mistake.
 #[test]
 fn fixing_all_leaves_no_new_finding() {
     let folder = Folder::new();

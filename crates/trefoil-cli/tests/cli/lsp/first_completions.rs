@@ -1,11 +1,11 @@
-//! Completion in a file that has just been begun: no dialect yet, braces that are still open.
+//! Completion in a new file: no dialect yet, unclosed braces.
 
 use super::{Client, labels};
 use crate::world::Folder;
 
 const OTHER: &str = "id: other\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: x\ninputSchema: { q: string }\nprompt: \"{{q}}\"\n";
 
-/// What is offered at the bar of a text, in a folder with another manifest or in an empty one.
+/// The completions at the bar of a text, in a folder with another manifest or in an empty one.
 fn offered(text: &str, alone: bool) -> Vec<String> {
     let folder = Folder::new();
     if !alone {
@@ -27,7 +27,7 @@ fn has(text: &str, alone: bool, wanted: &[&str]) {
 fn a_new_file_begins_with_what_a_format_needs() {
     has("‸", true, &["id", "kind", "apiVersion", "nodes"]);
     has("ki‸", true, &["kind"]);
-    // Beside other manifests it will be one of their format.
+    // Next to other manifests, the file probably has the same format.
     let beside = offered("‸", false);
     assert!(beside.contains(&"id".to_owned()) && !beside.contains(&"apiVersion".to_owned()), "{beside:?}");
     has("id: a\nki‸", true, &["kind"]);

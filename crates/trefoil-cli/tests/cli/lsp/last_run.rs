@@ -1,4 +1,4 @@
-//! What an editor shows of the last run of a file: values of placeholders, and what an edit would do.
+//! What an editor shows of the last run of a file: values of placeholders, and the effect of an edit.
 #![cfg(unix)]
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::edited::{FIRST, pipeline};
 use crate::provider::Provider;
 use crate::world::Folder;
 
-/// A file with a run of it, and an editor that has both; with these settings.
+/// A file with a run, and an editor that has both, with these settings.
 fn opened(settings: &Value) -> (Client, Provider, String) {
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);
@@ -102,4 +102,48 @@ fn a_file_that_was_edited_on_disk_since_still_has_its_last_run() {
     let why = json!({ "command": "trefoil.why", "arguments": arguments });
     let said = client.ask("workspace/executeCommand", why);
     assert!(said.as_str().unwrap().contains("no step would run again"), "{said}");
+}
+
+/// A file of an agent with these tools and this prompt.
+fn with_tools(tools: &str, prompt: &str) -> String {
+    format!(
+        "id: main\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: {prompt}\n\
+         tools: [{{ kind: local, tools: [{tools}] }}]\n"
+    )
+}
+
+#[test]
+fn what_an_edit_of_an_agent_with_tools_would_run_again_is_said() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let tool = |name: &str| format!("[tools.{name}]\ncommand = [\"echo\", \"a {name}\"]\n");
+    folder.write("main.yaml", with_tools("note, memo", "P."));
+    folder.write("config/config.toml", tool("note") + &tool("memo"));
+    let mut first = crate::durable::command(&folder, &provider, &["run", "main.yaml"]);
+    first.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    crate::world::finish(first).exits(0);
+    let (run, turns) = (only(&folder, &provider), provider.asked().len());
+    let options = json!({ "store": folder.path().join("runs.db") });
+    let mut client = started(folder, &options);
+    client.open("main.yaml");
+    let uri = client.uri("main.yaml");
+    let why = move |client: &mut Client| {
+        let asked = json!({ "command": "trefoil.why", "arguments": [uri] });
+        client.ask("workspace/executeCommand", asked).as_str().unwrap_or_default().to_owned()
+    };
+    let said = why(&mut client);
+    assert!(said.starts_with("no step would run again: all ") && said.contains(&run), "{said}");
+    // A prompt is edited: the tools are known, and the first turn is what runs again.
+    client.edit("main.yaml", "prompt: P.", "prompt: Q.");
+    let said = why(&mut client);
+    assert!(
+        said.contains("main@1 runs again: user message") && said.contains("depends on the new results: "),
+        "{said}"
+    );
+    client.edit("main.yaml", "prompt: Q.", "prompt: P.");
+    // A tool is taken from the list: what is left is known.
+    client.edit("main.yaml", "note, memo", "memo");
+    let said = why(&mut client);
+    assert!(said.contains("main@1 runs again: ") && said.contains("`note`"), "{said}");
+    assert_eq!(provider.asked().len(), turns, "nothing was called");
 }

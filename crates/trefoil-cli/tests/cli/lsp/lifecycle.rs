@@ -1,4 +1,4 @@
-//! How a conversation begins and ends, and what becomes of messages that make no sense.
+//! Start and end of a session, and invalid messages.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn messages_that_make_no_sense_are_answered_and_survived() {
     assert_eq!(code(client.try_ask("textDocument/codeAction", json!([]))), -32602);
     client.tell("textDocument/didChange", json!({ "textDocument": "?" }));
     client.tell("textDocument/didOpen", Value::Null);
-    // A file that nobody opened, and one that is no file.
+    // A file that is not open, and a document without a file.
     for uri in ["file:///nowhere/x.yaml", "untitled:Untitled-1"] {
         let symbols = client.ask("textDocument/documentSymbol", json!({ "textDocument": { "uri": uri } }));
         assert_eq!(symbols, Value::Null);
@@ -123,7 +123,7 @@ fn headers_may_be_written_otherwise() {
     let typed = "Content-Type: application/vscode-jsonrpc; charset=utf-8";
     client.bytes(format!("{typed}\r\ncontent-length:{}\r\n\r\n{content}", content.len()).as_bytes());
     assert_eq!(client.wait(|m| m["id"] == "a")["error"]["code"], -32002);
-    // A second message that begins in the same breath, and comes in two parts.
+    // A second message that starts in the same write and arrives in two parts.
     let (head, tail) = content.split_at(20);
     client.bytes(format!("Content-Length: {}\r\n\r\n{head}", content.len()).as_bytes());
     client.bytes(tail.as_bytes());

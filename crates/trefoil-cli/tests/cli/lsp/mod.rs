@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use client::{Client, labels, rules};
 
-/// Asks about the place of the bar in `context`, with more parameters.
+/// Sends a request for the place of the bar in `context`, with more parameters.
 fn with(client: &mut Client, method: &str, name: &str, context: &str, more: Value) -> Value {
     let mut params = client.at(name, context);
     for (key, value) in more.as_object().unwrap() {
@@ -29,13 +29,13 @@ fn with(client: &mut Client, method: &str, name: &str, context: &str, more: Valu
     client.ask(method, params)
 }
 
-/// What is said about a whole file.
+/// Sends a request for a whole file.
 fn whole(client: &mut Client, method: &str, name: &str) -> Value {
     let params = json!({ "textDocument": { "uri": client.uri(name) } });
     client.ask(method, params)
 }
 
-/// A small manifest of each dialect, with a text of several lines and the names that a test looks for.
+/// A small manifest of each dialect, with a multi-line text and the names that the tests use.
 const AGNTZ: &str = "# A pipeline
 # of two steps.
 id: pipeline

@@ -1,4 +1,4 @@
-//! Where names lead that no manifest declares by name.
+//! The origins of names without a declaration.
 
 use serde_json::json;
 
@@ -58,12 +58,12 @@ fn results_and_feedback_of_states_are_followed() {
     let (mut client, _) = Client::start(folder);
     client.open("review.yaml");
     let mut to = |context: &str| to(&mut client, "review.yaml", context);
-    // Who makes the answer of a state.
+    // What produces the result of a state.
     assert_eq!(to("{{WRITE.out‸put"), ["helper.yaml:03 helper"]);
     assert_eq!(to("{{WRITE.sta‸tus"), ["helper.yaml:03 helper"]);
     assert_eq!(to("{{ASK.resp‸onse"), ["review.yaml:10 prompt"]);
     assert_eq!(to("state_output.sta‸tus =="), ["helper.yaml:03 helper"]);
-    // What is said on the way into this state, and on no other.
+    // The feedback on the way into this state, and on no other.
     assert_eq!(to("{{state.feed‸back"), ["review.yaml:12 feedback"]);
     assert_eq!(to("{{sta‸te.feedback"), ["review.yaml:14 WRITE"]);
     assert_eq!(to("{{human.feed‸back"), ["review.yaml:08 ASK"]);
@@ -79,7 +79,7 @@ fn names_of_an_agents_prompt_lead_to_its_keys() {
     assert_eq!(to(&mut client, "helper.yaml", "{{instr‸uction}}"), ["helper.yaml:09 instruction"]);
     assert_eq!(to(&mut client, "helper.yaml", "{{con‸text}}"), ["helper.yaml:06 context"]);
     assert_eq!(to(&mut client, "helper.yaml", "{{previous‸_error}}"), ["helper.yaml:11 execution"]);
-    // Nothing describes its input: it is what a state gives.
+    // Nothing describes its input, so the origin is the state that passes it.
     assert_eq!(to(&mut client, "helper.yaml", "{{in‸put}}"), ["review.yaml:17 input"]);
     client.edit(
         "helper.yaml",
@@ -87,7 +87,7 @@ fn names_of_an_agents_prompt_lead_to_its_keys() {
         "  input_schema: { type: object, properties: { a: { type: string } } }\n  task:\n",
     );
     assert_eq!(to(&mut client, "helper.yaml", "{{in‸put}}"), ["helper.yaml:08 input_schema"]);
-    // A tag that is being typed has no reference yet; and nothing is made up for it.
+    // A tag that is being typed has no reference yet, so there is no origin.
     client.edit("helper.yaml", "{{instruction}}", "{{instruction");
     assert_eq!(to(&mut client, "helper.yaml", "\u{1f98a} {{instr‸uction"), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! What is asked of a whole file: folds, growing selections, links, lenses, symbols of all files.
+//! Requests for a whole file: folding, expanding selections, links, lenses, symbols of all files.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn folds(text: &str) -> Vec<String> {
 #[test]
 fn mappings_items_texts_blocks_and_comments_fold() {
     assert_eq!(folds(AGNTZ), ["#1-2", "6-17", "7-17", "11-15", "13-15"]);
-    // In the command the lines are text, whatever they begin with.
+    // The lines of the command are text, whatever they start with.
     assert_eq!(folds(AEGIS), ["4-16", "6-16", "7-10", "11-16", "13-16", "15-17"].map(|f| f.replace("16", "17")));
     assert_eq!(folds(SIRENSPEC), ["2-7", "3-7", "5-7", "8-14", "9-11", "12-14", "15-16"]);
 }
@@ -31,7 +31,7 @@ fn what_can_be_read_of_a_broken_file_folds() {
     assert_eq!(folds("services:\n  a:\n    b: 1\n"), [""; 0], "somebody else's");
 }
 
-/// The texts that are selected at a bar, one after the other, until they have more than one line.
+/// The texts selected one after the other at a bar, until they have more than one line.
 fn grown(text: &str, context: &str) -> Vec<String> {
     let mut client = one(text);
     let at = client.at("a.yaml", context);

@@ -1,4 +1,4 @@
-//! Diagnostics that the client asks for, where it can.
+//! Diagnostics that a client pulls.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn files_that_are_not_open_are_told_of_and_others_are_asked_for_again() {
     client.open("writer.yaml");
     client.edit("writer.yaml", "id: writer", "id: author");
     assert_eq!(rules(&client.diagnostics("caller.yaml")), ["unknown-reference"], "it is not open");
-    // Open, it is requested, and what was sent is taken back.
+    // After opening, the client pulls them, and the sent ones are withdrawn.
     client.open("caller.yaml");
     assert_eq!(rules(&client.diagnostics("caller.yaml")), [""; 0]);
     let found = pull(&mut client, "caller.yaml", None);

@@ -1,10 +1,10 @@
-//! How helpers, filters and functions are used, while somebody writes them.
+//! Signature help for helpers, filters and functions while they are being typed.
 
 use serde_json::{Value, json};
 
 use super::{AEGIS, AGNTZ, SIRENSPEC, one, with};
 
-/// The label and the active argument at the bar of a text that stands in the place of `old`.
+/// The label and the active argument at the bar of `new`, which replaces `old` in a text.
 fn shown(text: &str, old: &str, new: &str) -> Option<(String, String)> {
     let mut client = one(&text.replace(old, &new.replace('‸', "")));
     let found = with(&mut client, "textDocument/signatureHelp", "a.yaml", new, json!({}));
@@ -27,7 +27,7 @@ fn helpers_say_which_argument_comes_next() {
     assert_eq!(shown(AEGIS, default, "{{default ‸WRITE.output 'nothing'}}"), is("default path 'text'", "path"));
     assert_eq!(shown(AEGIS, default, "{{default WRITE.output ‸'nothing'}}"), is("default path 'text'", "'text'"));
     assert_eq!(shown(AEGIS, "(eq WRITE.status 'success')", "(eq WRITE.status ‸'success')"), is("eq a b", "b"));
-    // While it is written, with nothing closed.
+    // While it is being typed, with nothing closed.
     assert_eq!(shown(AEGIS, default, "{{#if (gt WRITE.output ‸"), is("gt a b", "b"));
     assert_eq!(shown(AEGIS, default, "{{WRITE.out‸put}}"), None);
     assert_eq!(shown(AEGIS, "echo hi", "echo d‸efault "), None);

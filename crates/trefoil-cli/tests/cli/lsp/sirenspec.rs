@@ -1,4 +1,4 @@
-//! Names in SirenSpec workflows: nodes, agents, inputs, what is written.
+//! Names in SirenSpec workflows: nodes, agents, inputs, written paths.
 
 use serde_json::json;
 
@@ -125,7 +125,7 @@ fn the_model_of_an_agent_stands_beside_its_name() {
 #[test]
 fn paths_to_write_to_are_completed() {
     let mut client = client();
-    // What is read and nobody writes comes first, then the node's own name, then what others write.
+    // First paths that are read but not written, then the node's own name, then paths that other nodes write.
     client.edit("flow.yaml", "{{ plan.output | default('none') }}", "{{ working.notes.short }}");
     let paths = offered(&mut client, "writes: working.out|line");
     let first = ["working.notes.short", "working.plan", "output.plan", "output.text", "working.outline"];
@@ -134,7 +134,7 @@ fn paths_to_write_to_are_completed() {
     let paths = offered(&mut client, "agent: planner\n    writes: |\n");
     assert_eq!(paths[..3], ["working.notes.short", "working.outline", "working.plan"], "the edge reads it");
     client.edit("flow.yaml", "writes: \n", "writes: working.notes.short\n");
-    // State that is shared goes by its own names as well.
+    // Parts of shared state can also be read by their own names.
     client.edit("flow.yaml", "{{ working.notes.short }}", "{{ notes. }}");
     assert_eq!(offered(&mut client, "{{ notes.| }}"), ["short"]);
 }

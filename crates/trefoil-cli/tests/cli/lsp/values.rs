@@ -1,4 +1,4 @@
-//! Values: those that are offered, and what hovering says of one.
+//! Values in completion and hover.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn models_of_the_folder_come_first() {
     let names = offered(&mut client, "name: gpt-4o‸-mini }");
     assert_eq!(names[..2], ["gpt-4o-mini", "gpt-of-ours"]);
     assert!(!names.iter().any(|n| n.starts_with("claude")), "of this provider only: {names:?}");
-    // While it is written, with the braces open.
+    // While it is being typed, with open braces.
     client.edit("a.yaml", "name: gpt-4o-mini }", "name: ");
     assert_eq!(offered(&mut client, "provider: openai, name: ‸")[0], "gpt-of-ours");
 

@@ -1,4 +1,4 @@
-//! An agent as a flow: a prompt rendered once per iteration, a model call, validators (decisions E4, E10, E13).
+//! Lowers an agent to a flow: a prompt rendered for each iteration, a model call, validators (decisions E4, E10, E13).
 
 use std::sync::Arc;
 
@@ -10,17 +10,18 @@ use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
 use super::pieces::{built_in_template, constant};
-use super::{Lowering, input, plain_intake, validator};
+use super::{Lowering, input, validator};
 use crate::aegis::manifest::agent::Agent;
 use crate::aegis::manifest::tools::Tool;
 use crate::aegis::names::{AgentNames, FlowSlots, PromptPlace, path};
 use crate::aegis::texts::{PROMPT, Texts};
 use crate::build::plain;
 use crate::names::{Place, bind};
+use crate::providers;
 
-/// Model calls of an iteration, as the original system limits them.
+/// The maximum number of model calls in an iteration, as in the original system.
 const MAX_TURNS: u32 = 50;
-/// The prompt of an agent that writes none (decision E4).
+/// The prompt of an agent without one (decision E4).
 const DEFAULT_PROMPT: &str = "{{#if instruction}}Task: {{instruction}}\n\n{{/if}}{{#if input}}Input: {{input}}{{/if}}";
 
 /// Lowers an agent.
@@ -48,7 +49,7 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: &A
         });
     }
     if !agent.refused.is_empty() {
-        // Beside the rest, so that a plan still shows what the agent would do.
+        // The refused features are steps before the others, so that a plan still shows what the agent would do.
         let refusals = agent.refused.iter().map(|r| plain(StepKind::Refused(r.refused()), Location::new(file, r.span)));
         let mut steps: Vec<_> = refusals.map(|step| lowering.builder.step(step)).collect();
         steps.push(body);
@@ -68,12 +69,12 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: &A
     }
 }
 
-/// What the model is asked.
+/// The prompt.
 fn prompt(file: FileId, agent: &Agent, names: &AgentNames, texts: &Texts) -> Expr {
     let made = match &agent.prompt {
         Some(prompt) => texts.text(PROMPT, prompt).map(Expr::Template),
         None => {
-            // It has no place of its own; the instruction is what it shows.
+            // The default prompt has no place in the file; its findings refer to the instruction, which it prints.
             let at = Location::new(file, agent.instruction.as_ref().map_or(agent.identity.span, |t| t.span));
             let root = PromptPlace(names.prompt.clone()).root();
             built_in_template(DEFAULT_PROMPT, at, &mut |reference| {
@@ -85,7 +86,7 @@ fn prompt(file: FileId, agent: &Agent, names: &AgentNames, texts: &Texts) -> Exp
     made.unwrap_or_else(|| constant(""))
 }
 
-/// What each tool call has to get past.
+/// The validation before each tool call.
 fn gate(
     lowering: &mut Lowering<'_>,
     file: FileId,
@@ -98,14 +99,14 @@ fn gate(
     let validators = validator::lower(lowering, file, agent, names.prompt.input, specs);
     let origin = Location::new(file, agent.execution.tool_validation_at.unwrap_or(agent.identity.span));
     let body = lowering.builder.step(plain(Conversation::CALL, origin));
-    // Nobody reads those.
+    // No expression reads these slots.
     let [iteration, previous_error] = ["(iteration)", "(previous error)"].map(|name| slots.add(name));
     let attempts = Attempts { body, max: 1, validators, iteration, previous_error, retry_failures: false };
     let label = Some("(tool_validation)".into());
     Some(lowering.builder.step(Step { label, ..plain(StepKind::Attempts(attempts), origin) }))
 }
 
-/// The model call of one iteration; `simple`: there is only one.
+/// The model call of one iteration. `simple`: there is only one iteration.
 fn model(
     lowering: &mut Lowering<'_>,
     file: FileId,
@@ -152,7 +153,7 @@ fn model(
     })
 }
 
-/// A tool by its name, or all tools of a server.
+/// A tool with its name, or all tools of a server.
 fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
     let origin = Location::new(file, tool.name.span);
     let server = tool.server.as_ref().map(|server| server.value.strip_prefix("mcp:").unwrap_or(&server.value));
@@ -174,7 +175,7 @@ fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
     }
 }
 
-/// How the input gets in, and what is computed first.
+/// How the input is processed, and what is computed first.
 fn take_in(
     lowering: &mut Lowering<'_>,
     file: FileId,
@@ -186,7 +187,7 @@ fn take_in(
     let Some((call, intent)) = names.called else {
         return (input::intake(lowering, file, name, schema, input, &["intent", "attachments"]), Vec::new());
     };
-    let mut intake = plain_intake(call);
+    let mut intake = Intake::plain(call);
     intake.schema = schema.map(|schema| {
         lowering.builder.schema(Schema {
             name: format!("{name}_input").into(),
@@ -205,13 +206,14 @@ fn model_choice(file: FileId, agent: &Agent, origin: Location) -> ModelChoice {
     let Some(model) = &agent.model else { return ModelChoice { provider: None, name: "default".into(), origin } };
     let origin = Location::new(file, model.span);
     // `provider:model` is a model, a lone word an alias that the operator maps to one.
-    match model.value.split_once(':').filter(|(provider, name)| !provider.is_empty() && !name.is_empty()) {
+    match providers::parts(&model.value) {
         Some((provider, name)) => ModelChoice { provider: Some(provider.into()), name: name.into(), origin },
         None => ModelChoice { provider: None, name: model.value.clone(), origin },
     }
 }
 
-/// An agent that is not defined: its input is its prompt. Only the embedded model stands in for it (the program lists it).
+/// A flow for an agent that is not defined: its input is its prompt. Only the embedded model may answer it (the program
+/// lists it).
 pub fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
     let origin = lowering.builder.missing_agent_location(name).unwrap_or_else(|| lowering.directory.origin(0));
     let mut slots = FlowSlots::default();
@@ -234,7 +236,7 @@ pub fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
         sort: "agent",
         origin,
         slots: slots.0,
-        intake: plain_intake(input),
+        intake: Intake::plain(input),
         init: Vec::new(),
         body: lowering.builder.step(body),
         output: None,

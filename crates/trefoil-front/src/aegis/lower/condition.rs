@@ -1,4 +1,4 @@
-//! Conditions that no manifest wrote as an expression: `score_above`, `input_equals_yes` and their like.
+//! Conditions that are not written as expressions: `score_above`, `input_equals_yes` and the like.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use trefoil_template::{Binding, Comparison, Condition, Expression, Function, Pol
 
 use crate::build::Sources;
 
-/// A condition in the making: its references, named as a person would write them.
+/// A condition under construction: its references, named as a person would write them.
 #[derive(Default)]
 pub struct Test {
     sources: Sources,
@@ -16,7 +16,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// A value, under the name that messages show.
+    /// A reference to a value, with the name shown in messages.
     pub fn value(&mut self, shown: &[&str], source: Source) -> Expression {
         let path: Vec<_> = shown.iter().map(|name| Segment { name: Arc::from(*name), span: 0..0 }).collect();
         let binding = Binding { skip: path.len() as u16, ..self.sources.bind((source, 0)) };
@@ -44,14 +44,14 @@ pub fn between(low: f64, a: Expression, high: f64) -> Expression {
     Expression::Compare(vec![low, a, high], vec![Comparison::LessEqual, Comparison::LessEqual])
 }
 
-/// A text that is one of some words, whatever its case and the space around it.
+/// Whether a text is one of some words, ignoring case and surrounding whitespace.
 pub fn one_of(text: Expression, words: &[&str]) -> Expression {
     let text = Expression::Call(Function::Lower, vec![Expression::Call(Function::Trim, vec![text])]);
     let words = words.iter().map(|w| Expression::value(*w)).collect();
     Expression::Compare(vec![text, Expression::List(words)], vec![Comparison::In])
 }
 
-/// Never.
+/// An expression that is always false.
 pub fn never() -> Expression {
     Expression::value(false)
 }

@@ -1,4 +1,4 @@
-//! `input_schema`: how a flow takes its input in.
+//! `input_schema`: how a flow processes its input.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use trefoil_ir::{InputField, Intake, Schema, SlotId};
 use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
+use super::Lowering;
 use super::pieces::constant_object;
-use super::{Lowering, plain_intake};
 use crate::aegis::manifest::schema::JsonSchema;
 
-/// The intake of a flow: properties one by one, and everything by the schema as a whole.
+/// The intake of a flow: each property, and a check of the whole input against the schema.
 pub fn intake(
     lowering: &mut Lowering<'_>,
     file: FileId,
@@ -19,7 +19,7 @@ pub fn intake(
     slot: SlotId,
     tolerated: &'static [&'static str],
 ) -> Intake {
-    let mut intake = plain_intake(slot);
+    let mut intake = Intake::plain(slot);
     let Some(schema) = schema else { return intake };
     let origin = Location::new(file, schema.node.span);
     intake.schema = Some(lowering.builder.schema(Schema {
@@ -40,7 +40,7 @@ pub fn intake(
             });
         }
     }
-    // Only what a person gives has to be declared: a state without an input template passes everything on.
+    // Only a person's input must be declared; a state without an input template passes on everything.
     if lowering.is_entry() && schema.lists_all() {
         intake.closed = true;
         intake.tolerated = tolerated;
@@ -48,7 +48,7 @@ pub fn intake(
     intake
 }
 
-/// The schema of `{input, intent}` around an input's schema. References inside stay its own.
+/// The schema of `{input, intent}` around an input's schema. References in the input's schema still resolve within it.
 pub fn enveloped(schema: &JsonSchema) -> Value {
     let inner = match &schema.json {
         Value::Object(o) if !o.contains_key("$id") => {

@@ -1,4 +1,4 @@
-//! Judges: agents that are shown an answer and return a verdict.
+//! Judges: agents that receive an answer and return a verdict.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::Lowering;
 use super::pieces::{constant, object, result};
 use crate::aegis::manifest::Unit;
 
-/// What a judge goes by.
+/// The data that a judge receives.
 pub struct Case {
-    /// What the judged agent was asked.
+    /// The task of the judged agent.
     pub task: Expr,
-    /// The criteria, where there are some.
+    /// The criteria, if there are any.
     pub criteria: Option<Arc<str>>,
-    /// `semantic`: the whole record as an object, whatever the judge declares.
+    /// `semantic`: pass the whole record as an object, whatever the judge declares.
     pub record: bool,
 }
 
-/// A judge of the answer at hand.
+/// A judge of the current answer.
 pub fn judge(
     lowering: &mut Lowering<'_>,
     file: FileId,
@@ -33,8 +33,8 @@ pub fn judge(
     Judge { name: name.value.clone(), flow, input, weight, timeout_ms }
 }
 
-/// The judge's flow and its input. A judge with an input schema gets an object of what it declares; one without gets the
-/// answer as it is, and the criteria as its intent.
+/// The judge's flow and its input. A judge with an input schema gets an object with the declared properties; one
+/// without gets the answer unchanged, with the criteria as its intent.
 pub fn call(lowering: &mut Lowering<'_>, file: FileId, name: &Text, case: &Case, output: &Expr) -> (FlowId, Expr) {
     let schema = lowering.directory.takes_object(Unit::Agent, &name.value);
     let criteria = || case.criteria.clone().map_or_else(|| constant(""), constant);

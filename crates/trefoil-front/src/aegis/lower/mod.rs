@@ -1,6 +1,6 @@
-//! From manifests to flows: each agent and workflow that a program needs, lowered once per way of calling it. Takes
-//! manifests, names and bound texts; finds no mistakes and reports nothing. One file a concern; `states/` has one a kind of
-//! state.
+//! From manifests to flows: each agent and workflow that a program needs is lowered once for each way of calling it.
+//! The input is manifests, names and bound texts; nothing is reported. One file for each concern; `states/` has one for
+//! each kind of state.
 
 mod agent;
 mod condition;
@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use trefoil_ir::{Flow, FlowId, Intake, Program, SlotId};
+use trefoil_ir::{Flow, FlowId, Program};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
 
@@ -29,10 +29,10 @@ use crate::{Builder, Project};
 pub use agent::{lower as agent, missing as missing_agent};
 pub use workflow::lower as workflow;
 
-/// A flow that may be called: a unit, and how its input comes.
+/// A flow that may be called: a unit, and the form of its input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FlowKey {
-    /// An agent; with `intent` its input is an object of `input` and `intent`.
+    /// An agent; with `intent`, its input is an object with `input` and `intent`.
     Agent { document: usize, intent: bool },
     /// An agent that is not defined (decision E5).
     Missing(Arc<str>),
@@ -41,7 +41,7 @@ pub enum FlowKey {
 }
 
 impl FlowKey {
-    /// The document that it is made of.
+    /// The document that it is made from.
     pub fn document(&self) -> Option<usize> {
         match self {
             Self::Agent { document, .. } | Self::Workflow(document) => Some(*document),
@@ -52,23 +52,23 @@ impl FlowKey {
 
 /// A flow to be lowered.
 pub struct Work {
-    /// Which.
+    /// Its key.
     pub key: FlowKey,
-    /// What calls of it say.
+    /// Its id, which calls refer to.
     pub id: FlowId,
-    /// Only named by a template: its mistakes are its own file's business.
+    /// Whether only a template may name it. Mistakes in it then belong to its own file.
     pub candidate: bool,
 }
 
-/// Where a flow is called by name.
+/// A place where a flow is called by name.
 pub struct CallSite {
-    /// Who calls.
+    /// The calling flow.
     pub from: FlowId,
-    /// Whom.
+    /// The called flow.
     pub to: FlowId,
-    /// By this name.
+    /// The name.
     pub name: Arc<str>,
-    /// Where that is written.
+    /// Where the name is written.
     pub at: Location,
 }
 
@@ -76,25 +76,25 @@ pub struct CallSite {
 pub struct Lowering<'p> {
     /// The documents that may be called.
     pub project: &'p Project,
-    /// The same by name, as seen from the one that is being lowered.
+    /// The documents by name, as seen from the current document.
     pub directory: Directory<'p>,
-    /// Who calls whom, by literal names.
+    /// The calls with literal names.
     pub calls: Vec<CallSite>,
     builder: Builder,
     flows: IndexMap<FlowKey, FlowId>,
     queue: VecDeque<Work>,
     candidates: VecDeque<Work>,
-    /// The flow being lowered, and whether it is a candidate.
+    /// The current flow, and whether it is a candidate.
     current: Option<(FlowId, bool)>,
-    /// The flows that a run starts.
+    /// The flows that a run can start.
     entries: BTreeSet<FlowId>,
     used: BTreeSet<usize>,
-    /// Texts beside the documents that ended up in the program.
+    /// Texts from outside the documents that became part of the program.
     baked: Vec<Arc<str>>,
 }
 
 impl<'p> Lowering<'p> {
-    /// Of a project.
+    /// A program of this project.
     pub fn new(project: &'p Project) -> Self {
         Self {
             project,
@@ -111,13 +111,13 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// The flow of a key, to be lowered if it is new.
+    /// The flow with this key. A new one is added to the list of flows to be lowered.
     pub fn flow(&mut self, key: FlowKey) -> FlowId {
         let candidate = self.current.is_some_and(|(_, candidate)| candidate);
         self.flow_as(key, candidate)
     }
 
-    /// The flow of a key, as one that a run starts.
+    /// The same for a flow that a run can start.
     pub fn entry(&mut self, key: FlowKey) -> FlowId {
         let id = self.flow(key);
         self.entries.insert(id);
@@ -135,7 +135,8 @@ impl<'p> Lowering<'p> {
         Some(next)
     }
 
-    /// What a flow became; none: it cannot be made, and something has its place so that ids stay in range.
+    /// Stores a lowered flow. If there is none because of mistakes, a stand-in takes its place, so that ids stay in
+    /// range.
     pub fn done(&mut self, work: &Work, flow: Option<Flow>) {
         let sort = if matches!(work.key, FlowKey::Workflow(_)) { "workflow" } else { "agent" };
         let origin = self.directory.origin(work.key.document().unwrap_or(0));
@@ -144,7 +145,7 @@ impl<'p> Lowering<'p> {
         self.current = None;
     }
 
-    /// The program; the first entry is the one that a run starts.
+    /// The program; a run starts the first entry.
     pub fn finish(self, entries: &[(usize, FlowId)]) -> Option<Program> {
         let documents = self.used.iter().filter_map(|d| self.project.documents.get(*d));
         let files = documents.filter_map(|d| self.project.files.get(d.file)).map(|f| f.text().clone());
@@ -170,17 +171,17 @@ impl<'p> Lowering<'p> {
         id
     }
 
-    /// Whether the flow being lowered is one that a run starts.
+    /// Whether the current flow is one that a run can start.
     fn is_entry(&self) -> bool {
         self.current.is_some_and(|(id, _)| self.entries.contains(&id))
     }
 
-    /// The agent of a name (decision E5); of several the first.
+    /// The agent with this name (decision E5); the first one if there are several.
     fn agent(&mut self, file: FileId, name: &Text, intent: bool) -> FlowId {
         let at = Location::new(file, name.span);
         let Some(document) = self.directory.find(Unit::Agent, &name.value).first().copied() else {
             self.builder.missing_agent(&name.value, at);
-            // It reads its input only: the caller prepares the intent for it.
+            // It reads only its input; the caller adds the intent to it.
             return self.flow(FlowKey::Missing(name.value.clone()));
         };
         let id = self.flow(FlowKey::Agent { document, intent });
@@ -188,12 +189,12 @@ impl<'p> Lowering<'p> {
         id
     }
 
-    /// Whether an agent of this name is declared.
+    /// Whether an agent with this name is declared.
     fn declares_agent(&self, name: &str) -> bool {
         self.directory.document(Unit::Agent, name).is_some()
     }
 
-    /// The workflow of a name, if there is one.
+    /// The workflow with this name, if there is one.
     fn workflow(&mut self, file: FileId, name: &Text) -> Option<FlowId> {
         let document = *self.directory.find(Unit::Workflow, &name.value).first()?;
         let id = self.flow(FlowKey::Workflow(document));
@@ -201,7 +202,7 @@ impl<'p> Lowering<'p> {
         Some(id)
     }
 
-    /// Every agent (or workflow) by name, for a template to choose from.
+    /// All agents (or workflows) by name, from which a template selects one.
     fn choice(&mut self, unit: Unit) -> Vec<(Arc<str>, FlowId)> {
         let all = self.directory.all(unit);
         all.into_iter()
@@ -220,9 +221,4 @@ impl<'p> Lowering<'p> {
             self.calls.push(CallSite { from, to, name: name.clone(), at });
         }
     }
-}
-
-/// Input taken as it comes.
-fn plain_intake(slot: SlotId) -> Intake {
-    Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None }
 }

@@ -1,4 +1,4 @@
-//! `metadata.output_template`: what a workflow answers. Without one: what its last state answered.
+//! `metadata.output_template`: the output of a workflow. The default is the result of its last state.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub fn lower(scene: &Scene<'_>, workflow: &Workflow) -> Expr {
     Expr::Object(entries.collect())
 }
 
-/// Templates at the leaves, the rest as it is written.
+/// Strings are templates; other values are literal.
 fn expression(scene: &Scene<'_>, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, source) => {
@@ -45,7 +45,7 @@ fn expression(scene: &Scene<'_>, node: &Node) -> Expr {
     }
 }
 
-/// The type that `output_schema` gives a key, when it is not text anyway.
+/// The type that `output_schema` declares for a key, unless it is text.
 fn coercion(schema: Option<&JsonSchema>, key: &str) -> Option<JsonType> {
     let declared = schema?.json.get("properties")?.get(key)?.get("type")?;
     match declared.as_str()? {

@@ -1,4 +1,4 @@
-//! Expressions, texts and steps that lowering makes itself, and texts bound to what a step just answered.
+//! Expressions, texts and steps made by lowering itself, and texts bound to the result of the current step.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub fn constant(text: impl Into<Arc<str>>) -> Expr {
     Expr::Const(Value::Str(text.into()))
 }
 
-/// What the step answered.
+/// The result of the current step.
 pub fn result() -> Expr {
     Expr::Read(Source::Result)
 }
@@ -29,12 +29,12 @@ pub fn constant_object(entries: impl IntoIterator<Item = (Arc<str>, Value)>) -> 
     Value::Object(Arc::new(entries.into_iter().collect::<Object>()))
 }
 
-/// A member of what the step answered, with its type.
+/// A member of the current result, with its type.
 pub fn result_member(name: &str, origin: Location) -> Option<Expr> {
     build::result_member(name, &Policy::AEGIS, origin).map(Expr::Typed)
 }
 
-/// A template that no manifest wrote.
+/// A template that is not from a manifest.
 pub fn built_in_template(
     text: &str,
     origin: Location,

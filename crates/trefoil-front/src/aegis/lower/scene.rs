@@ -1,21 +1,21 @@
-//! A workflow while it is lowered.
+//! The context in which the states of a workflow are lowered.
 
 use trefoil_syntax::{FileId, Location, Span};
 
 use crate::aegis::names::WorkflowNames;
 use crate::aegis::texts::Texts;
 
-/// What its states are lowered with.
+/// The workflow, its names and its texts.
 pub struct Scene<'a> {
     pub file: FileId,
     pub names: &'a WorkflowNames,
     pub texts: &'a Texts,
-    /// Whether its states follow each other without transitions.
+    /// Whether its states run in order, without transitions.
     pub pipeline: bool,
 }
 
 impl Scene<'_> {
-    /// A place of the file.
+    /// The location of a span in the file.
     pub fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }

@@ -15,7 +15,7 @@ pub fn lower(scene: &Scene<'_>, state: usize, transitions: &[written::Transition
     transitions.iter().filter_map(|t| one(scene, state, t)).collect()
 }
 
-/// The transition of a straight pipeline: on success, and there is no other.
+/// The only transition of a state in a pipeline: to the next state on success.
 pub fn next(scene: &Scene<'_>, state: usize, target: usize) -> Transition {
     let origin = scene.state_at(state);
     let (takes, test) = Of::new(scene, state).on_success();
@@ -51,7 +51,7 @@ fn one(scene: &Scene<'_>, state: usize, transition: &written::Transition) -> Opt
     })
 }
 
-/// An invalid condition (reported), so when it would hold is unknown.
+/// A condition that is invalid (reported), so it is unknown when it holds.
 fn unknown(origin: Location) -> Cond {
     let nothing = Broken { errors: Vec::new(), references: Vec::new() };
     let condition = trefoil_template::Condition::unknown(&nothing, &Policy::AEGIS);
@@ -81,7 +81,7 @@ fn lower_condition(
 
 type MadeCondition = (Takes, Option<(Test, Expression)>);
 
-/// A condition on the result of a state, in the making.
+/// A condition on the result of a state, under construction.
 struct Of<'s, 'a> {
     scene: &'s Scene<'a>,
     state: usize,
@@ -101,8 +101,8 @@ impl<'s, 'a> Of<'s, 'a> {
     /// A condition that can hold.
     fn condition(mut self, condition: &Condition) -> MadeCondition {
         match condition {
-            // Decision E9: what failed matches nothing but `on_failure` and `custom`; a command that could not be run to
-            // its end still has a result, that of having failed; a container too.
+            // Decision E9: a failure matches only `on_failure` and `custom`. A command or container that could not run
+            // to its end still has a result, which says that it failed.
             Condition::Always => {
                 let container = matches!(self.outcome, Outcome::Container | Outcome::Containers(_));
                 (if self.outcome.is_command() || container { Takes::Both } else { Takes::Success }, None)
@@ -195,7 +195,7 @@ impl<'s, 'a> Of<'s, 'a> {
         }
     }
 
-    /// Score and confidence, both.
+    /// A comparison of both score and confidence.
     fn verdict(mut self, how: Comparison, score: f64, confidence: f64) -> MadeCondition {
         let (of_score, of_confidence) = (self.measure("score"), self.measure("confidence"));
         self.when(Expression::And(vec![compare(of_score, how, score), compare(of_confidence, how, confidence)]))
@@ -211,7 +211,7 @@ impl<'s, 'a> Of<'s, 'a> {
         self.value(&["exit_code"], &["exit_code"])
     }
 
-    /// The score, or the confidence, of what the state answered.
+    /// The score or the confidence of the state's result.
     fn measure(&mut self, what: &str) -> Expression {
         match self.outcome {
             Outcome::Agent => self.value(&[what], &["output", what]),

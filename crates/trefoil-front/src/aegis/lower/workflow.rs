@@ -1,4 +1,4 @@
-//! A workflow as a flow: slots for its state, a state machine, the output.
+//! Lowers a workflow to a flow: slots for its state, a state machine, the output.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub fn lower(
     }
 }
 
-/// A start input that is a text is the `task`, where the input may be an object at all.
+/// A start input that is text becomes the `task`, if the input may be an object at all.
 fn take_in(lowering: &mut Lowering<'_>, scene: &Scene<'_>, workflow: &Workflow) -> Intake {
     let (schema, fixed) = (workflow.input_schema.as_ref(), scene.names.fixed);
     let mut intake = input::intake(lowering, scene.file, &workflow.identity.name, schema, fixed.input, ALWAYS);
@@ -95,7 +95,7 @@ fn state(
     }
 }
 
-/// Label, result slot and time limit, the same for every kind.
+/// Adds label, result slot and time limit, which all kinds of state have.
 fn finish(lowering: &mut Lowering<'_>, step: Step, state: &written::State, scene: &Scene<'_>, index: usize) -> StepId {
     let mut step = Step { label: Some(state.name.clone()), out: Some(scene.names.slot(index)), ..step };
     if let Some(timeout) = state.timeout_ms {
@@ -107,7 +107,7 @@ fn finish(lowering: &mut Lowering<'_>, step: Step, state: &written::State, scene
     lowering.builder.step(step)
 }
 
-/// The result of a state that failed.
+/// The result of a failed state.
 fn failed() -> Expr {
     object([
         ("status", Expr::Const(Value::from("failed"))),

@@ -1,4 +1,4 @@
-//! `kind: Agent`: what one agent is, as written.
+//! `kind: Agent`: an agent as written.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::{Fields, Need, NeedKind, Reader, providers};
 pub struct Agent {
     /// Name and version.
     pub identity: Identity,
-    /// All of it.
+    /// The whole document.
     pub whole: Span,
-    /// `runtime.model`, an alias; none: `default`.
+    /// `runtime.model`, an alias; `None`: `default`.
     pub model: Option<Text>,
     /// `runtime.temperature`.
     pub temperature: Option<f64>,
@@ -38,20 +38,20 @@ pub struct Agent {
     pub deadline_ms: Option<u64>,
     /// The templates of `output_handler`.
     pub handler_templates: Vec<Text>,
-    /// What its model may call.
+    /// The tools that its model may call.
     pub tools: Vec<Tool>,
-    /// What it declares that this version does not run.
+    /// Unsupported features that it declares.
     pub refused: Vec<RefusedFeature>,
 }
 
 impl Agent {
-    /// What looks at each tool call before it is made; nothing where no tools are called.
+    /// The validators that run before each tool call; none if the agent has no tools.
     pub fn gate(&self) -> impl Iterator<Item = &ValidatorSpec> {
         self.execution.tool_validation.iter().filter(|_| !self.tools.is_empty())
     }
 }
 
-/// An entry of `context` that has a text.
+/// An entry of `context` with a text.
 pub enum ContextEntry {
     /// `type: text`.
     Text(Text),
@@ -96,7 +96,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
 fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) {
     spec.also_called(words::AGENT);
     spec.elsewhere(words::NOT_AGENT);
-    // Decision E13: one warning for everything that only a container would need.
+    // Decision E13: one finding for everything that only a container would need.
     let mut contained: Vec<(String, Span)> = Vec::new();
     read_runtime(spec, agent, &mut contained);
     if let Some(mut task) = spec.require("task").and_then(|e| reader.fields(&e.value, "task")) {
@@ -138,7 +138,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     if let [(_, first), ..] = contained.as_slice() {
         let names: Vec<_> = contained.iter().map(|(key, _)| &**key).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
-        // An agent that is complete for its own system is no mistake.
+        // An agent that is complete for its own system is not a mistake.
         let message = format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", "));
         reader.report(Diagnostic::info("no-effect", reader.at(*first), message));
     }
@@ -183,7 +183,8 @@ fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Ve
     runtime.finish();
 }
 
-/// An alias is the user's own word, a provider's model is `provider:model`; near misses of what both usually are.
+/// Checks the model: an alias is any word, a provider's model is `provider:model`. Reports probable misspellings of
+/// both.
 fn check_model(reader: &Reader<'_>, model: &Text) {
     let name = &*model.value;
     if name.trim().is_empty() {
@@ -220,10 +221,10 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
     }
 }
 
-/// The aliases that examples of the format use.
+/// Aliases in the examples of the format.
 const ALIASES: &[&str] = &["default", "smart", "fast", "judge", "cheap", "local"];
 
-/// `security`: of all of it only the time limit means something without a container.
+/// `security`: without a container, only the time limit has an effect.
 fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
     let mut security = reader.fields(node, "security")?;
     declared::security(&mut security);
@@ -243,7 +244,8 @@ fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
     deadline
 }
 
-/// What of `security` only a container would need: all of it, or all but its time limit; none if there is nothing else.
+/// The part of `security` that only a container would need: all of it, or all except the time limit; `None` if there is
+/// no such part.
 fn in_security(entry: &Entry) -> Option<&'static str> {
     let all = entry.value.mapping();
     let resources = all.and_then(|m| m.get("resources")).and_then(|e| e.value.mapping());
@@ -254,7 +256,7 @@ fn in_security(entry: &Entry) -> Option<&'static str> {
     (others(all) || others(resources)).then_some("`security` (except `timeout`)")
 }
 
-/// A handler that is not required is skipped with a warning; one whose failure would fail the run is refused.
+/// A handler that is not required is skipped with a warning. One whose failure would fail the run is refused.
 pub fn output_handler(
     reader: &Reader<'_>,
     node: &Node,
@@ -311,7 +313,7 @@ fn read_context(reader: &Reader<'_>, node: &Node) -> Vec<ContextEntry> {
     entries
 }
 
-/// The files that an agent's context wants, found without a report.
+/// The files that an agent's context needs. Reports nothing.
 pub fn needs(root: &Node, file: trefoil_syntax::FileId) -> Vec<Need> {
     let context = || root.mapping()?.get("spec")?.value.mapping()?.get("context")?.value.sequence();
     let mut needs = Vec::new();

@@ -1,11 +1,11 @@
-//! `consensus`: how the verdicts of several agents combine.
+//! `consensus`: how the verdicts of several agents are combined.
 
 use trefoil_ir::{Consensus, Strategy};
 
 use super::{spelled, words};
 use crate::Fields;
 
-/// The words of `strategy`.
+/// The values of `strategy`.
 pub const STRATEGIES: &[(&str, Strategy)] = &[
     ("weighted_average", Strategy::WeightedAverage),
     ("majority", Strategy::Majority),
@@ -16,20 +16,20 @@ pub const STRATEGIES: &[(&str, Strategy)] = &[
 /// A consensus as written.
 #[derive(Debug, Clone)]
 pub struct ConsensusSpec {
-    /// What the machine computes.
+    /// The consensus for the machine.
     pub consensus: Consensus,
-    /// `threshold`, where written: transitions fall back to it.
+    /// `threshold`, if written; the default of transitions.
     pub threshold: Option<f64>,
-    /// `agreement`, where written.
+    /// `agreement`, if written.
     pub agreement: Option<f64>,
 }
 
-/// The formula with everything at its default.
+/// A consensus with default values.
 pub fn plain(strategy: Strategy) -> Consensus {
     Consensus { strategy, threshold: 0.7, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
 }
 
-/// `min_judges_required`: of several, that many must answer. More than there are is an error.
+/// `min_judges_required`: how many judges must answer. More than there are is an error.
 pub fn min_judges(fields: &mut Fields<'_, '_>, there: usize, what: &str) -> Option<u32> {
     let entry = fields.take("min_judges_required")?;
     let min =
@@ -41,7 +41,7 @@ pub fn min_judges(fields: &mut Fields<'_, '_>, there: usize, what: &str) -> Opti
     Some(min)
 }
 
-/// Reads `consensus` of so many agents.
+/// Reads the `consensus` of this number of agents.
 pub fn read(fields: &mut Fields<'_, '_>, agents: usize) -> ConsensusSpec {
     fields.also_called(words::CONSENSUS);
     let strategy = fields.require("strategy").and_then(|e| fields.reader.word(&e.value, "strategy", STRATEGIES));

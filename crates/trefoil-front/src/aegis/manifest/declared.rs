@@ -1,6 +1,6 @@
-//! The parts of a manifest that are recognised and not run (decisions E12 and E13): containers, volumes, schedules, where
-//! results are sent. They are checked against the format anyway, so that a mistake is found here and
-//! not where the manifest is used next. Says nothing of whether a part has an effect.
+//! The parts of a manifest that are recognised but not run (decisions E12 and E13): containers, volumes, schedules,
+//! delivery of results. They are still checked against the format, so that mistakes are found here, not in the system
+//! that uses the manifest next. Does not report that a part has no effect.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
@@ -8,47 +8,47 @@ use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 use super::{text_list, texts};
 use crate::{Fields, Reader};
 
-/// What the value of a key must be.
+/// The type of a key's value.
 #[derive(Clone, Copy)]
 pub enum DeclaredPart {
-    /// Text with something in it.
+    /// A text that is not empty.
     Text,
-    /// One of some words.
+    /// One of these words.
     Word(&'static [(&'static str, ())]),
     /// `true` or `false`.
     Flag,
-    /// A whole number.
+    /// An integer in this range.
     Count(i64, i64),
     /// A number from 0 to 1.
     Share,
     /// An amount of memory or disk, such as `512Mi`.
     Size,
-    /// A path at `/workspace` or below.
+    /// A path in `/workspace`.
     Workspace,
-    /// An address that a request can go to.
+    /// An address for requests.
     Address,
-    /// When a schedule is due.
+    /// A cron expression.
     Cron,
     /// A list of texts.
     Texts,
-    /// A mapping of the user's own names to texts.
+    /// A mapping from names chosen by the user to texts.
     Pairs,
-    /// A template of what is sent.
+    /// A template of a message to send.
     Template,
-    /// Anything.
+    /// Any value.
     Any,
 }
 
-/// A key: its name, what its value must be, whether it must be there.
+/// A key: its name, the type of its value, whether it is required.
 pub type DeclaredKey = (&'static str, DeclaredPart, bool);
 
-/// The words of `image_pull_policy`.
+/// The values of `image_pull_policy`.
 pub const PULL: &[(&str, ())] = &[("Always", ()), ("IfNotPresent", ()), ("Never", ())];
-/// The words of `isolation`.
+/// The values of `isolation`.
 pub const ISOLATION: &[(&str, ())] = &[("inherit", ()), ("firecracker", ()), ("docker", ()), ("process", ())];
-/// The words of `storage_class`.
+/// The values of `storage_class`.
 pub const STORAGE: &[(&str, ())] = &[("ephemeral", ()), ("persistent", ())];
-/// The words of `access_mode`.
+/// The values of `access_mode`.
 pub const ACCESS: &[(&str, ())] = &[("read-write", ()), ("read-only", ()), ("write-only", ())];
 const NETWORK: &[(&str, ())] = &[("allow", ()), ("deny", ()), ("none", ())];
 const METHODS: &[(&str, ())] = &[("GET", ()), ("POST", ()), ("PUT", ()), ("PATCH", ()), ("DELETE", ())];
@@ -84,7 +84,7 @@ const ADVANCED_KEYS: &[DeclaredKey] = &[
     ("bootstrap_path", DeclaredPart::Text, false),
 ];
 
-/// `security` apart from the time limit: `network` and `filesystem`.
+/// `security` except the time limit: `network` and `filesystem`.
 pub fn security(security: &mut Fields<'_, '_>) {
     for (key, keys) in [("network", NETWORK_KEYS), ("filesystem", FILESYSTEM_KEYS)] {
         if let Some(mut fields) = security.fields(key) {
@@ -94,7 +94,7 @@ pub fn security(security: &mut Fields<'_, '_>) {
     }
 }
 
-/// The amounts in `resources`; its time limit is for others.
+/// The amounts in `resources`. The caller reads the time limit.
 pub fn amounts(resources: &mut Fields<'_, '_>, disk: bool) {
     read(resources, &[("cpu", DeclaredPart::Count(1, 1_000_000), false), ("memory", DeclaredPart::Size, false)]);
     if disk {
@@ -102,7 +102,7 @@ pub fn amounts(resources: &mut Fields<'_, '_>, disk: bool) {
     }
 }
 
-/// `volumes` of an agent. Nothing is mounted here, so no mistake in them keeps the agent from running.
+/// `volumes` of an agent. Nothing is mounted here, so mistakes in them do not prevent the agent from running.
 pub fn volumes(reader: &Reader<'_>, node: &Node) {
     reader.at_most_warnings(|reader| check_volumes(reader, node));
 }
@@ -120,7 +120,8 @@ fn check_volumes(reader: &Reader<'_>, node: &Node) {
     }
 }
 
-/// Says that a volume is mounted where another one is, or below it. What is mounted below the workspace itself is a part of it.
+/// Reports a volume that is mounted at or below the mount of another one. A mount below the workspace itself is
+/// allowed.
 pub fn overlap(reader: &Reader<'_>, mounts: &[Text], mount: &Text) {
     let below = |a: &str, b: &str| {
         let inner = a.strip_prefix(b).filter(|_| b.trim_end_matches('/') != "/workspace");
@@ -134,7 +135,7 @@ pub fn overlap(reader: &Reader<'_>, mounts: &[Text], mount: &Text) {
     }
 }
 
-/// `volumes` of a workflow, or of a state that runs in no container of its own.
+/// `volumes` of a workflow, or of a state without its own container.
 pub fn mounts(reader: &Reader<'_>, node: &Node) {
     for item in reader.list(node, "volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a volume") else { continue };
@@ -192,13 +193,13 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
             ("transform", DeclaredPart::Any, false),
         ];
         read(&mut destination, keys);
-        // What an address looks like is each channel's own business.
+        // The form of a destination depends on the channel.
         destination.misspelt();
     }
     fields.finish();
 }
 
-/// `output_handler` apart from `type` and `required`; `kind` is the word of its type. Its templates.
+/// `output_handler` except `type` and `required`; `kind` is the value of `type`. Returns its templates.
 pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) -> Vec<Text> {
     let keys: &[DeclaredKey] = match kind {
         "agent" => &[("agent_id", DeclaredPart::Text, true), ("input_template", DeclaredPart::Template, false)],
@@ -217,7 +218,7 @@ pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) -> Vec<Text> {
     templates.filter_map(|(key, ..)| handler.entry(key)?.value.string().cloned()).collect()
 }
 
-/// `runtime` apart from model and temperature. Answers the keys that are there.
+/// `runtime` except model and temperature. Returns the entries that are present.
 pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
     let keys: &[DeclaredKey] = &[
         ("language", DeclaredPart::Text, false),
@@ -255,7 +256,7 @@ pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
     entries
 }
 
-/// Reads the keys of a mapping, without the report of the others.
+/// Reads the keys of a mapping without reporting unknown keys.
 pub fn read(fields: &mut Fields<'_, '_>, keys: &[DeclaredKey]) {
     let reader = fields.reader;
     for (key, part, required) in keys {
@@ -285,7 +286,7 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: DeclaredPa
         DeclaredPart::Count(least, most) => drop(reader.integer(node, key, least..=most)),
         DeclaredPart::Share => drop(reader.number(node, key, 0.0..=1.0)),
         DeclaredPart::Size => match node.scalar() {
-            // A number of bytes, or a template of one.
+            // A number of bytes, or a template that renders to one.
             Some((Scalar::Int(1..), _)) => {}
             Some((Scalar::Str, t)) if is_size(&t.value) || t.value.contains("{{") => {}
             Some((Scalar::Str | Scalar::Int(_) | Scalar::Float(_), _)) => {
@@ -317,7 +318,7 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: DeclaredPa
     }
 }
 
-/// A number and perhaps a unit of memory.
+/// Whether a text is a number with an optional unit of memory.
 fn is_size(text: &str) -> bool {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -327,7 +328,7 @@ fn is_size(text: &str) -> bool {
     number.parse::<f64>().is_ok_and(|n| n > 0.0) && UNITS.contains(&&*unit.trim().to_ascii_lowercase())
 }
 
-/// Five to seven fields of a cron expression, or one of its names.
+/// Whether a text has five to seven cron fields or is a named schedule.
 fn is_cron(text: &str) -> bool {
     if text.starts_with('@') || text.contains("{{") {
         return true;

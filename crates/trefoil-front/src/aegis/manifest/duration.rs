@@ -1,4 +1,4 @@
-//! Durations as the format writes them: `30s`, `5m`, `1h 30m`.
+//! Durations in the format's notation: `30s`, `5m`, `1h 30m`.
 
 use trefoil_syntax::yaml::{Node, Scalar};
 
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Option<u64> {
     Some(total)
 }
 
-/// A duration, or a report. A number without a unit is not one.
+/// Reads a duration, or reports it. A number without a unit is invalid.
 pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
     let parsed = match node.scalar() {
         Some((Scalar::Str, text)) => match parse(&text.value) {
@@ -76,13 +76,13 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
     }
 }
 
-/// A duration of a key.
+/// The duration under a key.
 pub fn field(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;
     read(fields.reader, &entry.value, key)
 }
 
-/// Whole seconds of a key, as milliseconds.
+/// The whole seconds under a key, in milliseconds.
 pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     fields.integer(key, 1..=31_536_000).and_then(|s| u64::try_from(s).ok()).map(|s| s * 1_000)
 }

@@ -13,23 +13,23 @@ use super::schema::{self, JsonSchema};
 use super::{duration, filled, spelled, text_list, words};
 use crate::{Fields, Reader};
 
-/// How an agent is run.
+/// How an agent runs.
 pub struct Execution {
-    /// Iterations at most (decision E4: one for `one-shot` and 10 for `iterative`, unless written).
+    /// The maximum number of iterations (decision E4: by default 1 for `one-shot` and 10 for `iterative`).
     pub max_iterations: u32,
-    /// For one iteration, milliseconds.
+    /// The timeout of one iteration in milliseconds.
     pub iteration_timeout_ms: u64,
     /// Where that is written.
     pub iteration_timeout_at: Option<Span>,
-    /// For one model call, milliseconds.
+    /// The timeout of one model call in milliseconds.
     pub llm_timeout_ms: u64,
     /// Where that is written.
     pub llm_timeout_at: Option<Span>,
-    /// In order.
+    /// The validators, in order.
     pub validation: Vec<ValidatorSpec>,
-    /// What looks at each tool call before it is made, in order.
+    /// The validators that run before each tool call, in order.
     pub tool_validation: Vec<ValidatorSpec>,
-    /// Where that is declared, if it is.
+    /// Where they are declared, if they are.
     pub tool_validation_at: Option<Span>,
 }
 
@@ -50,19 +50,19 @@ impl Default for Execution {
 
 /// A validator as written.
 pub struct ValidatorSpec {
-    /// Its sort and what belongs to it.
+    /// Its kind and the data for it.
     pub kind: ValidatorKindSpec,
-    /// 0 to 1.
+    /// The minimum score, 0 to 1.
     pub min_score: f64,
-    /// 0 to 1.
+    /// The minimum confidence, 0 to 1.
     pub min_confidence: f64,
-    /// Where.
+    /// Where it is written.
     pub span: Span,
-    /// `type`, or what stands for it.
+    /// Its `type`, or a word for it.
     pub name: &'static str,
 }
 
-/// The sorts of validator.
+/// The kinds of validator.
 pub enum ValidatorKindSpec {
     /// `exit_code`.
     ExitCode(i64),
@@ -70,24 +70,24 @@ pub enum ValidatorKindSpec {
     JsonSchema(JsonSchema),
     /// `regex`.
     Regex {
-        /// The pattern, compiled once to check it.
+        /// The pattern. It was compiled once to check it.
         pattern: Arc<str>,
         /// `target: stderr`.
         stderr: bool,
     },
     /// `semantic` and `multi_judge`.
     Judges {
-        /// Names of agents.
+        /// The judges, as names of agents.
         judges: Vec<Text>,
-        /// What they go by.
+        /// The criteria for the judges.
         criteria: Text,
-        /// How verdicts combine.
+        /// How their verdicts are combined.
         strategy: Strategy,
-        /// Fewer fail.
+        /// The minimum number of verdicts; with fewer, the validator fails.
         min_judges: u32,
-        /// Milliseconds for each.
+        /// The timeout of each judge in milliseconds.
         timeout_ms: u64,
-        /// A `semantic` judge gets the whole record as an object.
+        /// Whether a judge gets the whole record as an object (`semantic`).
         semantic: bool,
     },
 }
@@ -198,7 +198,7 @@ fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) 
     Some(ValidatorKindSpec::Regex { pattern: pattern.value.clone(), stderr })
 }
 
-/// A pattern that nothing is ever found by.
+/// Reports a pattern that can never match.
 fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &regex::Regex, stderr: bool) {
     let text = pattern.value.trim();
     let flags = text.rsplit('/').next().unwrap_or_default();
@@ -245,7 +245,7 @@ fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<
     Some(ValidatorKindSpec::Judges { judges, criteria: criteria?, strategy, min_judges, timeout_ms, semantic: false })
 }
 
-/// The keys of the older form's `semantic`.
+/// The keys of `semantic` in the older form.
 const OLD_SEMANTIC: &[declared::DeclaredKey] = &[
     ("enabled", DeclaredPart::Flag, false),
     ("threshold", DeclaredPart::Share, false),
@@ -256,10 +256,11 @@ const OLD_SEMANTIC: &[declared::DeclaredKey] = &[
 ];
 const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
 
-/// The older form, an object of `system`, `output` and `semantic`: what it says of exit code and output format counts.
+/// Reads the older form, an object with `system`, `output` and `semantic`. Only the exit code and the output format are
+/// used.
 fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
     let mut validators = Vec::new();
-    // One entry of the newer form, without its dash.
+    // One entry of the newer form, but not in a list.
     if node.mapping().is_some_and(|mapping| mapping.get("type").is_some()) {
         reader.wrong_type(node, "validation", "a list");
         return validators;

@@ -1,4 +1,4 @@
-//! `metadata`: what agents and workflows have in common there.
+//! `metadata`: the keys that agents and workflows share.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use trefoil_syntax::{Diagnostic, Span};
 use super::{Unit, words};
 use crate::{Fields, Reader};
 
-/// Who a manifest is.
+/// The identity of a manifest.
 pub struct Identity {
-    /// `metadata.name`; empty when it is missing.
+    /// `metadata.name`; empty if it is missing.
     pub name: Arc<str>,
-    /// Where the name is, or where it is missing.
+    /// The span of the name; if it is missing, where it should be.
     pub span: Span,
     /// The same without quotes.
     pub at: Span,
@@ -19,7 +19,7 @@ pub struct Identity {
     pub version: Option<Arc<str>>,
 }
 
-/// Reads name, version and the keys that only describe. The rest stays to the caller, [`Fields::finish`] too.
+/// Reads name, version and the descriptive keys. The caller reads the other keys and calls [`Fields::finish`].
 pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
     fields.also_called(words::METADATA);
     if unit == Unit::Agent {
@@ -61,7 +61,7 @@ pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
     }
 }
 
-/// Whether a text can be a name.
+/// Whether a text is a valid name.
 pub fn is_name(name: &str) -> bool {
     (1..=63).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')

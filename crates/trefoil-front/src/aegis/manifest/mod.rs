@@ -1,5 +1,5 @@
-//! AEGIS manifests as structs, read from the spanned tree. Everything that is wrong is reported where it is; what is
-//! missing is left out, so that one mistake does not hide the next. Knows nothing of flows and steps.
+//! AEGIS manifests as structs, read from the spanned tree. Every mistake is reported at its place; missing parts are
+//! left out, so that one mistake does not hide the next. Knows nothing of flows and steps.
 
 pub mod agent;
 pub mod consensus;
@@ -24,24 +24,24 @@ use crate::mend::respelt;
 use crate::{Fields, Reader};
 use trefoil_syntax::suggest::Near;
 
-/// What a state or a key of the Blackboard had better not be called: what templates mean by these.
+/// Names that have another meaning in templates, so states and Blackboard keys should not use them.
 pub const RESERVED: &[&str] =
     &["input", "workflow", "blackboard", "state", "human", "execution", "iteration_number", "previous_error"];
 
 /// The only value of `apiVersion`.
 pub const API_VERSION: &str = "100monkeys.ai/v1";
 
-/// What a document declares.
+/// The kind of unit that a document declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// `kind: Agent`, or `AgentManifest` as older files have it.
+    /// `kind: Agent`, or `AgentManifest` in older files.
     Agent,
     /// `kind: Workflow`.
     Workflow,
 }
 
-/// What a document declares, without a report. If `kind` and the contents of `spec` contradict each other, `spec`
-/// counts: `kind` is one word and easily wrong, `spec` is a whole file.
+/// The kind of unit that a document declares. Reports nothing. If `kind` contradicts the contents of `spec`, `spec`
+/// counts, because a single wrong word is more likely than a wrong file.
 pub fn unit(root: &Node) -> Option<Unit> {
     let declared = match &*root.mapping()?.get("kind")?.value.string()?.value {
         "Agent" | "AgentManifest" => Unit::Agent,
@@ -51,7 +51,7 @@ pub fn unit(root: &Node) -> Option<Unit> {
     Some(looks_like(root).unwrap_or(declared))
 }
 
-/// The kind of a document, if the keys under its `spec` make it certain.
+/// The kind of a document, if the keys under `spec` determine it.
 pub fn looks_like(root: &Node) -> Option<Unit> {
     let spec = root.mapping()?.get("spec")?.value.mapping()?;
     match (spec.get("task").is_some(), spec.get("states").is_some()) {
@@ -61,12 +61,12 @@ pub fn looks_like(root: &Node) -> Option<Unit> {
     }
 }
 
-/// `metadata.name` of a document, without a report.
+/// `metadata.name` of a document. Reports nothing.
 pub fn name(root: &Node) -> Option<&Text> {
     root.mapping()?.get("metadata")?.value.mapping()?.get("name")?.value.string().filter(|t| !t.value.is_empty())
 }
 
-/// `spec.input_schema` of an agent, without a report.
+/// `spec.input_schema` of an agent. Reports nothing.
 pub fn input_schema(root: &Node) -> Option<&Node> {
     let schema = &root.mapping()?.get("spec")?.value.mapping()?.get("input_schema")?.value;
     (!schema.is_null()).then_some(schema)
@@ -77,12 +77,13 @@ fn validation(root: &Node) -> Option<&Node> {
     Some(&execution.mapping()?.get("validation")?.value)
 }
 
-/// Whether an agent's answers are validated, without a report.
+/// Whether an agent's answers are validated. Reports nothing.
 pub fn has_validation(root: &Node) -> bool {
     validation(root).is_some_and(|node| !node.is_null())
 }
 
-/// The schema that an agent's answer has to fit, without a report; of several none says all.
+/// The schema that an agent's answer must match. Reports nothing. `None` if there are several, because none of them
+/// describes the whole answer.
 pub fn answer_schema(root: &Node) -> Option<&Node> {
     let validation = validation(root)?;
     match &*validation.kind {
@@ -99,12 +100,12 @@ pub fn answer_schema(root: &Node) -> Option<&Node> {
     }
 }
 
-/// A key of `metadata`, without a report.
+/// A key of `metadata`. Reports nothing.
 pub fn of_metadata<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
     Some(&root.mapping()?.get("metadata")?.value.mapping()?.get(key)?.value)
 }
 
-/// Reads `apiVersion` and `kind` of a document that is read as one of the units.
+/// Reads `apiVersion` and `kind` of a document that is read as this kind of unit.
 pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
     fields.also_called(words::TOP);
     fields.elsewhere(words::NOT_TOP);
@@ -148,7 +149,7 @@ pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
     }
 }
 
-/// Text of a key that must be there and say something.
+/// The text of a required key; an empty text is reported.
 pub fn filled<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
     let text = fields.require_text(key)?;
     if text.value.trim().is_empty() {
@@ -158,7 +159,7 @@ pub fn filled<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n 
     Some(text)
 }
 
-/// The entry of a key that has two spellings; both at once is an error.
+/// The entry of a key with two spellings; both at once are an error.
 pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'static str) -> Option<&'n Entry> {
     match (fields.take(one), fields.take(other)) {
         (Some(a), Some(b)) => {
@@ -184,7 +185,7 @@ pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'stat
     }
 }
 
-/// [`spelled`], or a report that it is missing.
+/// Like [`spelled`], but a missing key is reported.
 pub fn require_spelled<'n>(
     fields: &mut Fields<'n, '_>,
     what: &str,
@@ -204,13 +205,13 @@ pub fn require_spelled<'n>(
     entry
 }
 
-/// Text of a key with two spellings.
+/// The text of a key with two spellings.
 pub fn spelled_text(fields: &mut Fields<'_, '_>, one: &'static str, other: &'static str) -> Option<Text> {
     let entry = spelled(fields, one, other)?;
     fields.reader.text(&entry.value, &entry.key.value).cloned()
 }
 
-/// A map whose values are texts; numbers and booleans count as what they print.
+/// A map with text values. Numbers and booleans are converted to text.
 pub fn texts(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<(Text, Text)> {
     let Some(mapping) = node.mapping() else {
         reader.wrong_type(node, what, "a mapping");
@@ -236,10 +237,10 @@ pub fn text_list(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<Text> {
     items.iter().filter_map(|item| reader.text(item, what).cloned()).collect()
 }
 
-/// Something that this version recognises and does not run.
+/// A feature that is recognised but not supported.
 #[derive(Debug, Clone)]
 pub struct RefusedFeature {
-    /// As the warning names it.
+    /// Its name in the warning.
     pub feature: Arc<str>,
     /// Why, and what to do.
     pub message: Arc<str>,
@@ -248,7 +249,7 @@ pub struct RefusedFeature {
 }
 
 impl RefusedFeature {
-    /// Reports the warning and keeps what the step needs to say.
+    /// Reports the warning and returns the data for the step.
     pub fn report(reader: &Reader<'_>, span: Span, feature: &str, why: &str) -> Self {
         reader.report(
             trefoil_syntax::Diagnostic::warning(
@@ -260,7 +261,7 @@ impl RefusedFeature {
         );
         Self { feature: feature.into(), message: why.into(), span }
     }
-    /// As a step.
+    /// The step kind for it.
     pub fn refused(&self) -> trefoil_ir::Refused {
         trefoil_ir::Refused { feature: self.feature.clone(), message: self.message.clone() }
     }

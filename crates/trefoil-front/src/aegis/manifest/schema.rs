@@ -1,32 +1,32 @@
-//! JSON Schemas in manifests: checked when the manifest is read, at the place of the mistake.
+//! JSON Schemas in manifests. They are checked when the manifest is read, so that mistakes have a place.
 
 use trefoil_syntax::yaml::Node;
 use trefoil_template::Value;
 
 use crate::Reader;
 
-/// A schema and where it is.
+/// A schema and its place.
 #[derive(Debug, Clone)]
 pub struct JsonSchema {
     /// The schema.
     pub json: Value,
-    /// Where.
+    /// The node in the file.
     pub node: Node,
 }
 
 impl JsonSchema {
-    /// Whether it describes objects, as far as its top level says.
+    /// Whether it describes objects, judging by its top level.
     pub fn of_objects(&self) -> bool {
         match self.json.get("type") {
             Some(t) => t.as_str() == Some("object"),
             None => self.json.get("properties").is_some() || self.json.get("required").is_some(),
         }
     }
-    /// Whether keys beside the declared ones are refused.
+    /// Whether undeclared keys are rejected.
     pub fn closed(&self) -> bool {
         self.json.get("additionalProperties").and_then(Value::as_bool) == Some(false)
     }
-    /// Whether a run's input has declared properties only: where the schema leaves others open, it does so in writing.
+    /// Whether an input may have declared properties only: true unless the schema explicitly allows others.
     pub fn lists_all(&self) -> bool {
         const OPENING: [&str; 14] = [
             "additionalProperties",
@@ -63,7 +63,7 @@ impl JsonSchema {
     }
 }
 
-/// Reads a schema; a broken one is reported at the keyword that is wrong.
+/// Reads a schema; an invalid one is reported at the wrong keyword.
 pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<JsonSchema> {
     let json = crate::schema::read(reader, node, what)?;
     Some(JsonSchema { json, node: node.clone() })

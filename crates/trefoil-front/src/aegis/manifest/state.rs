@@ -1,4 +1,4 @@
-//! A state of a workflow: what all kinds have in common, and which kind it is.
+//! A state of a workflow: the common part of all kinds, and the kind.
 
 use std::sync::Arc;
 
@@ -26,36 +26,36 @@ pub struct State {
     pub span: Span,
     /// The same without quotes.
     pub at: Span,
-    /// All of it.
+    /// The span of the whole state.
     pub whole: Span,
-    /// What it does; none: its kind is unknown (reported).
+    /// Its kind; `None`: unknown (reported).
     pub kind: Option<StateKind>,
-    /// What leads out of it; none: nothing is written.
+    /// Its transitions; `None`: not written.
     pub transitions: Option<Vec<Transition>>,
-    /// The targets of a misspelt `transitions` (reported).
+    /// The targets in a misspelt `transitions` key (reported).
     pub lost: Vec<Arc<str>>,
-    /// Milliseconds.
+    /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Where that is written.
     pub timeout_at: Option<Span>,
-    /// How often it may be entered.
+    /// The maximum number of visits.
     pub max_visits: u32,
     /// Where that is written.
     pub max_visits_at: Option<Span>,
     /// The templates of `output_handler`.
     pub handler_templates: Vec<Text>,
-    /// What it declares that this version does not run.
+    /// Unsupported features that it declares.
     pub refused: Vec<RefusedFeature>,
 }
 
 impl State {
-    /// The transitions that are written.
+    /// The transitions as written.
     pub fn written(&self) -> &[Transition] {
         self.transitions.as_deref().unwrap_or_default()
     }
 }
 
-/// The kinds.
+/// The kinds of state.
 pub enum StateKind {
     /// `Agent`.
     Agent(AgentState),
@@ -92,7 +92,7 @@ const KINDS: &[(&str, Word)] = &[
     ("Subworkflow", Word::Subworkflow),
 ];
 
-/// Reads a state's body. `name` is the key of the map form; the list form has a `name` inside.
+/// Reads a state's body. `name` is its key in the map form; in the list form, `name` is a key of the body.
 pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<State> {
     let what = name.map_or_else(|| "a state".to_owned(), |n| format!("state `{}`", n.value));
     let mut fields = reader.fields(node, &what)?;
@@ -166,7 +166,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     })
 }
 
-/// The name of a state in a list that is written as a key, `- DRAFT:`, with its body beside it.
+/// The name of a state in the list form that is written as a key, `- DRAFT:`, with its body next to it.
 fn as_key(entries: &[Entry]) -> Option<&Text> {
     let (first, rest) = entries.split_first()?;
     let has = |key: &str| rest.iter().any(|e| &*e.key.value == key);
@@ -186,7 +186,7 @@ fn report_as_key(reader: &Reader<'_>, name: &Text) {
     });
 }
 
-/// A mapping without its first entry.
+/// A copy of a mapping without its first entry.
 fn without_first(node: &Node) -> Node {
     let mut body = node.clone();
     if let Kind::Mapping(mapping) = Arc::make_mut(&mut body.kind) {
@@ -195,7 +195,7 @@ fn without_first(node: &Node) -> Node {
     body
 }
 
-/// Where a list under a misspelt `transitions` leads.
+/// The targets in a misspelt `transitions` list.
 fn lost(entries: &[Entry]) -> Vec<Arc<str>> {
     let near = |e: &&Entry| {
         matches!(&*e.key.value, "transitions" | "next" | "on" | "edges" | "goto")
@@ -207,7 +207,7 @@ fn lost(entries: &[Entry]) -> Vec<Arc<str>> {
         match &*entry.value.kind {
             Kind::Sequence(items) => all.extend(items.iter().filter_map(target)),
             Kind::Scalar(_, text) => all.push(text.value.clone()),
-            // Perhaps to anywhere.
+            // The target is unknown, so it may be any state.
             Kind::Mapping(_) => all.push(target(&entry.value).unwrap_or_default()),
         }
     }

@@ -7,13 +7,13 @@ use crate::Reader;
 
 /// A tool that an agent's model may call.
 pub struct Tool {
-    /// Its name; beside a server, no more than a label.
+    /// Its name; with a server, only a label.
     pub name: Text,
-    /// The MCP server whose tools are meant, by the operator's name for it.
+    /// The MCP server whose tools are offered, by the operator's name for it.
     pub server: Option<Text>,
 }
 
-/// `tools` of an agent: names, or mappings as the documentation of the original has them.
+/// `tools` of an agent: names, or mappings as documented for the original system.
 pub fn read(reader: &Reader<'_>, node: &Node) -> Vec<Tool> {
     let items = reader.list(node, "tools").unwrap_or_default();
     items.iter().filter_map(|item| tool(reader, item)).collect()
@@ -21,7 +21,7 @@ pub fn read(reader: &Reader<'_>, node: &Node) -> Vec<Tool> {
 
 fn tool(reader: &Reader<'_>, item: &Node) -> Option<Tool> {
     if let Some(name) = item.string() {
-        // The original passes over those.
+        // The original system ignores empty names.
         return (!name.value.is_empty()).then(|| Tool { name: name.clone(), server: None });
     }
     let mut tool = reader.fields(item, "a tool")?;

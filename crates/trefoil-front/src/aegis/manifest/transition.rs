@@ -1,4 +1,4 @@
-//! `transitions`: what leads from state to state, as written.
+//! `transitions`: transitions between states, as written.
 
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
@@ -11,21 +11,21 @@ use crate::{Fields, Reader};
 /// A transition.
 #[derive(Debug, Clone)]
 pub struct Transition {
-    /// When; `None` of a condition that is not one (reported).
+    /// The condition; `None`: it is invalid (reported).
     pub condition: Option<Condition>,
-    /// Where to.
+    /// The target.
     pub target: Option<Text>,
-    /// Template of the target's `state.feedback`.
+    /// The template of `state.feedback` in the target.
     pub feedback: Option<Text>,
-    /// The whole.
+    /// The span of the whole transition.
     pub span: Span,
-    /// The condition, or the first key when it is left out.
+    /// The span of the condition; without one, of the first key.
     pub at: Span,
-    /// No condition is written.
+    /// Whether no condition is written.
     pub unconditional: bool,
 }
 
-/// When a transition is taken, with its numbers.
+/// The condition of a transition, with its numbers.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "each is the condition of its name; a missing number is as reference 2.5 has it")]
 pub enum Condition {
@@ -50,7 +50,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// As a person reads it.
+    /// The condition as shown to people.
     pub fn describe(&self) -> String {
         match self {
             Self::Always => "always".into(),
@@ -75,13 +75,13 @@ impl Condition {
     }
 }
 
-/// What a person says for yes.
+/// Answers that mean yes.
 pub const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
-/// What a person says for no.
+/// Answers that mean no.
 pub const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
 
-/// Whether none of a state's transitions can match its success (decision E8). A condition that cannot hold for this kind
-/// of state counts by what it is meant for.
+/// Whether none of a state's transitions can match its success (decision E8). A condition that can never hold for this
+/// kind of state still counts as what it was meant for.
 pub fn leave_success_open(transitions: &[Transition]) -> bool {
     let for_failure = |t: &Transition| match &t.condition {
         Some(Condition::OnFailure | Condition::ExitCodeNonZero) => true,
@@ -116,11 +116,11 @@ const WORDS: &[&str] = &[
 
 const PARAMETERS: &[&str] = &["threshold", "confidence", "min", "max", "value", "agreement", "expression"];
 
-/// Reads the list.
+/// Reads the list of transitions.
 pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
     let items = reader.list(node, "transitions").unwrap_or_default();
     let transitions: Vec<Transition> = items.iter().filter_map(|item| read(reader, item)).collect();
-    // A transition for failures may well come after one that is taken after any success.
+    // A transition for failures may follow one that matches every success.
     let of_success = |t: &&Transition| !matches!(t.condition, Some(Condition::OnFailure | Condition::Custom(_)) | None);
     for (i, transition) in transitions.iter().enumerate().filter(|(_, t)| t.unconditional) {
         let mut dead = transitions.iter().skip(i + 1).filter(of_success);
@@ -135,7 +135,8 @@ pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
     transitions
 }
 
-/// The word of a condition. What people write for some of them is nearer, by its letters, to another one.
+/// Reads the word of a condition. Alternative words are checked first, because some are closer in spelling to another
+/// condition.
 fn read_word(reader: &Reader<'_>, node: &Node) -> Option<&'static str> {
     let words: Vec<_> = WORDS.iter().map(|w| (*w, *w)).collect();
     let Some(text) = node.string() else { return reader.word(node, "condition", &words) };
@@ -149,7 +150,7 @@ fn read_word(reader: &Reader<'_>, node: &Node) -> Option<&'static str> {
     None
 }
 
-/// What other systems, or other people, call a condition.
+/// Alternative words for conditions, from other systems or common usage.
 const OTHERWISE: &[(&[&str], &str)] = &[
     (&["default", "else", "otherwise", "true", "any", "unconditional"], "always"),
     (&["success", "succeeded", "ok", "passed", "completed", "on_complete", "on_ok", "on_pass"], "on_success"),
@@ -225,7 +226,7 @@ fn read_as_key(reader: &Reader<'_>, fields: &Fields<'_, '_>, span: Span) -> Opti
     Some(Transition { condition, target: Some(target.clone()), feedback: None, span, at, unconditional: false })
 }
 
-/// `target: ~` meant the end of the run in older files; now a state does.
+/// Reads the target. In older files, `target: ~` meant the end of the run; now a terminal state does.
 fn read_target(fields: &mut Fields<'_, '_>) -> Option<Text> {
     if let Some(entry) = fields.take_nullable("target")
         && entry.value.is_null()
@@ -306,14 +307,15 @@ fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> 
     })
 }
 
-/// A number from 0 to 1 that may be left out; none: it is invalid (reported).
+/// An optional number from 0 to 1; outer `None`: it is invalid (reported).
 fn optional(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Option<f64>> {
     let written = fields.entry(key).is_some();
     let number = fields.number(key, 0.0..=1.0);
     (number.is_some() || !written).then_some(number)
 }
 
-/// A number that the original takes as 0 or 1 when it is left out: that is hardly ever meant. None: it is invalid (reported).
+/// A number for which the original system uses 0 or 1 by default, which is rarely intended. `None`: it is invalid
+/// (reported).
 fn number(fields: &mut Fields<'_, '_>, word: &str, key: &'static str, default: f64, at: Span) -> Option<f64> {
     if fields.take(key).is_none() {
         fields.reader.report(

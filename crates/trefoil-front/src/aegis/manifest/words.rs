@@ -1,9 +1,9 @@
-//! What people write for keys of the format: words of other systems, and keys of one place in another.
+//! Common wrong names for keys of the format: from other systems, or from another place of the format.
 
-/// Words and the keys that they stand for.
+/// Wrong names and the right keys.
 pub type Words = &'static [(&'static str, &'static str)];
 
-/// At the top of a manifest.
+/// At the top level of a manifest.
 pub const TOP: Words = &[
     ("meta", "metadata"),
     ("api_version", "apiVersion"),
@@ -11,7 +11,7 @@ pub const TOP: Words = &[
     ("type", "kind"),
     ("specs", "spec"),
 ];
-/// Where keys belong that are written at the top.
+/// The right place for keys wrongly written at the top level.
 pub const NOT_TOP: Words = &[
     ("name", "under `metadata`"),
     ("description", "under `metadata`"),
@@ -32,12 +32,12 @@ pub const NOT_TOP: Words = &[
 ];
 /// In `metadata`.
 pub const METADATA: Words = &[("title", "name"), ("id", "name"), ("summary", "description")];
-/// Where keys belong that are written in the `metadata` of an agent.
+/// The right place for keys wrongly written in the `metadata` of an agent.
 pub const NOT_METADATA_OF_AGENT: Words =
     &[("input_schema", "under `spec`"), ("output_schema", "in a validator with `type: json_schema`")];
 /// In the `spec` of an agent.
 pub const AGENT: Words = &[("contexts", "context"), ("environment", "env"), ("schema", "input_schema")];
-/// Where keys belong that are written in the `spec` of an agent.
+/// The right place for keys wrongly written in the `spec` of an agent.
 pub const NOT_AGENT: Words = &[
     ("instruction", "under `task`"),
     ("prompt_template", "under `task`"),
@@ -68,7 +68,7 @@ pub const TASK: Words = &[
     ("prompt", "prompt_template"),
     ("template", "prompt_template"),
 ];
-/// Where keys belong that are written in `task`.
+/// The right place for keys wrongly written in `task`.
 pub const NOT_TASK: Words = &[
     ("max_iterations", "under `execution`"),
     ("validation", "under `execution`"),
@@ -79,7 +79,7 @@ pub const NOT_TASK: Words = &[
     ("context", "under `spec`"),
     ("tools", "under `spec`"),
 ];
-/// Where keys belong that are written in `runtime`.
+/// The right place for keys wrongly written in `runtime`.
 pub const NOT_RUNTIME: Words = &[
     ("timeout", "under `security.resources`"),
     ("resources", "under `security`"),
@@ -96,7 +96,7 @@ pub const EXECUTION: Words = &[
     ("timeout", "iteration_timeout"),
     ("llm_timeout", "llm_timeout_seconds"),
 ];
-/// Where keys belong that are written in `execution`.
+/// The right place for keys wrongly written in `execution`.
 pub const NOT_EXECUTION: Words = &[
     ("resources", "under `security`"),
     ("model", "under `runtime`"),
@@ -147,7 +147,7 @@ pub const WORKFLOW: Words = &[
     ("nodes", "states"),
     ("max_transitions", "max_total_transitions"),
 ];
-/// Where keys belong that are written in the `spec` of a workflow.
+/// The right place for keys wrongly written in the `spec` of a workflow.
 pub const NOT_WORKFLOW: Words = &[
     ("input_schema", "under `metadata`"),
     ("output_schema", "under `metadata`"),
@@ -215,7 +215,12 @@ pub const SCALARS_OF_STATE: &[&str] = &[
     "completion",
     "description",
 ];
-/// Where keys belong that are written in a state of another kind, or next to the list that they are for.
+/// Whether a word is a key of a state, and no name of one.
+pub fn is_of_state(word: &str) -> bool {
+    let others = ["env", "consensus"];
+    word != "name" && [LISTS_OF_STATE, SCALARS_OF_STATE, &others].iter().any(|keys| keys.contains(&word))
+}
+/// The right place for keys wrongly written in a state of another kind, or next to the list that should contain them.
 pub const NOT_STATE: Words = &[
     ("condition", "in an entry of `transitions`"),
     ("target", "in an entry of `transitions`"),

@@ -1,9 +1,9 @@
-//! `kind: Workflow`: what a state machine is, as written.
+//! `kind: Workflow`: a state machine as written.
 
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
@@ -13,6 +13,7 @@ use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
 use super::words;
+use crate::mend;
 use crate::read::to_value;
 use crate::{Fields, Reader};
 
@@ -28,34 +29,34 @@ pub struct Workflow {
     pub output_template: Option<Node>,
     /// `spec.context`: keys and values in order.
     pub context: Vec<(Text, Value)>,
-    /// The same as written.
+    /// The node of the context in the file.
     pub context_node: Option<Node>,
     /// `spec.initial_state`.
     pub initial: Option<Text>,
-    /// In the order of the file.
+    /// The states, in file order.
     pub states: Vec<State>,
-    /// Written as a list.
+    /// Whether the states are written as a list.
     pub list_form: bool,
     /// The names of the volumes that containers may mount.
     pub shared_volumes: Vec<Text>,
-    /// State entries altogether.
+    /// The maximum number of state entries in total.
     pub max_entries: u32,
     /// Where that is written.
     pub max_entries_at: Option<Span>,
-    /// Where `spec` starts, for findings about all of it.
+    /// The start of `spec`, for findings about all of it.
     pub span: Span,
-    /// All of it.
+    /// The span of the whole document.
     pub whole: Span,
 }
 
 impl Workflow {
-    /// Whether it is a straight pipeline: a list without any transitions.
+    /// Whether it is a pipeline: a list of states without any transitions.
     pub fn is_pipeline(&self) -> bool {
         self.list_form && self.states.iter().all(|s| s.transitions.is_none())
     }
 }
 
-/// What is known of the order of states grows with the square of their number.
+/// The maximum number of states. The data about the order of states grows with its square.
 const MAX_STATES: usize = 10_000;
 
 /// Reads a workflow's manifest below its header.
@@ -156,21 +157,17 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
     let states: Vec<State> = match &*node.kind {
         Kind::Mapping(m) => {
             let mut states: Vec<State> = Vec::with_capacity(m.entries.len());
-            for entry in &m.entries {
-                // A state is called by its author, and in capitals; what has the name of a key and is no mapping is one.
-                if STATE_KEYS.contains(&&*entry.key.value)
-                    && entry.value.mapping().is_none_or(|m| m.get("kind").is_none())
-                {
-                    let key = &entry.key.value;
-                    let message = match states.last() {
-                        Some(state) => format!("`{key}` is next to the states; it belongs in `{}`", state.name),
-                        None => format!("`{key}` is a key of a state, not a state"),
-                    };
-                    let d = Diagnostic::error("wrong-type", reader.at(entry.key.span), message);
-                    reader.report(d.help("indent it like the other keys of the state"));
-                    continue;
+            let (first, rest) = m.entries.split_at(m.entries.iter().take_while(|e| is_misplaced(e)).count());
+            misplaced(reader, first, None);
+            let mut rest = rest.iter().peekable();
+            while let Some(state) = rest.next() {
+                let mut lost = Vec::new();
+                while let Some(entry) = rest.next_if(|e| is_misplaced(e)) {
+                    lost.push(entry.clone());
                 }
-                states.extend(state::read(reader, &entry.value, Some(&entry.key)));
+                misplaced(reader, &lost, Some(&state.key.value));
+                // Read as it was meant, so that nothing is missing that is written.
+                states.extend(state::read(reader, &with_entries(&state.value, lost), Some(&state.key)));
             }
             states
         }
@@ -186,47 +183,46 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
     let mut seen: HashMap<&str, Span> = HashMap::default();
     for state in states.iter().filter(|s| !s.name.is_empty()) {
         if let Some(first) = seen.insert(&state.name, state.span) {
-            let d = Diagnostic::error(
-                "duplicate-id",
-                reader.at(state.span),
-                format!("two states are named `{}`", state.name),
-            );
-            reader.report(d.label(reader.at(first), "the first one"));
+            reader.twice(state.span, first, format!("two states are named `{}`", state.name));
         }
     }
     states
 }
 
-/// Keys of states that, with a line moved to the left, would be states.
-const STATE_KEYS: &[&str] = &[
-    "kind",
-    "agent",
-    "agent_id",
-    "input",
-    "input_template",
-    "intent",
-    "command",
-    "env",
-    "workdir",
-    "prompt",
-    "timeout",
-    "timeout_seconds",
-    "default_response",
-    "transitions",
-    "max_state_visits",
-    "agents",
-    "consensus",
-    "judges",
-    "workflow_id",
-    "mode",
-    "result_key",
-    "steps",
-    "completion",
-    "image",
-    "description",
-];
+/// Whether an entry next to the states is a key of a state, with its line moved to the left. A state is called by its author, and
+/// in capitals; what has the name of a key and is no mapping is one.
+fn is_misplaced(entry: &Entry) -> bool {
+    words::is_of_state(&entry.key.value) && entry.value.mapping().is_none_or(|m| m.get("kind").is_none())
+}
 
-/// `storage`: checked, and of no effect without containers. Answers the names of the shared volumes.
+/// Reports such entries after a state, or before all of them.
+fn misplaced(reader: &Reader<'_>, entries: &[Entry], state: Option<&str>) {
+    let Some(first) = entries.first() else { return };
+    let keys = mend::listed(entries.iter().map(|entry| &*entry.key.value));
+    let message = match (state, entries) {
+        (Some(state), [_]) => format!("{keys} is next to the states; it belongs in `{state}`"),
+        (Some(state), _) => format!("{keys} are next to the states; they belong in `{state}`"),
+        (None, [_]) => format!("{keys} is a key of a state, not a state"),
+        (None, _) => format!("{keys} are keys of a state, not states"),
+    };
+    let d = Diagnostic::error("wrong-type", reader.at(first.key.span), message);
+    let them = if entries.len() == 1 { "it" } else { "them" };
+    reader.report(d.help(format!("indent {them} like the other keys of the state")));
+}
+
+/// A mapping with more entries; a key without a value, where all of them are beside it, has them as its value.
+fn with_entries(node: &Node, more: Vec<Entry>) -> Node {
+    let mut node = node.clone();
+    match Arc::make_mut(&mut node.kind) {
+        _ if more.is_empty() => {}
+        Kind::Mapping(mapping) => mapping.entries.extend(more),
+        kind @ Kind::Scalar(Scalar::Null, _) => *kind = Kind::Mapping(Mapping { entries: more }),
+        Kind::Scalar(..) | Kind::Sequence(_) => {}
+    }
+    node
+}
+
+/// `storage`: checked, but without containers it has no effect. Returns the names of the shared volumes.
 fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
     let mut names = Vec::new();
     let Some(mut storage) = reader.fields(node, "storage") else { return names };

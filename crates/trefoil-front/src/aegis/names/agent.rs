@@ -5,27 +5,28 @@ use std::sync::Arc;
 use trefoil_ir::{SlotId, Source};
 use trefoil_template::Value;
 
-use super::known::{FlowSlots, Input};
+use super::known::Input;
 use super::prompt::PromptNames;
 use super::spelling::path;
 use crate::aegis::manifest::agent::{Agent, ContextEntry};
+use crate::build::FlowSlots;
 use crate::project::resolve_path;
 use crate::{Document, Project};
 
-/// What an agent's texts can name, and the slots of its flow.
+/// The names available in an agent's texts, and the slots of its flow.
 pub struct AgentNames {
-    /// For its prompt.
+    /// The names for its prompt.
     pub prompt: Arc<PromptNames>,
     /// Its slots.
     pub slots: FlowSlots,
-    /// Where a call with an intent comes, and the intent of it.
+    /// If it is called with an intent: the slot of the call's input, and that of the intent.
     pub called: Option<(SlotId, SlotId)>,
-    /// Texts of other files that became part of it.
+    /// Texts from other files that became part of it.
     pub baked: Vec<Arc<str>>,
 }
 
 impl AgentNames {
-    /// Of an agent. With `intent` it is called with an object of `input` and `intent`.
+    /// The names of an agent. With `intent`, its input is an object with `input` and `intent`.
     pub fn of(project: &Project, document: &Document, agent: &Agent, intent: bool) -> Self {
         let mut slots = FlowSlots::default();
         let input = slots.add("input");
@@ -35,7 +36,7 @@ impl AgentNames {
         let mut baked = Vec::new();
         let prompt = PromptNames {
             input,
-            // Started by hand, an agent finds the intent beside the rest of its input.
+            // If a run starts the agent directly, the intent is a property of its input.
             intent: called.map_or_else(|| Source::Member(input, path(&["intent"])), |(_, intent)| Source::Slot(intent)),
             iteration,
             previous_error,
@@ -48,7 +49,7 @@ impl AgentNames {
     }
 }
 
-/// `{{context}}`: what the operator passed, else the entries joined by a blank line.
+/// `{{context}}`: the context passed by the operator, otherwise the entries joined by a blank line.
 fn context(project: &Project, document: &Document, agent: &Agent, baked: &mut Vec<Arc<str>>) -> Arc<str> {
     if let Some(given) = &project.context {
         let given: Arc<str> = given.as_str().into();
@@ -70,7 +71,7 @@ fn context(project: &Project, document: &Document, agent: &Agent, baked: &mut Ve
     parts.join("\n\n").into()
 }
 
-/// `{{agentskills}}`: what the operator gave.
+/// `{{agentskills}}`: the skills passed by the operator.
 fn skills(project: &Project, baked: &mut Vec<Arc<str>>) -> Arc<str> {
     let given: Arc<str> = project.skills.as_deref().unwrap_or_default().into();
     if !given.is_empty() {

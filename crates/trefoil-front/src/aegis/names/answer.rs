@@ -1,4 +1,4 @@
-//! What agents and workflows that a state calls answer, as their own files declare it.
+//! The results of agents and workflows that a state calls, as declared in their own files.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::names::{Members, places};
 use crate::read::to_value;
 use crate::types::object_of;
 
-/// An answer.
+/// The result of a unit.
 #[derive(Clone)]
 pub struct Answer {
     /// Its type.
@@ -29,7 +29,7 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// Of the units that a state calls, in their order.
+    /// The results of the units that a state calls, in order.
     pub fn of_state(directory: &Directory<'_>, state: Option<&StateKind>) -> Vec<Self> {
         let of = |unit: Unit, name: &Arc<str>| {
             let answer = directory.document(unit, name).and_then(|document| match unit {
@@ -54,7 +54,7 @@ impl Answer {
         Some(Self { members: places(document.file, node, &schema), schema })
     }
 
-    /// The type of its `output_template`; without one, of its last state's answer.
+    /// The type of its `output_template`; without one, that of its last state's result.
     fn of_workflow(document: &Document) -> Option<Self> {
         let template = manifest::of_metadata(&document.root, "output_template")?.mapping()?;
         let node = manifest::of_metadata(&document.root, "output_schema");

@@ -1,5 +1,5 @@
-//! The Blackboard and the start input: keys that the manifest writes, fields that it declares, and what anybody who starts
-//! a run may add.
+//! The Blackboard and the start input: keys that the manifest writes, declared fields, and values that the caller of a
+//! run may add.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::known::{ALWAYS, BoardKey, Input, Moment, WorkflowNames};
 use super::paths::Before;
 use crate::names::{Entry, Found, Listed, Names, Sort, loose};
 
-/// A field of what a run or an agent is started with; those that are free come undeclared as well.
+/// A field of the input of a run or an agent; the fields in `free` need no declaration.
 pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
     let declared = input.schema.as_ref().and_then(|s| Some((s, s.properties().find(|(p, _)| &***p == name)?.1)));
     if let Some((schema, json)) = declared {
@@ -29,7 +29,7 @@ pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
     }
 }
 
-/// The fields of the start input, named by one segment more than this.
+/// The fields of the start input, addressed with one segment more than `depth`.
 pub struct StartFields {
     pub names: Arc<WorkflowNames>,
     pub depth: u16,
@@ -46,7 +46,7 @@ impl Names for StartFields {
     }
 }
 
-/// The keys of the Blackboard, named by one segment more than this.
+/// The keys of the Blackboard, addressed with one segment more than `depth`.
 pub struct Keys {
     pub names: Arc<WorkflowNames>,
     pub moment: Moment,
@@ -72,13 +72,13 @@ impl Names for Keys {
     }
 }
 
-/// The type of the Blackboard with these keys.
+/// The type of a Blackboard with these keys.
 pub fn type_of_keys(keys: &BTreeMap<Arc<str>, BoardKey>) -> Value {
     let keys = keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
     Listed::of(keys).others(loose(Entry::new(Value::Bool(true)))).schema()
 }
 
-/// A key that the manifest writes. A start input may have it as well.
+/// A key that the manifest writes. A start input may contain it as well.
 fn written(names: &WorkflowNames, moment: Moment, key: &BoardKey) -> Entry {
     let note = if key.seeded { "in the context" } else { "written to the Blackboard" };
     let entry = loose(Entry::new(key.schema.clone()).declared(Some(key.at)).members(key.members.clone())).note(note);

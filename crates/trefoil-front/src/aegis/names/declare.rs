@@ -1,9 +1,9 @@
-//! What a unit declares, as facts for editors.
+//! The declarations of a unit, as facts for editors.
 
 use std::sync::Arc;
 
-use trefoil_ir::{Declaration, DeclarationKind, Impossible, Lead};
-use trefoil_syntax::{Location, Span, suggest};
+use trefoil_ir::{DeclarationKind, Impossible, Lead};
+use trefoil_syntax::{Location, suggest};
 use trefoil_template::Value;
 
 use super::known::WorkflowNames;
@@ -14,31 +14,18 @@ use crate::aegis::manifest::agent::Agent;
 use crate::aegis::manifest::execution::ValidatorKindSpec;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::workflow::Workflow;
-use crate::learn;
+use crate::learn::{self, declare};
 use crate::names::places;
 
-/// Notes one declaration.
-fn declare(
-    reader: &Reader<'_>,
-    kind: DeclarationKind,
-    name: &Arc<str>,
-    (at, extent, parent): (Location, Span, Option<Location>),
-    schema: Value,
-    note: &str,
-) {
-    let (name, note) = (name.clone(), Some(note.into()));
-    reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
-}
-
-/// Notes the properties of a schema.
+/// Records the properties of a schema.
 fn properties(reader: &Reader<'_>, schema: Option<&JsonSchema>, kind: DeclarationKind, parent: Location) {
     if let Some(schema) = schema {
         learn::properties(reader, &schema.node, &schema.json, false, kind, parent);
     }
 }
 
-/// Notes where transitions were meant to lead whose targets are no states: one that resembles a state may have been meant to
-/// be that, any other one any of them.
+/// Records transitions whose target is not a state. If the target resembles a state, that one was probably meant;
+/// otherwise any state may have been.
 fn declare_leads(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames) {
     let near = |word: &str| names.index(suggest::near(word, names.state_names())?.name);
     let place = |state: usize| names.states.get(state).map(|named| named.span);
@@ -62,7 +49,7 @@ fn declare_leads(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames
     initial.chain(states).for_each(|lead| reader.facts(|f| f.lead(lead)));
 }
 
-/// Notes conditions that cannot hold for what the states leave that they are of.
+/// Records conditions that can never hold for the result of their state.
 fn declare_impossible(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames) {
     for (state, named) in workflow.states.iter().zip(&names.states) {
         for transition in state.written() {
@@ -75,7 +62,7 @@ fn declare_impossible(reader: &Reader<'_>, workflow: &Workflow, names: &Workflow
     }
 }
 
-/// Notes what a workflow declares.
+/// Records the declarations of a workflow.
 pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<WorkflowNames>) {
     if !reader.wants_facts() {
         return;
@@ -87,7 +74,7 @@ pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<Wo
     if !workflow.identity.name.is_empty() {
         let note = format!("a workflow of {}", learn::counted(workflow.states.len(), "state"));
         let place = (whole, workflow.whole, None);
-        declare(reader, DeclarationKind::Workflow, &workflow.identity.name, place, output, &note);
+        declare(reader, DeclarationKind::Workflow, workflow.identity.name.clone(), place, output, &note);
     }
     properties(reader, workflow.input_schema.as_ref(), DeclarationKind::Input, whole);
     properties(reader, workflow.output_schema.as_ref(), DeclarationKind::Property, whole);
@@ -95,13 +82,20 @@ pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<Wo
     for (key, _) in &workflow.context {
         let schema = names.keys.get(&key.value).map_or(Value::Bool(true), |k| k.schema.clone());
         let place = (reader.at(key.content()), key.span, Some(whole));
-        declare(reader, DeclarationKind::Key, &key.value, place, schema, "in the context");
+        declare(reader, DeclarationKind::Key, key.value.clone(), place, schema, "in the context");
     }
     for (index, (state, named)) in workflow.states.iter().zip(&names.states).enumerate() {
         if !state.name.is_empty() {
             let entry = result::entry(names, index, 1);
             let place = (named.at, state.whole, Some(whole));
-            declare(reader, DeclarationKind::State, &state.name, place, entry.schema, &entry.note.unwrap_or_default());
+            declare(
+                reader,
+                DeclarationKind::State,
+                state.name.clone(),
+                place,
+                entry.schema,
+                &entry.note.unwrap_or_default(),
+            );
         }
         for (key, of) in writes(state, named) {
             let at = reader.at(key.content());
@@ -109,14 +103,21 @@ pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<Wo
                 Some(known) => learn::names_at(reader, at, Some(known.at)),
                 None => {
                     let place = (at, key.span, Some(named.at));
-                    declare(reader, DeclarationKind::Key, &key.value, place, of.schema, "written to the Blackboard");
+                    declare(
+                        reader,
+                        DeclarationKind::Key,
+                        key.value.clone(),
+                        place,
+                        of.schema,
+                        "written to the Blackboard",
+                    );
                 }
             }
         }
     }
 }
 
-/// The keys of the output: those that the schema has are declared there.
+/// The keys of the output, declared in the schema if it has them.
 fn declare_output(reader: &Reader<'_>, workflow: &Workflow, whole: Location) {
     for entry in workflow.output_template.iter().filter_map(|n| n.mapping()).flat_map(|m| &m.entries) {
         let (key, at) = (&entry.key, reader.at(entry.key.content()));
@@ -125,20 +126,27 @@ fn declare_output(reader: &Reader<'_>, workflow: &Workflow, whole: Location) {
             Some(declared) => learn::names_at(reader, at, Some(declared)),
             None => {
                 let place = (at, learn::whole(entry), Some(whole));
-                declare(reader, DeclarationKind::Property, &key.value, place, Value::Bool(true), "in the output");
+                declare(
+                    reader,
+                    DeclarationKind::Property,
+                    key.value.clone(),
+                    place,
+                    Value::Bool(true),
+                    "in the output",
+                );
             }
         }
     }
 }
 
-/// Notes what an agent declares.
+/// Records the declarations of an agent.
 pub fn declare_agent(reader: &Reader<'_>, agent: &Agent) {
     let at = reader.at(agent.identity.at);
     if !agent.identity.name.is_empty() {
         let model = agent.model.as_ref().map_or("default", |m| &m.value);
         let place = (at, agent.whole, None);
         let note = format!("an agent on `{model}`");
-        declare(reader, DeclarationKind::Agent, &agent.identity.name, place, Value::Bool(true), &note);
+        declare(reader, DeclarationKind::Agent, agent.identity.name.clone(), place, Value::Bool(true), &note);
     }
     let answer = agent.execution.validation.iter().find_map(|v| match &v.kind {
         ValidatorKindSpec::JsonSchema(schema) => Some(schema),

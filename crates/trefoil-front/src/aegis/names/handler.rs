@@ -1,16 +1,11 @@
-//! The names of the templates of an `output_handler`, which nothing renders here.
-
-use std::sync::Arc;
+//! The names in the templates of an `output_handler`. The templates are checked but not rendered.
 
 use trefoil_ir::{Defined, Position};
 use trefoil_template::Value;
 
-use crate::names::{Entry, Found, Names, Place};
+use crate::names::{Entry, Listed, Place};
 
-/// What such a template is filled with.
-pub const HANDLER: [&str; 2] = ["output", "intent"];
-
-/// The template of an output handler.
+/// The place of an output handler's template.
 pub struct HandlerPlace;
 
 impl Place for HandlerPlace {
@@ -18,24 +13,13 @@ impl Place for HandlerPlace {
         Position::Data
     }
 
+    fn called(&self) -> Option<&'static str> {
+        Some("an output handler")
+    }
+
     fn root(&self) -> Entry {
-        Entry::names(Handler)
-    }
-}
-
-/// Its names, whose types are unknown.
-struct Handler;
-
-fn something() -> Entry {
-    Entry::new(Value::Bool(true)).defined(Defined::Sometimes)
-}
-
-impl Names for Handler {
-    fn get(&self, name: &str) -> Found {
-        if HANDLER.contains(&name) { Found::Is(something()) } else { Found::Maybe(something()) }
-    }
-
-    fn all(&self) -> Vec<(Arc<str>, Entry)> {
-        HANDLER.iter().map(|name| ((*name).into(), something())).collect()
+        // Their types are unknown.
+        let something = || Entry::new(Value::Bool(true)).defined(Defined::Sometimes);
+        Entry::names(Listed::new([("output", something()), ("intent", something())]).namespace())
     }
 }

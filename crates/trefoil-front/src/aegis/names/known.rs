@@ -1,9 +1,9 @@
-//! What is known of a workflow's names, wherever a text is: its states, its keys, its input.
+//! What is known about a workflow's names, independently of a text's place: states, keys, input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{Slot, SlotId, Source};
+use trefoil_ir::{SlotId, Source};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::Value;
@@ -17,18 +17,18 @@ use crate::names::Members;
 /// Fields of a start input that need no declaration.
 pub const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "input"];
 
-/// Everything that texts of a workflow can name, wherever they are in it.
+/// Everything that texts of a workflow can name in any place.
 pub struct WorkflowNames {
     /// The slots that every workflow has.
     pub fixed: Fixed,
     /// The states, in order.
     pub states: Vec<StateNames>,
     pub(super) by_name: HashMap<Arc<str>, usize>,
-    /// The keys that the manifest itself puts on the Blackboard.
+    /// The Blackboard keys that the manifest itself writes.
     pub keys: BTreeMap<Arc<str>, BoardKey>,
     /// The start input.
     pub input: Input,
-    /// Which states run before which.
+    /// The order of the states.
     pub paths: Paths,
     /// The type of the Blackboard.
     pub(super) blackboard: Value,
@@ -41,7 +41,7 @@ pub struct WorkflowNames {
 pub struct Fixed {
     /// The start input as an object.
     pub input: SlotId,
-    /// The start input as it came.
+    /// The start input unchanged.
     pub raw: SlotId,
     /// The Blackboard: context, start input, updates.
     pub blackboard: SlotId,
@@ -49,44 +49,45 @@ pub struct Fixed {
     pub feedback: SlotId,
     /// `previous_error`.
     pub previous_error: SlotId,
-    /// `iteration_number`: the visit.
+    /// `iteration_number`: the number of the visit.
     pub visit: SlotId,
-    /// What the last state left.
+    /// The result of the last state.
     pub result: SlotId,
 }
 
-/// One state, as names see it.
+/// The names of one state.
 pub struct StateNames {
     /// Its name.
     pub name: Arc<str>,
-    /// Where the name is written, without quotes.
+    /// The place of its name, without quotes.
     pub at: Location,
-    /// The same with its quotes.
+    /// The place of its name, with quotes.
     pub span: Location,
-    /// Where its result is.
+    /// The slot of its result.
     pub slot: SlotId,
-    /// What its result looks like.
+    /// The form of its result.
     pub outcome: Outcome,
     /// The type of its result.
     pub(super) schema: Value,
-    /// What those answer whom it calls.
+    /// The results of the units that it calls.
     pub answers: Vec<Answer>,
-    /// Threshold and agreement of its consensus.
+    /// The threshold and agreement of its consensus.
     pub consensus: (Option<f64>, Option<f64>),
-    /// The states with a transition into it that has feedback.
+    /// The states with a transition to it that has feedback.
     pub given_feedback: Vec<usize>,
-    /// Has an answer even if nobody gives one.
+    /// Whether it has an answer even if no person gives one.
     pub always_answers: bool,
-    /// In the rounds of a judged state: the round, and why the last one or the last state failed.
+    /// In the rounds of a state with judges: the slots of the round's number, and of the reason why the last round or
+    /// the last state failed.
     pub rounds: Option<(SlotId, SlotId)>,
 }
 
-/// What a state's result looks like.
+/// The form of a state's result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// `{status, output}`.
     Agent,
-    /// `{status, exit_code, stdout, stderr, output, json}` of a command that runs.
+    /// `{status, exit_code, stdout, stderr, output, json}` of a command.
     Command,
     /// The same of a plain `echo`.
     Echo,
@@ -101,9 +102,9 @@ pub enum Outcome {
     },
     /// `{status, exit_code, stdout, stderr, output}` of one container.
     Container,
-    /// `{status, overall_success, output}` of several, with the result of each under its name in `output`.
+    /// `{status, overall_success, output}` of several containers; `output` has the result of each by name.
     Containers(Vec<Arc<str>>),
-    /// Anything: what another workflow answers.
+    /// Any value: the result of another workflow.
     Open,
 }
 
@@ -115,16 +116,16 @@ pub struct BoardKey {
     pub schema: Value,
     /// Where its members are declared.
     pub members: Members,
-    /// There from the start.
+    /// Whether it exists from the start.
     pub seeded: bool,
     /// The states that write it.
     pub writers: Vec<usize>,
 }
 
-/// What a run, or an agent, is started with.
+/// The input of a run or an agent.
 #[derive(Default)]
 pub struct Input {
-    /// As declared.
+    /// The declared schema.
     pub schema: Option<JsonSchema>,
     /// Where its members are declared.
     pub members: Members,
@@ -133,30 +134,18 @@ pub struct Input {
 /// When a text of a workflow is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// When a state does what it does.
+    /// When a state runs.
     Entering(usize),
     /// When a state's transition is taken.
     Leaving(usize),
-    /// When a `custom` expression of a state is asked.
+    /// When a `custom` expression of a state is evaluated.
     Deciding(usize),
-    /// When the workflow has ended.
+    /// After the workflow has ended.
     End,
 }
 
-/// The slots of one flow.
-#[derive(Default, Clone)]
-pub struct FlowSlots(pub Vec<Slot>);
-
-impl FlowSlots {
-    /// One more.
-    pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot::new(name));
-        SlotId(self.0.len() as u32 - 1)
-    }
-}
-
 impl Outcome {
-    /// Whether it is that of a System state.
+    /// Whether it is the result of a System state.
     pub fn is_command(&self) -> bool {
         matches!(self, Self::Command | Self::Echo | Self::Update)
     }
@@ -170,7 +159,7 @@ impl Moment {
             Self::End => None,
         }
     }
-    /// The state whose result is there already: the text belongs to a transition of it.
+    /// The state whose result already exists, if the text belongs to one of its transitions.
     pub fn done(self) -> Option<usize> {
         match self {
             Self::Leaving(state) | Self::Deciding(state) => Some(state),
@@ -180,7 +169,7 @@ impl Moment {
 }
 
 impl Input {
-    /// Whether its schema says all that it has.
+    /// Whether the schema lists all fields.
     pub fn is_complete(&self) -> bool {
         self.schema.as_ref().is_some_and(|s| s.of_objects() && (s.closed() || s.lists_all()))
     }
@@ -195,7 +184,7 @@ impl Input {
 }
 
 impl WorkflowNames {
-    /// The state of a name.
+    /// The state with this name.
     pub fn index(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
@@ -207,7 +196,7 @@ impl WorkflowNames {
     pub fn name(&self, state: usize) -> &Arc<str> {
         self.states.get(state).map_or(&self.workflow, |s| &s.name)
     }
-    /// What a state's result looks like.
+    /// The form of a state's result.
     pub fn outcome(&self, state: usize) -> &Outcome {
         self.states.get(state).map_or(&Outcome::Open, |s| &s.outcome)
     }
@@ -215,13 +204,13 @@ impl WorkflowNames {
     pub fn slot(&self, state: usize) -> SlotId {
         self.states.get(state).map_or(self.fixed.blackboard, |s| s.slot)
     }
-    /// What a person answered: the text, or the `response` of an answer that is an object.
+    /// A person's answer: the text, or the `response` of an answer that is an object.
     pub fn response(&self, state: usize) -> Source {
         response(self.slot(state))
     }
 }
 
-/// What a person answered, in a slot.
+/// The same for the answer in a slot.
 pub fn response(slot: SlotId) -> Source {
     Source::Either(
         Box::new(Source::Member(slot, path(&["output", "response"]))),

@@ -1,7 +1,7 @@
-//! What texts of AEGIS can name: those of a workflow (decisions E6, E7, C9) and those of an agent's prompt.
+//! The names available in AEGIS texts: in a workflow (decisions E6, E7, C9) and in an agent's prompt.
 //!
-//! The grammar of names is here and nowhere else. [`WorkflowNames`] and [`PromptNames`] are data; a [`Place`](crate::names::Place) in them gives
-//! the tree of names of a text. Nothing here reports.
+//! Only this module knows the grammar of names. [`WorkflowNames`] and [`PromptNames`] are data; a
+//! [`Place`](crate::names::Place) in them provides the tree of names for a text. Nothing is reported here.
 
 mod agent;
 mod answer;
@@ -19,11 +19,12 @@ mod spelling;
 mod whole;
 mod workflow;
 
+pub use crate::build::FlowSlots;
 pub use agent::AgentNames;
 pub use answer::Answer;
 pub use declare::{declare_agent, declare_workflow};
-pub use handler::{HANDLER, HandlerPlace};
-pub use known::{ALWAYS, FlowSlots, Moment, Outcome, StateNames, WorkflowNames};
+pub use handler::HandlerPlace;
+pub use known::{ALWAYS, Moment, Outcome, StateNames, WorkflowNames};
 pub use paths::Before;
 pub use prompt::{PromptNames, PromptPlace};
 pub use spelling::path;

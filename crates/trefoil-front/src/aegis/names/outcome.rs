@@ -1,10 +1,10 @@
-//! Which conditions can hold for what a state leaves (decision E9).
+//! Which conditions can hold for the result of a state (decision E9).
 
 use super::known::{Outcome, StateNames};
 use crate::aegis::manifest::transition::Condition;
 
 impl StateNames {
-    /// Why a condition never holds here, whatever the state answers.
+    /// Why a condition never holds here, whatever the state's result is.
     pub fn never_holds(&self, condition: &Condition) -> Option<&'static str> {
         use Condition as C;
         match (condition, &self.outcome) {

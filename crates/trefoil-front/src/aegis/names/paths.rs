@@ -1,27 +1,27 @@
-//! Which states have run before which: always, on some ways, never.
+//! Which states have run before which others: always, sometimes or never.
 
-/// The order of states, from transitions whose targets exist.
+/// The order of states, computed from transitions whose targets exist.
 pub struct Paths {
     reachable: Set,
-    /// Per state: ran before it on every way in.
+    /// For each state: those that ran before it on every path.
     always: Vec<Set>,
-    /// Per state: ran before it on some way in.
+    /// For each state: those that ran before it on some path.
     sometimes: Vec<Set>,
     terminal: Vec<bool>,
 }
 
-/// When something has run before a place.
+/// Whether something has run before a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// Whatever way was taken.
+    /// On every path.
     Always,
-    /// Depends on the way.
+    /// On some paths.
     Sometimes,
-    /// On no way.
+    /// On no path.
     Never,
 }
 
-/// States, one bit each.
+/// A set of states, one bit each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Set(Vec<u64>);
 
@@ -32,7 +32,7 @@ impl Set {
     fn has(&self, i: usize) -> bool {
         self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
-    /// Whether it was new.
+    /// Adds a state; returns whether it was new.
     fn add(&mut self, i: usize) -> bool {
         let new = !self.has(i);
         if let Some(word) = self.0.get_mut(i / 64) {
@@ -40,7 +40,10 @@ impl Set {
         }
         new
     }
-    /// The intersection with the other, or the union.
+    fn fill(&mut self, full: bool) {
+        self.0.fill(if full { u64::MAX } else { 0 });
+    }
+    /// Replaces the set by the intersection with the other one, or by the union.
     fn join(&mut self, other: &Self, keep: bool) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
             *word = if keep { *word & other } else { *word | other };
@@ -49,7 +52,7 @@ impl Set {
 }
 
 impl Paths {
-    /// `edges[s]` are the targets of state `s`; a state is terminal when nothing is meant to lead out of it.
+    /// `edges[s]` are the targets of state `s`. A state is terminal if it is not meant to have transitions.
     pub fn new(initial: usize, edges: &[Vec<usize>], terminal: Vec<bool>) -> Self {
         let n = edges.len();
         let (order, reachable) = forward(initial, edges);
@@ -66,7 +69,7 @@ impl Paths {
         Self { reachable, always, sometimes, terminal }
     }
 
-    /// Whether any way leads there.
+    /// Whether any path leads to the state.
     pub fn reachable(&self, state: usize) -> bool {
         self.reachable.has(state)
     }
@@ -81,7 +84,7 @@ impl Paths {
         }
     }
 
-    /// Whether a state has run when the workflow has ended.
+    /// Whether a state has run before the end of the workflow.
     pub fn at_end(&self, earlier: usize) -> Before {
         let (mut with, mut without) = (false, false);
         for (end, _) in self.terminal.iter().enumerate().filter(|(s, t)| **t && self.reachable(*s)) {
@@ -99,11 +102,11 @@ impl Paths {
     }
 }
 
-/// The reachable states, each before what only it leads to (reverse postorder): the order in which facts settle fastest.
+/// The reachable states in reverse postorder, in which the fixed point is reached fastest.
 fn forward(initial: usize, edges: &[Vec<usize>]) -> (Vec<usize>, Set) {
     let mut seen = Set::new(edges.len(), false);
     let mut order = Vec::new();
-    // A state, and how many of its targets are done.
+    // A state, and how many of its targets were visited.
     let mut stack = Vec::new();
     if initial < edges.len() {
         seen.add(initial);
@@ -124,24 +127,29 @@ fn forward(initial: usize, edges: &[Vec<usize>]) -> (Vec<usize>, Set) {
     (order, seen)
 }
 
-/// The fixed point of "what ran before": the intersection over the ways in, or the union.
+/// The fixed point of "ran before": the intersection over all incoming paths, or the union.
 fn solve(n: usize, initial: usize, order: &[usize], incoming: &[Vec<usize>], all: bool) -> Vec<Set> {
     let mut sets = vec![Set::new(n, all); n];
+    let mut next = Set::new(n, false);
     let mut changed = true;
     while changed {
         changed = false;
         for s in order {
-            // The run starts at the initial state: nothing has run before it on that way.
-            let mut next = Set::new(n, all && *s != initial);
+            // Nothing has run before the initial state on the path that starts the run.
+            next.fill(all && *s != initial);
             for from in incoming.get(*s).into_iter().flatten() {
-                let Some(mut before) = sets.get(*from).cloned() else { continue };
-                before.add(*from);
-                next.join(&before, all);
+                let Some(before) = sets.get(*from) else { continue };
+                // The state on this way has run as well.
+                let kept = !all || next.has(*from);
+                next.join(before, all);
+                if kept {
+                    next.add(*from);
+                }
             }
             if let Some(set) = sets.get_mut(*s)
                 && *set != next
             {
-                *set = next;
+                set.0.clone_from(&next.0);
                 changed = true;
             }
         }
@@ -154,7 +162,7 @@ fn solve(n: usize, initial: usize, order: &[usize], incoming: &[Vec<usize>], all
 mod tests {
     use super::{Before, Paths};
 
-    /// 0 -> 1 -> 2 -> 0 and 2 -> 3; 4 stands apart.
+    /// 0 -> 1 -> 2 -> 0 and 2 -> 3; 4 is not connected.
     fn looped() -> Paths {
         let edges = vec![vec![1], vec![2], vec![0, 3], vec![], vec![3]];
         Paths::new(0, &edges, vec![false, false, false, true, false])

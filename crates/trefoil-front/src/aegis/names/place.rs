@@ -1,4 +1,4 @@
-//! Where a text of a workflow is, and so what it can name.
+//! The place of a workflow's text, which determines the names available in it.
 
 use std::sync::Arc;
 
@@ -31,13 +31,18 @@ impl Place for WorkflowPlace {
         Some(&TAGS)
     }
 
+    // `lint` knows what else these names are called elsewhere.
+    fn called(&self) -> Option<&'static str> {
+        None
+    }
+
     fn is_meant(&self, path: &[Segment], bound: &Bound, _alone: bool) -> bool {
         root::is_meant(&self.names, path, bound)
     }
 }
 
 impl WorkflowNames {
-    /// The names of a moment, for a text that is for this.
+    /// The place of a text, by its moment and its position.
     pub fn place(self: &Arc<Self>, moment: Moment, position: Position) -> WorkflowPlace {
         WorkflowPlace { names: self.clone(), moment, position }
     }

@@ -12,31 +12,31 @@ use crate::names::{Bound, End, Entry, Found, Listed, Names, Place, Read, loose};
 use crate::names::{Tags, is_path};
 use crate::types::{integer_type, text_type};
 
-/// Fields of an input that no agent has to declare.
+/// Fields of an input that need no declaration.
 pub const FREE: &[&str] = &["intent", "attachments"];
 
-/// What a prompt can name.
+/// The names available in a prompt.
 pub struct PromptNames {
     /// The slot of the input.
     pub input: SlotId,
-    /// Where the intent is.
+    /// The source of the intent.
     pub intent: Source,
     /// The slot of the iteration's number.
     pub iteration: SlotId,
-    /// The slot of why the last iteration failed.
+    /// The slot of the reason why the last iteration failed.
     pub previous_error: SlotId,
     /// `task.instruction`.
     pub instruction: Value,
     /// The entries of `context`.
     pub context: Value,
-    /// What the operator gave as skills.
+    /// The skills passed by the operator.
     pub skills: Value,
-    /// The input as declared.
+    /// The declared input.
     pub declared: Input,
 }
 
 impl PromptNames {
-    /// The names that a prompt starts with.
+    /// The names with which a path in a prompt can start.
     fn listed(self: &Arc<Self>) -> Listed {
         let text = || loose(Entry::new(text_type()));
         let constant = |value: &Value| text().read(Source::Const(value.clone()), 1);
@@ -66,13 +66,13 @@ impl PromptNames {
         .read_whole(self.together(), 0)
     }
 
-    /// Whether a path starts with a name that a prompt has.
+    /// Whether a path starts with a name available in a prompt.
     pub fn begin(self: &Arc<Self>, path: &str) -> bool {
         let root = path.split('.').next().unwrap_or_default();
         is_path(path) && matches!(self.listed().get(root), Found::Is(_))
     }
 
-    /// The names that a prompt starts with, as one object.
+    /// The available names as one object.
     fn together(&self) -> Source {
         let constants = [("instruction", &self.instruction), ("agentskills", &self.skills), ("context", &self.context)];
         let seed: Object = constants.into_iter().map(|(name, value)| (name.into(), value.clone())).collect();
@@ -105,7 +105,7 @@ impl Names for PromptFields {
     }
 }
 
-/// A prompt, whose names are these.
+/// The place of a prompt with these names.
 pub struct PromptPlace(pub Arc<PromptNames>);
 
 impl Place for PromptPlace {
@@ -121,7 +121,13 @@ impl Place for PromptPlace {
         Some(&TAGS)
     }
 
-    /// No single word in single braces, but for the names that are hardly ever anything else.
+    // `lint` knows what else these names are called elsewhere.
+    fn called(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A single word in single braces is not treated as a placeholder, unless it is a name that is rarely anything
+    /// else.
     fn is_meant(&self, path: &[Segment], bound: &Bound, alone: bool) -> bool {
         match plain(path).as_deref() {
             Some(["input", _]) => bound.end == End::There || self.0.declared.schema.is_none(),
@@ -134,7 +140,7 @@ impl Place for PromptPlace {
     }
 }
 
-/// The names of a prompt; editors offer the fields of the input as well.
+/// The names available in a prompt; editors also suggest the fields of the input.
 struct PromptRoot {
     listed: Listed,
     fields: PromptFields,

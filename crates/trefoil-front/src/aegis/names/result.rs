@@ -1,4 +1,4 @@
-//! The result of a state: which members it has by what the state does, and where a run reads each (decisions E6, E7).
+//! The result of a state: its members by kind of state, and how a run reads each (decisions E6, E7).
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::names::Members;
 use crate::names::{Entry, Found, Listed, Names, Nothing, Read, Sort, loose};
 use crate::types::{integer_type, is_closed, list_of, number_type, object_of, text_type};
 
-/// What the result of one container has, beside the same again under `output`.
+/// The members of a container's result, which are repeated under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
 
-/// What a result has, in this order; none: what another workflow leaves in it.
+/// The members of a result, in this order; `None`: those of another workflow's result.
 fn names(outcome: &Outcome) -> Option<&'static [&'static str]> {
     Some(match outcome {
         Outcome::Open => return None,
@@ -46,7 +46,7 @@ fn names(outcome: &Outcome) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What a consensus may have under `metadata`, by its strategy.
+/// The possible members of a consensus under `metadata`, depending on its strategy.
 const METADATA: [&str; 9] = [
     "pass_votes",
     "fail_votes",
@@ -59,7 +59,7 @@ const METADATA: [&str; 9] = [
     "individual_results",
 ];
 
-/// The result of a state, named by so many segments. Whether it is there by then is not said here.
+/// The result of a state at this depth of a path. Does not say whether it exists at a place.
 pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
     let inside = ResultFields { names: names.clone(), state, depth };
     let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.clone());
@@ -117,11 +117,11 @@ impl Names for ResultFields {
     }
 }
 
-/// What a result has.
+/// The members of a result.
 enum ResultNames<'n> {
-    /// These fields. Each is made when somebody names it.
+    /// These fields. Each is created on use.
     Fields(&'n StateNames, &'static [&'static str]),
-    /// What another workflow leaves.
+    /// The result of another workflow.
     Others(Box<Listed>),
 }
 
@@ -145,7 +145,7 @@ pub fn schema(state: &StateNames) -> Value {
     }
 }
 
-/// One of the fields of a result that so many segments name.
+/// A field of a result at this depth of a path.
 fn field(state: &StateNames, depth: u16, name: &str) -> Entry {
     match (&state.outcome, name) {
         (_, "execution_id") => run_id(depth),
@@ -177,7 +177,7 @@ fn member(state: &StateNames, depth: u16, at: &[&str]) -> Entry {
     any().read(Source::Member(state.slot, path(at)), depth + 1)
 }
 
-/// Another workflow leaves what it likes, beside what every state has.
+/// Another workflow's result may have any members in addition to those of every state.
 fn open(state: &StateNames) -> Listed {
     let of = state.answers.first().cloned().unwrap_or_default();
     let declared = of.schema.get("properties").and_then(Value::as_object);
@@ -196,7 +196,7 @@ fn open(state: &StateNames) -> Listed {
     Listed::of(own.chain(fields)).others(others)
 }
 
-/// A number of a verdict, which is in the answer.
+/// A number of a verdict, read from the answer.
 fn measure(state: &StateNames, depth: u16, what: &str) -> Entry {
     let number = number().read(Source::Member(state.slot, path(&["output", what])), depth + 1);
     let object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
@@ -204,13 +204,13 @@ fn measure(state: &StateNames, depth: u16, what: &str) -> Entry {
     number.defined(if state.answers.first().is_some_and(lacks) { Defined::Never } else { Defined::Always })
 }
 
-/// `output` of a person: what was answered; its members are those of an answer that is an object.
+/// `output` of a Human state: the answer. Its members are those of an answer that is an object.
 fn replied(state: &StateNames, depth: u16) -> Entry {
     let replied = Listed::default().others(any()).read_whole(response(state.slot), depth + 1);
     Entry { schema: Value::Bool(true), ..replied.entry() }
 }
 
-/// `output` of a command: what it printed; its members are those of the JSON that it printed.
+/// `output` of a command: its standard output. Its members are those of printed JSON.
 fn printed(state: &StateNames, depth: u16) -> Entry {
     let depth = depth + 1;
     let own = |entry: Entry| entry.read(Source::Slot(state.slot), depth);
@@ -222,7 +222,7 @@ fn printed(state: &StateNames, depth: u16) -> Entry {
     ]);
     let json = any().read(Source::Member(state.slot, path(&["json"])), depth);
     let printed = printed.others(json).read_whole(Source::Member(state.slot, path(&["stdout"])), depth);
-    // Text when it is printed whole.
+    // As a whole it is printed as text.
     Entry { schema: Value::Bool(true), ..printed.entry() }
 }
 
@@ -258,7 +258,7 @@ fn container() -> Entry {
     Listed::new(CONTAINER.map(|name| (name, container_field(name)))).entry()
 }
 
-/// A field of the result of several agents. Where all answer alike, so do the items of its lists.
+/// A field of the result of several agents. If the results of all have the same type, so do the items of its lists.
 fn parallel(answers: &[Answer], name: &str) -> Entry {
     let alike = || match answers {
         [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),

@@ -1,4 +1,4 @@
-//! The names that a text of a workflow starts with: states, keys of the Blackboard, and what the format has of its own.
+//! The names with which a path in a workflow can start: states, Blackboard keys, and the names of the format.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use super::{result, whole};
 use crate::names::{Bound, Doubt, End, Entry, Found, Listed, Names, Nothing, Read, Sort, bind, loose};
 use crate::types::{integer_type, object_type, text_type};
 
-/// The names of a moment.
+/// The names available at a moment.
 pub fn entry(names: &Arc<WorkflowNames>, moment: Moment) -> Entry {
     Entry::names(WorkflowRoot { names: names.clone(), moment, depth: 0 })
 }
 
-/// The names of a place, and the same again below `blackboard`.
+/// The names of a place, and the same names under `blackboard`.
 struct WorkflowRoot {
     names: Arc<WorkflowNames>,
     moment: Moment,
-    /// How many segments lead here.
+    /// The number of segments before these names.
     depth: u16,
 }
 
@@ -48,7 +48,7 @@ impl Names for WorkflowRoot {
         })
     }
 
-    /// What editors offer: of the format's own objects what they have.
+    /// The names that editors suggest; objects of the format itself are replaced by their members.
     fn all(&self) -> Vec<(Arc<str>, Entry)> {
         let states = self.names.states.iter().filter(|s| !s.name.is_empty()).map(|s| s.name.clone());
         let mut names: Vec<Arc<str>> = states.collect();
@@ -68,7 +68,7 @@ impl Names for WorkflowRoot {
             let entry = bind(&root, &path).last()?.clone();
             match (entry.sort, entry.defined) {
                 (Sort::Step(_), Defined::Never) => None,
-                // Whoever writes it may give it a value next.
+                // The author may add a value for it next.
                 (_, Defined::Never) => Some((name, entry.defined(Defined::Sometimes))),
                 _ => Some((name, entry)),
             }
@@ -109,7 +109,7 @@ impl WorkflowRoot {
         Keys { names: self.names.clone(), moment: self.moment, depth }
     }
 
-    /// A state's result, and whether it has run by then.
+    /// A state's result, and whether the state has run by then.
     fn state(&self, state: usize) -> Entry {
         let entry = result::entry(&self.names, state, self.depth + 1);
         let own = self.moment.state() == Some(state);
@@ -148,7 +148,7 @@ impl WorkflowRoot {
             ("name", constant(&self.names.workflow).note("the name of this workflow")),
             ("version", constant(&self.names.version)),
             ("task", task),
-            // Reported where it is declared.
+            // Reported at its declaration.
             ("storage", storage),
         ]);
         Entry {
@@ -165,7 +165,8 @@ impl WorkflowRoot {
             .note("the start input")
     }
 
-    /// `state`: the feedback that led here. Before the name of a state the word is needless, but the meaning is clear.
+    /// `state`: the feedback of the transition taken. As a prefix of a state's name, the word is redundant but
+    /// unambiguous.
     fn feedback(&self) -> Entry {
         let (names, next) = (&self.names, self.depth + 2);
         let given = |state: usize| {
@@ -178,7 +179,7 @@ impl WorkflowRoot {
         Entry { schema: object_type(), ..Entry::names(state) }
     }
 
-    /// What came with a person's answer: this state's, else that of the last one declared that has any.
+    /// The data of a person's answer: of this state, otherwise of the last declared state that has one.
     fn human(&self) -> Entry {
         let states = &self.names.states;
         let of = |state: usize| Source::Member(self.names.slot(state), path(&["output", "feedback"]));
@@ -196,7 +197,7 @@ impl WorkflowRoot {
         Entry { schema: object_type(), ..Listed::new([("feedback", feedback)]).namespace().entry() }
     }
 
-    /// The rounds of the judged state that the text belongs to.
+    /// The round slots of the state with judges to which the text belongs.
     fn rounds(&self) -> Option<(trefoil_ir::SlotId, trefoil_ir::SlotId)> {
         match self.moment {
             Moment::Entering(state) => self.names.states.get(state)?.rounds,
@@ -204,7 +205,7 @@ impl WorkflowRoot {
         }
     }
 
-    /// The state that a bare `consensus` means: this one, or the only one that has any.
+    /// The state to which a bare `consensus` refers: this one, or the only one with a consensus.
     fn one_consensus(&self) -> Option<usize> {
         let states = &self.names.states;
         let parallel = |i: &usize| states.get(*i).is_some_and(|s| matches!(s.outcome, Outcome::Parallel { .. }));
@@ -213,7 +214,7 @@ impl WorkflowRoot {
     }
 }
 
-/// What is inside of `state`.
+/// The members of `state`.
 struct StateRoot {
     names: Arc<WorkflowNames>,
     feedback: Entry,
@@ -238,7 +239,7 @@ impl Names for StateRoot {
     }
 }
 
-/// Whether a path that names something was surely meant to be read, in whatever brackets.
+/// Whether an existing path was certainly meant as a placeholder, whatever brackets it is in.
 pub fn is_meant(names: &WorkflowNames, path: &[Segment], bound: &Bound) -> bool {
     let there = bound.end == End::There;
     match plain(path).as_deref() {

@@ -11,14 +11,14 @@ pub fn path(names: &[&str]) -> Vec<Arc<str>> {
     names.iter().map(|name| Arc::from(*name)).collect()
 }
 
-/// How tags are written.
+/// The notation of tags.
 pub const TAGS: Tags = Tags {
     space: "",
     statements: "write blocks as `{{#if path}}...{{else}}...{{/if}}` or `{{#each list}}...{{/each}}`",
     comparison: Some("put the comparison in the tag: `{{#if (eq a b)}}`"),
 };
 
-/// A path of names and nothing else.
+/// The names of a path, if it consists of names only.
 pub fn plain(path: &[Segment]) -> Option<Vec<&str>> {
     path.iter().all(|segment| is_path(&segment.name)).then(|| path.iter().map(|segment| &*segment.name).collect())
 }

@@ -1,4 +1,4 @@
-//! Objects that a template names as a whole, put together when they are read.
+//! Objects that a template can print as a whole; they are composed when they are read.
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ pub fn root(names: &WorkflowNames) -> Source {
     Source::Compose { seed, parts }
 }
 
-/// `{{json STATE}}`: the result with the score beside it.
+/// `{{json STATE}}`: the result, with the score added.
 pub fn state(outcome: &Outcome, slot: SlotId) -> Source {
     let mut parts = vec![part(&[], slot, &[])];
     parts.extend(measures(outcome, &[], slot));
     Source::Compose { seed: object([]), parts }
 }
 
-/// An agent's verdict has its numbers in the answer; templates find them beside it too.
+/// The numbers of a verdict are in the agent's answer; templates also find them next to it.
 fn measures(outcome: &Outcome, at: &[&str], slot: SlotId) -> Vec<ComposedPart> {
     if *outcome != Outcome::Agent {
         return Vec::new();

@@ -8,7 +8,7 @@ use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
 use super::answer::Answer;
-use super::known::{BoardKey, Fixed, FlowSlots, Input, Moment, Outcome, StateNames, WorkflowNames};
+use super::known::{BoardKey, Fixed, Input, Moment, Outcome, StateNames, WorkflowNames};
 use super::paths::{Before, Paths};
 use super::{board, result};
 use crate::aegis::directory::Directory;
@@ -18,11 +18,12 @@ use crate::aegis::manifest::states::system::Action;
 use crate::aegis::manifest::transition;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::shell;
+use crate::build::FlowSlots;
 use crate::names::{Members, places};
 use crate::types::type_of;
 
 impl WorkflowNames {
-    /// Of a workflow; gives each of its states a slot.
+    /// The names of a workflow; adds a slot for each of its states.
     pub fn of(file: FileId, workflow: &Workflow, directory: &Directory<'_>, slots: &mut FlowSlots) -> Self {
         let fixed = Fixed {
             input: slots.add("input"),
@@ -43,7 +44,7 @@ impl WorkflowNames {
                 named(file, state, answers, given_feedback, slots)
             })
             .collect();
-        // Of two states of one name (reported) the first is meant.
+        // If two states have the same name (reported), the first one is used.
         let by_name = states.iter().enumerate().rev().map(|(i, s)| (s.name.clone(), i)).collect();
         let keys = keys(file, workflow, &states);
         let mut names = Self {
@@ -72,7 +73,7 @@ impl WorkflowNames {
 }
 
 impl Input {
-    /// As declared.
+    /// The declared input.
     pub fn of(file: FileId, schema: Option<&JsonSchema>) -> Self {
         let members = schema.map(|s| places(file, &s.node, &s.json)).unwrap_or_default();
         Self { schema: schema.cloned(), members }
@@ -131,7 +132,7 @@ fn named(
     named
 }
 
-/// The states with a transition that has feedback, by where it leads.
+/// The states with transitions that have feedback, by target.
 fn with_feedback(workflow: &Workflow) -> BTreeMap<Arc<str>, Vec<usize>> {
     let mut given: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
     for (from, state) in workflow.states.iter().enumerate() {
@@ -165,7 +166,7 @@ fn keys(file: FileId, workflow: &Workflow, states: &[StateNames]) -> BTreeMap<Ar
     keys
 }
 
-/// The keys that a state writes, with what.
+/// The keys that a state writes, with the types of their values.
 pub fn writes<'s>(state: &'s State, named: &StateNames) -> Vec<(&'s Text, Answer)> {
     match &state.kind {
         Some(StateKind::System(system)) => match &system.action {
@@ -192,7 +193,7 @@ fn paths(workflow: &Workflow, names: &WorkflowNames) -> Paths {
     };
     let targets: Vec<_> = workflow.states.iter().map(targets).collect();
     let edges: Vec<Vec<usize>> = targets.iter().map(|all| all.iter().flatten().copied().collect()).collect();
-    // A transition to an unknown state is reported as that; the state that was meant is unknown.
+    // A transition to an unknown state is reported separately; the intended state is unknown.
     let terminal = targets
         .iter()
         .zip(&workflow.states)

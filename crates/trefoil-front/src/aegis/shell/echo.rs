@@ -1,4 +1,4 @@
-//! A plain `echo`: words and quoted text, nothing that a shell would expand. It needs no shell and no permission.
+//! A plain `echo`: words and quoted text without shell expansions. It needs no shell and no permission.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use trefoil_shell::{Part, Quoted, written};
 use super::Holed;
 use super::scan::{Piece, pieces};
 
-/// Text and placeholders of what an `echo` prints.
+/// A part of the output of an `echo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     /// Text.
@@ -22,10 +22,10 @@ pub fn is_plain_echo(command: &str) -> bool {
     words(&pieces, &Holed::read(&pieces)).is_some()
 }
 
-/// What a plain `echo` prints, line end included; none: it is not one.
+/// The output of a plain `echo`, including the line end; `None` if it is not one.
 pub fn words(pieces: &[Piece], holed: &Holed) -> Option<Vec<Word>> {
     let script = &holed.script;
-    // What a backslash does differs from shell to shell.
+    // The meaning of a backslash differs between shells.
     let backslash = pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains('\\')));
     let [command] = script.commands.as_slice() else { return None };
     let [program, arguments @ ..] = command.words.as_slice() else { return None };
@@ -53,7 +53,7 @@ pub fn words(pieces: &[Piece], holed: &Holed) -> Option<Vec<Word>> {
             }
         }
     }
-    // Options that change what is printed.
+    // Reject options that change the output.
     if let Some(Word::Text(first)) = out.first()
         && first.split(' ').next().is_some_and(|w| w.len() > 1 && w.strip_prefix('-').is_some_and(is_option))
     {
@@ -75,7 +75,7 @@ fn push(out: &mut Vec<Word>, more: &str) {
     }
 }
 
-/// Characters outside quotes that mean something to a shell, though they are no operators: patterns, braces, history.
+/// Characters that are special to a shell outside quotes but are not operators: patterns, braces, history.
 fn special(c: char) -> bool {
     matches!(c, '$' | '{' | '}' | '*' | '?' | '[' | ']' | '!')
 }

@@ -1,5 +1,5 @@
-//! System commands (decision E11): a command line with placeholders becomes a script whose placeholders are positional
-//! parameters, so that no value is ever read as shell code; a plain `echo` becomes text. Nothing is run here.
+//! System commands (decision E11): a command line with placeholders becomes a script with positional parameters, so
+//! that a value is never read as shell code; a plain `echo` becomes text. Nothing is run here.
 
 mod echo;
 mod scan;
@@ -10,16 +10,16 @@ pub use script::Script;
 
 use scan::Piece;
 
-/// A command line, as it will be run.
+/// A command line in the form in which it runs.
 pub enum CommandLine {
-    /// What a plain `echo` prints.
+    /// The output of a plain `echo`.
     Echo(Vec<Word>),
     /// Anything else.
     Script(Script),
 }
 
 impl CommandLine {
-    /// Reads a command line, which has to be a template.
+    /// Reads a command line, which must be a valid template.
     pub fn read(command: &str) -> Self {
         let pieces = scan::pieces(command);
         let holed = Holed::read(&pieces);
@@ -30,10 +30,10 @@ impl CommandLine {
     }
 }
 
-/// A command line as the shell reads it, with a hole for each placeholder and block.
+/// A command line with a hole for each placeholder and block, for the shell parser.
 struct Holed {
     script: trefoil_shell::Script,
-    /// How many holes it has.
+    /// The number of holes.
     count: usize,
 }
 

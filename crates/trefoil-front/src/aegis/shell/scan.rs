@@ -1,17 +1,17 @@
-//! A command line cut into text and placeholders. Only for texts that parse as a template.
+//! Splits a command line into text and placeholders. Only for texts that are valid templates.
 
 use std::ops::Range;
 
 /// A part of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Text for the shell, template escapes resolved.
+    /// Text for the shell, with template escapes resolved.
     Text(String),
     /// `{{x}}`, `{{{x}}}`, `{{helper x}}`: its bytes.
     Value(Range<usize>),
     /// `{{#if x}}...{{/if}}` as a whole.
     Block {
-        /// Its bytes.
+        /// Its span.
         range: Range<usize>,
         /// The texts between its tags.
         inner: String,
@@ -34,7 +34,7 @@ enum TagSort {
     Else,
 }
 
-/// Cuts a command line.
+/// Splits a command line.
 pub fn pieces(text: &str) -> Vec<Piece> {
     let mut out = Vec::new();
     let mut plain = String::new();
@@ -84,21 +84,21 @@ fn flush(out: &mut Vec<Piece>, plain: &mut String) {
     }
 }
 
-/// The text before the next `{{`, where that is, and whether a backslash makes it literal.
+/// The text before the next `{{`, the offset of that tag, and whether a backslash makes it literal.
 fn next_tag(text: &str, from: usize) -> Option<(String, usize, bool)> {
     let rest = text.get(from..)?;
     let found = rest.find("{{")?;
     let before = rest.get(..found)?;
     let start = from + found;
     Some(match before.strip_suffix('\\') {
-        // Two backslashes are one, and the tag counts.
+        // Two backslashes are one literal backslash, so the tag is active.
         Some(less) if less.ends_with('\\') => (less.to_owned(), start, false),
         Some(less) => (less.to_owned(), start, true),
         None => (before.to_owned(), start, false),
     })
 }
 
-/// The tag that starts with the `{{` at `start`.
+/// The tag that starts at the `{{` at `start`.
 fn tag(text: &str, start: usize) -> Tag {
     let rest = text.get(start..).unwrap_or_default();
     let body = rest.trim_start_matches("{{");
@@ -134,7 +134,7 @@ fn tag(text: &str, start: usize) -> Tag {
     Tag { end, sort, trims: (left, right) }
 }
 
-/// Bytes from the start of `rest` to the end of its closing braces; braces in quotes do not count.
+/// The number of bytes from the start of `rest` to the end of the closing braces. Braces in quotes do not count.
 fn closing(rest: &str, braces: &str) -> usize {
     let mut quote: Option<char> = None;
     for (i, c) in rest.char_indices() {
@@ -149,7 +149,8 @@ fn closing(rest: &str, braces: &str) -> usize {
     rest.len()
 }
 
-/// From the end of an opening tag to the end of its closing one: the range, the text between, whether it trims.
+/// From the end of an opening tag to the end of its closing tag: the end, the text between, and whether it trims
+/// whitespace.
 fn block(text: &str, from: usize) -> (usize, String, bool) {
     let mut depth = 1;
     let mut at = from;

@@ -1,6 +1,7 @@
-//! A script whose placeholders are positional parameters: `"${1}"` wherever the shell reads words, the same with the
-//! quotes closed and opened again inside single quotes, bare inside double quotes. The value of a parameter is never read
-//! as code; where a shell would read it again (`eval`, `sh -c`, arithmetic, here-documents), a placeholder is a mistake.
+//! A script with positional parameters instead of placeholders: `"${1}"` where the shell reads words, the same between
+//! closing and reopening quotes inside single quotes, bare inside double quotes. The value of a parameter is never read
+//! as code. Where a shell would read it again (`eval`, `sh -c`, arithmetic, here-documents), a placeholder is a
+//! mistake.
 
 use std::ops::Range;
 
@@ -9,16 +10,16 @@ use trefoil_shell::{Command, Part, Quoted, Substitution, assigned, is_keyword};
 use super::Holed;
 use super::scan::Piece;
 
-/// A script and the bytes of the placeholders that are its parameters, in order.
+/// A script, and the spans of the placeholders that became its parameters, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Script {
     /// For `sh -c`.
     pub text: String,
-    /// Parameter 1 and on.
+    /// The parameters, starting with number 1.
     pub parameters: Vec<Range<usize>>,
-    /// The program itself is a placeholder.
+    /// Set if the program itself is a placeholder.
     pub program_from_data: Option<Range<usize>>,
-    /// The quote that is open at its end, if any.
+    /// The quote that is still open at its end, if any.
     pub open: Option<char>,
     /// Placeholders that cannot be parameters.
     pub mistakes: Vec<Mistake>,
@@ -27,9 +28,9 @@ pub struct Script {
 /// A placeholder that cannot be a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Its bytes.
+    /// Its span.
     pub range: Range<usize>,
-    /// Why.
+    /// The reason.
     pub message: &'static str,
 }
 
@@ -43,45 +44,45 @@ const EXPANSION: &str = "a placeholder is not allowed inside `${ }`";
 const HERE_DOCUMENT: &str = "a placeholder is not allowed in or after a here-document";
 const MOVED: &str = "a placeholder is not allowed in a script that defines functions or uses `set`, `shift` or `$1`";
 
-/// A hole, where it is in the script.
+/// A hole at its place in the script.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     quoted: Quoted,
     /// Why it cannot be a parameter.
     refused: Option<&'static str>,
-    /// It names a program.
+    /// Whether it names a program.
     is_program: bool,
-    /// It is all of its word.
+    /// Whether it is its whole word.
     alone: bool,
-    /// The command around it may compute with its words.
+    /// Whether the enclosing command may do arithmetic with its words.
     computes: bool,
 }
 
-/// One that is nowhere in the commands is too deep in them, or in what the shell reads only later.
+/// A hole that was not found in the commands: it is nested too deeply, or in text that the shell reads only later.
 const UNREAD: Hole =
     Hole { quoted: Quoted::Not, refused: Some(AGAIN), is_program: false, alone: false, computes: false };
 
-/// Where the holes of a script are.
+/// The holes of a script.
 struct Holes {
     all: Vec<Hole>,
-    /// Function definitions, `set` and `shift`, which move the parameters.
+    /// Whether the script has function definitions, `set` or `shift`, which change the parameters.
     moves_parameters: bool,
 }
 
-/// The surroundings of a word.
+/// The context of a word.
 #[derive(Clone, Copy)]
 struct Around<'w> {
     /// Why no hole in it can be a parameter.
     refused: Option<&'static str>,
-    /// A command around it, but for the one it is a word of, reads its words as code.
+    /// Whether an enclosing command, other than the word's own, reads its words as code.
     again: bool,
-    /// The words before it in its command; none: it is no word of one.
+    /// The words before it in its command; `None`: it is not a word of a command.
     before: Option<&'w [String]>,
-    /// Its command may compute with its words.
+    /// Whether its command may do arithmetic with its words.
     computes: bool,
 }
 
-/// Makes the script of a cut command line.
+/// Makes the script from a split command line.
 pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
     let read = &holed.script;
     let mut holes = Holes { all: vec![UNREAD; holed.count], moves_parameters: false };
@@ -123,10 +124,10 @@ pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
         let n = out.parameters.len();
         out.text.push_str(&match hole.quoted {
             Quoted::Single => format!("'\"${{{n}}}\"'"),
-            // Right after a `$` it would be the name of the process, and text.
+            // Directly after a `$`, the parameter would be read as the process id followed by text.
             Quoted::Double if ends_in_dollar(&out.text) => format!("\"\"${{{n}}}"),
             Quoted::Double => format!("${{{n}}}"),
-            // A block that renders to nothing is no word, as it would be if it were written out.
+            // An unquoted block that renders to nothing must not become an empty word.
             Quoted::Not if hole.alone && inner.is_some() => format!("${{{n}:+\"${{{n}}}\"}}"),
             Quoted::Not => format!("\"${{{n}}}\""),
         });
@@ -135,7 +136,7 @@ pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
         let first = out.parameters.first().cloned();
         out.mistakes.extend(first.map(|range| Mistake { range, message: MOVED }));
     }
-    // What a here-document holds is not read here.
+    // The contents of a here-document are not parsed.
     if read.here_document.is_none() && out.mistakes.is_empty() {
         out.open = read.open;
     }
@@ -148,7 +149,7 @@ fn ends_in_dollar(script: &str) -> bool {
     before.is_some_and(|backslashes| backslashes % 2 == 0)
 }
 
-/// Whether the shell sees the texts inside a block as data only.
+/// Whether the texts inside a block are only data for the shell.
 fn is_data(inner: &str, quoted: Quoted) -> bool {
     match quoted {
         Quoted::Single => !inner.contains('\''),
@@ -216,7 +217,7 @@ impl Holes {
     }
 }
 
-/// A word as the ones who look for programs and options see it.
+/// A word as text, to recognise programs and options.
 fn text(word: &[Part]) -> String {
     let mut all = String::new();
     for part in word {
@@ -238,7 +239,7 @@ fn is_positional(name: &str) -> bool {
     matches!(name, "@" | "*" | "#") || name.starts_with(|c: char| matches!(c, '1'..='9'))
 }
 
-/// Whether a command gives the script other parameters.
+/// Whether a command changes the parameters of the script.
 fn moves_parameters(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str).skip_while(|w| precedes(w));
     match words.next() {
@@ -248,7 +249,7 @@ fn moves_parameters(words: &[String]) -> bool {
     }
 }
 
-/// `set -e` only switches something on; `set -- a` and `set a` give new parameters.
+/// `set -e` only sets an option; `set -- a` and `set a` set new parameters.
 fn sets_parameters<'w>(mut arguments: impl Iterator<Item = &'w str>) -> bool {
     while let Some(argument) = arguments.next() {
         if argument == "--" || !argument.starts_with(['-', '+']) {
@@ -261,8 +262,8 @@ fn sets_parameters<'w>(mut arguments: impl Iterator<Item = &'w str>) -> bool {
     false
 }
 
-/// Whether a command computes with its words, or reads them as names of variables with computed subscripts: bash, which
-/// may be the shell, runs the commands that it finds in them.
+/// Whether a command does arithmetic with its words, or reads them as variable names with computed subscripts. Bash,
+/// which may be the shell, runs commands in such expressions.
 fn computes(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str).skip_while(|w| precedes(w));
     let Some(program) = words.next() else { return false };
@@ -280,9 +281,9 @@ fn computes(words: &[String]) -> bool {
 
 /// `eval X`, `sh -c X`, `python -c X`, `ssh HOST X` and the like.
 fn reads_code(words: &[String]) -> bool {
-    // Whether an interpreter was named and only its options followed.
+    // Whether an interpreter was named, followed only by its options.
     let mut interpreter = false;
-    // Whether the word at hand is its code.
+    // Whether the current word is its code.
     let mut code = false;
     for word in words {
         let name = word.rsplit('/').next().unwrap_or(word);
@@ -298,7 +299,7 @@ fn reads_code(words: &[String]) -> bool {
             _ if word.starts_with('-') && word.ends_with(['c', 'e', 'r']) => code = true,
             // The words after the code are its arguments.
             _ if code && !word.starts_with('-') => code = false,
-            // A script's own options are its own business.
+            // The options of a script do not matter here.
             _ => interpreter = word.starts_with('-'),
         }
     }

@@ -1,4 +1,4 @@
-//! One agent: its input, its names, its texts, and what its callers see of it.
+//! Binds one agent: its input, its names, its texts, and what its callers see of it.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
 use super::subject::{AgentOutcome, Subject};
-use super::{BoundAgent, Callee, Slots, Texts, Units, declare, pipeline};
+use super::{BoundAgent, Callee, Texts, Units, declare, pipeline};
 use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Target, Tool, ToolAgent, ToolUse};
 use crate::agntz::names::{AgentNames, At, Outside, Purpose};
 use crate::agntz::signature::{Inputs, Signature};
+use crate::build::FlowSlots;
 use crate::learn;
 use crate::read::Reader;
 
-/// How deep agents may call agents, in one file and over files.
+/// The maximum depth of agents that call agents, in one file and across files.
 pub const MAX_DEPTH: usize = 100;
 
 /// Binds an agent.
@@ -31,7 +32,7 @@ pub fn bind<'p>(
     let subject = Subject { agent: &agent, id: agent.name().into(), at };
     let mut inputs = Inputs::of(&agent);
     inputs.members = declare::inputs(reader, &subject, outside.as_deref());
-    let mut slots = Slots::default();
+    let mut slots = FlowSlots::default();
     let input = slots.add("input");
     let query = inputs.has_query.then(|| slots.add("userQuery"));
     let mut names = AgentNames::new(Arc::new(inputs), input, query, outside.clone(), reader.file);
@@ -87,15 +88,15 @@ pub fn bind<'p>(
     BoundAgent { id, origin, at, entry, names, slots: slots.0, callees, signature, texts, agent }
 }
 
-/// Whom the steps of a pipeline call.
+/// The agents that the steps of a pipeline call.
 fn steps<'p>(
     units: &mut Units<'p>,
     reader: &Reader<'_>,
     pipeline: &Pipeline<'p>,
     names: &mut AgentNames,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
 ) -> Vec<Callee<'p>> {
-    // Shared: a thousand steps within one pipeline would be a million names.
+    // Shared, because a thousand steps in one pipeline would have a million names.
     let roots: Arc<[Arc<str>]> = names.roots(At::End).into();
     let mut callees = Vec::with_capacity(pipeline.steps.len());
     for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
@@ -114,7 +115,7 @@ fn steps<'p>(
     callees
 }
 
-/// The agents that a model has as tools, in their order, and after them those that it may spawn.
+/// The agents that a model has as tools, in order, followed by those that it may spawn.
 fn called<'p>(units: &mut Units<'p>, reader: &Reader<'_>, llm: &Llm<'p>) -> Vec<Callee<'p>> {
     let targets = llm.tools.iter().filter_map(|tool| match tool {
         Tool::Agent { target, .. } => Some(*target),

@@ -1,19 +1,19 @@
-//! What agents and steps declare, for editors: nothing here changes what a program does.
+//! The declarations of agents and steps, for editors. They do not affect the program.
 
-use trefoil_ir::{Declaration, DeclarationKind};
+use trefoil_ir::DeclarationKind;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
 use super::subject::Subject;
 use crate::agntz::manifest::{Kind, OutputMap, Pipeline, ToolAgent};
 use crate::agntz::names::{AgentNames, Outside};
-use crate::learn;
+use crate::learn::{self, declare};
 use crate::names::Members;
 use crate::read::Reader;
 use crate::types::member_type;
 
-/// The agent, unless it is written inside of a step that goes by its id: then that is what templates name, and the step
-/// is declared there.
+/// Declares the agent, unless it is written inside a step that is named by the agent's id: then templates name the
+/// step, and the step is the declaration.
 pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside>, output: &Value) {
     if subject.agent.id.is_none() || outside.is_some_and(|o| o.step == subject.at) {
         return;
@@ -31,19 +31,11 @@ pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Ou
         Kind::Parallel(p) => (DeclarationKind::Workflow, format!("{} branches in parallel", p.steps.len())),
         Kind::Hosted(_) | Kind::Unknown => (DeclarationKind::Agent, "an agent".into()),
     };
-    let declaration = Declaration {
-        kind,
-        name: subject.id.clone(),
-        at: subject.at,
-        extent: subject.agent.span,
-        parent: outside.map(|o| o.step),
-        schema: output.clone(),
-        note: Some(note.into()),
-    };
-    reader.facts(|f| f.declare(declaration));
+    let place = (subject.at, subject.agent.span, outside.map(|o| o.step));
+    declare(reader, kind, subject.id.clone(), place, output.clone(), &note);
 }
 
-/// What an agent takes: the properties of its schema, else what the step around it gives.
+/// Declares the inputs of an agent: the properties of its schema, otherwise what the enclosing step passes.
 pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside>) -> Members {
     let kind = DeclarationKind::Input;
     match &subject.agent.input {
@@ -53,18 +45,15 @@ pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&O
         },
         None => {
             for text in outside.and_then(|o| o.given.as_ref()).into_iter().flatten() {
-                let (at, name) = (reader.at(text.content()), text.value.clone());
-                let note = Some("passed by the step".into());
-                let (extent, parent) = (text.span, Some(subject.at));
-                let schema = Value::Bool(true);
-                reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+                let place = (reader.at(text.content()), text.span, Some(subject.at));
+                declare(reader, kind, text.value.clone(), place, Value::Bool(true), "passed by the step");
             }
             Members::default()
         }
     }
 }
 
-/// The steps of a pipeline, by their state keys.
+/// Declares the steps of a pipeline, by their state keys.
 pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline<'_>, names: &AgentNames) {
     if !reader.wants_facts() {
         return;
@@ -72,45 +61,18 @@ pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline
     for (written, step) in pipeline.steps.iter().zip(&names.steps).filter(|(_, s)| !s.id.is_empty()) {
         let when = step.when.as_ref().map(|w| format!(", only when `{}`", w)).unwrap_or_default();
         let schema = step.callee.as_ref().map_or(Value::Bool(true), |c| c.output.clone());
-        declare_step(
-            reader,
-            subject.at,
-            step.at,
-            written.whole,
-            &step.key,
-            schema,
-            format!("the output of `{}`{when}", step.id),
-        );
+        let place = (step.at, written.whole, Some(subject.at));
+        let note = format!("the output of `{}`{when}", step.id);
+        declare(reader, DeclarationKind::Step, step.key.clone(), place, schema, &note);
     }
 }
 
-fn declare_step(
-    reader: &Reader<'_>,
-    parent: Location,
-    at: Location,
-    extent: Span,
-    name: &std::sync::Arc<str>,
-    schema: Value,
-    note: String,
-) {
-    let (kind, name, parent, note) = (DeclarationKind::Step, name.clone(), Some(parent), Some(note.into()));
-    reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
-}
-
-/// A tool.
+/// Declares a tool.
 pub fn tool(reader: &Reader<'_>, subject: &Subject<'_, '_>, agent: &ToolAgent<'_>) {
     let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
-    reader.facts(|f| {
-        f.declare(Declaration {
-            kind: DeclarationKind::Tool,
-            name: name.value.clone(),
-            at: reader.at(name.content()),
-            extent: Span::new(agent.span.start.min(name.span.start), agent.span.end.max(name.span.end)),
-            parent: Some(subject.at),
-            schema: Value::Bool(true),
-            note: Some(format!("a tool, {}", tool.sort()).into()),
-        });
-    });
+    let place = (reader.at(name.content()), agent.span.cover(name.span), Some(subject.at));
+    let note = format!("a tool, {}", tool.sort());
+    declare(reader, DeclarationKind::Tool, name.value.clone(), place, Value::Bool(true), &note);
 }
 
 /// Declares the members of an output map.
@@ -123,17 +85,8 @@ pub fn output(reader: &Reader<'_>, output: &OutputMap<'_>, schema: &Value, paren
             OutputMap::Text(text) => text.span.end,
             OutputMap::Map(_) => key.span.end,
         };
-        reader.facts(|f| {
-            f.declare(Declaration {
-                kind: DeclarationKind::Property,
-                name: name.clone(),
-                at,
-                extent: Span::new(key.span.start, end.max(key.span.end)),
-                parent: Some(parent),
-                schema: schema.clone(),
-                note: Some("part of the output".into()),
-            });
-        });
+        let place = (at, Span::new(key.span.start, end.max(key.span.end)), Some(parent));
+        declare(reader, DeclarationKind::Property, name.clone(), place, schema.clone(), "part of the output");
         (name, Some(at), self::output(reader, inner, &schema, at))
     });
     Members::of(declared.collect())

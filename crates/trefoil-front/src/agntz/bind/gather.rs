@@ -1,5 +1,5 @@
-//! Which documents entries reach: each is read once, and all references between them are followed before any is bound. Works
-//! off a list instead of recursing, because a folder may be one long chain.
+//! Finds the documents that can be reached from entries. Each is read once, and all references between them are
+//! followed before any is bound. Uses a work list instead of recursion, because a folder may be one long chain.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,43 +19,43 @@ use crate::depths::Depths;
 use crate::project::Project;
 use crate::read::{Findings, Reader};
 
-/// The documents that entries reach.
+/// The documents that can be reached from entries.
 pub struct Gathered<'p> {
-    /// Each as it was read.
+    /// The documents, as read.
     pub documents: BTreeMap<usize, Opened<'p>>,
-    /// Those that a document calls come before it.
+    /// The documents in an order in which callees come before their callers.
     pub order: Vec<usize>,
-    /// References that close a ring, by their document and place, each with the way around.
+    /// References that close a cycle, by document and span, each with the cycle.
     pub rings: HashMap<(usize, Span), Vec<Link>>,
-    /// How many flows they all take.
+    /// The number of flows that they need.
     pub flows: u32,
 }
 
 /// A document that was read.
 pub struct Opened<'p> {
-    /// What it says; none: it is no agent (reported).
+    /// Its agent; `None`: it is not an agent (reported).
     pub agent: Option<Arc<Agent<'p>>>,
-    /// What reading found.
+    /// The findings of reading.
     pub findings: Findings,
-    /// The flows of its agents, in the order in which they are written.
+    /// The flows of its agents, in file order.
     pub flows: VecDeque<FlowId>,
-    /// How many agents call it, one above the other.
+    /// The depths at which it is called.
     pub depths: Depths,
-    /// Whom it calls, and how many agents in the file are around that call.
+    /// The documents that it calls, and the number of agents in the file that enclose each call.
     calls: Vec<(usize, usize)>,
-    /// Not all that it calls is done.
+    /// Whether some of the documents that it calls are not finished yet.
     open: bool,
 }
 
-/// What is to be looked at next.
+/// The next item of the work list.
 enum ToGather<'p> {
     /// A document.
     Document(usize),
-    /// An agent, so many agents inside of its document.
+    /// An agent, and its nesting depth in its document.
     Agent(Arc<Agent<'p>>, usize),
-    /// A reference, so many agents inside.
+    /// A reference, and its nesting depth.
     Reference(&'p Text, usize),
-    /// All that the innermost open document calls is done.
+    /// Everything that the innermost open document calls is finished.
     Done,
 }
 
@@ -69,7 +69,7 @@ impl<'p> ToGather<'p> {
     }
 }
 
-/// Reads what entries reach.
+/// Reads the documents that can be reached from entries.
 pub fn gather<'p>(project: &'p Project, ids: &Ids<'_>, entries: &[usize], findings: &Findings) -> Gathered<'p> {
     let mut gathered = Gathered { documents: BTreeMap::new(), order: Vec::new(), rings: HashMap::default(), flows: 0 };
     let mut open: Vec<Link> = Vec::new();
@@ -166,7 +166,8 @@ impl<'p> Gathered<'p> {
         }
     }
 
-    /// How deep each document is called. Callers come first here, so that every way to a document is known.
+    /// Computes the depths at which each document is called. Visits callers first, so that every path to a document is
+    /// known.
     fn measure(&mut self, entries: &[usize]) {
         for entry in entries {
             if let Some(opened) = self.documents.get_mut(entry) {
@@ -193,7 +194,7 @@ fn root<'p>(reader: &Reader<'_>, root: &'p Node) -> Option<Agent<'p>> {
     manifest::agent(reader, root, AgentPlace::File)
 }
 
-/// Where to point for a finding about a whole file.
+/// The span for a finding about a whole file.
 fn first_key(root: &Node) -> Span {
     root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
 }

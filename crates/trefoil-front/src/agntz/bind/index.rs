@@ -1,4 +1,4 @@
-//! Which files declare which id.
+//! An index from ids to the files that declare them.
 
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Node;
@@ -10,12 +10,12 @@ use crate::project::Project;
 pub struct Ids<'p> {
     project: &'p Project,
     by_id: HashMap<&'p str, Vec<usize>>,
-    /// Each once, sorted, with the projects that have it.
+    /// Each id once, sorted, with the documents that have it.
     names: Vec<(&'p str, u32)>,
 }
 
 impl<'p> Ids<'p> {
-    /// Of a project's documents.
+    /// The ids of a project's documents.
     pub fn of(project: &'p Project) -> Self {
         let mut by_id: HashMap<&str, Vec<usize>> = HashMap::default();
         let mut names = Vec::new();
@@ -31,7 +31,7 @@ impl<'p> Ids<'p> {
         Self { project, by_id, names }
     }
 
-    /// The documents with this id that are nearest to the one that names it, in the order of the project.
+    /// The documents with this id that are nearest to the referring document, in the order of the project.
     pub fn find(&self, from: usize, id: &str) -> Vec<(usize, Location)> {
         let nearest = self.project.nearest(from, self.by_id.get(id).map(Vec::as_slice).unwrap_or_default());
         let declared = |at: usize| {
@@ -54,7 +54,7 @@ pub fn id_of(root: &Node) -> Option<(&str, Span)> {
     Some((&text.value, text.span))
 }
 
-/// Where a document's id is, without quotes.
+/// The place of a document's id, without quotes.
 pub fn place(project: &Project, document: usize) -> Option<Location> {
     let document = project.documents.get(document)?;
     let id = document.root.mapping()?.get("id")?.value.string()?;

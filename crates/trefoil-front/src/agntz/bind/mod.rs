@@ -1,5 +1,5 @@
-//! From manifests to bound agents: references resolved over the project, the names of every agent, each text bound where it
-//! is. What cannot be resolved is noted; the mistakes in it are for `lint` to find.
+//! From manifests to bound agents: resolves references within the project, collects the names of every agent, and binds
+//! each text in its place. What cannot be resolved is recorded; `lint` reports the mistakes.
 
 mod agent;
 mod declare;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::{FlowId, Position, Slot, SlotId, Source, types};
+use trefoil_ir::{FlowId, Position, Slot, Source, types};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Policy, Value};
@@ -30,61 +30,61 @@ use gather::Gathered;
 pub use index::{Ids, id_of};
 pub use reference::{LostReference, NoAgent, file_stem};
 
-/// The agents that entries reach, by document.
+/// The agents that can be reached from entries, by document.
 pub struct Units<'p> {
     /// The project.
     pub project: &'p Project,
-    /// By document, each once; none: it is not even an agent (reported).
+    /// Each agent once, by document; `None`: the document is not an agent (reported).
     pub agents: BTreeMap<usize, Option<BoundAgent<'p>>>,
-    /// How many flows they take.
+    /// The number of flows that they need.
     pub flows: u32,
-    /// What reading and binding found.
+    /// The findings of reading and binding.
     pub findings: Findings,
-    /// References that lead to no single agent, in the order of finding.
+    /// References that do not resolve to a single agent, in the order in which they were found.
     pub lost: Vec<LostReference<'p>>,
-    /// Who is called what.
+    /// The index of ids.
     pub ids: Ids<'p>,
-    /// The document that is being bound, and its id.
+    /// The document being bound, and its id.
     current: Option<(usize, Arc<str>)>,
-    /// The flows of its agents, in the order in which they are written.
+    /// The flows of its agents, in file order.
     own_flows: VecDeque<FlowId>,
-    /// References that close a ring, by their document and place.
+    /// References that close a cycle, by document and span.
     rings: HashMap<(usize, Span), Vec<Link>>,
-    /// How many agents call the one that is being bound, one above the other.
+    /// The depth of calls at the agent being bound.
     depth: usize,
 }
 
-/// An agent, its names, and its texts.
+/// An agent, its names and its texts.
 pub struct BoundAgent<'p> {
-    /// As it is written.
+    /// The agent as written.
     pub agent: Arc<Agent<'p>>,
     /// Its id.
     pub id: Arc<str>,
     /// Where it is declared.
     pub origin: Location,
-    /// Its name in the manifest.
+    /// The place of its name in the manifest.
     pub at: Location,
-    /// It is what the run starts, so that no step around it carries its name.
+    /// Whether it is an entry, so no step is named after it.
     pub entry: bool,
     /// Its names.
     pub names: Arc<AgentNames>,
     /// Its slots.
     pub slots: Vec<Slot>,
-    /// Whom its steps call, in their order.
+    /// The agents that its steps call, in order.
     pub callees: Vec<Callee<'p>>,
-    /// What its callers have to know.
+    /// What its callers need to know.
     pub signature: Arc<Signature>,
     /// Its texts.
     pub texts: Texts,
 }
 
-/// Whom a step calls.
+/// The agent that a step calls.
 pub enum Callee<'p> {
     /// The agent of a document.
     Document(usize),
-    /// One that is written in the step.
+    /// An agent written in the step.
     Inline(Box<BoundAgent<'p>>),
-    /// Nobody; reported.
+    /// No agent; reported.
     Nobody,
 }
 
@@ -99,25 +99,26 @@ pub struct AgentText {
 /// The texts of an agent, and what they read.
 #[derive(Default)]
 pub struct Texts {
-    /// In the order in which they were bound. Most agents have one or two, and a vector begins with room for four.
+    /// In the order in which they were bound. Boxed: most agents have one or two texts, but a vector initially
+    /// allocates room for four.
     pub all: Vec<Box<AgentText>>,
     by_place: HashMap<(Span, Option<usize>), usize>,
-    /// Whether any reads the input.
+    /// Whether any text reads the input.
     pub reads_input: bool,
-    /// What of the input reaches a model.
+    /// The parts of the input that reach a model.
     pub prompted: Prompted,
-    /// Where the secret store is read first, which this version does not have.
+    /// The first place that reads the secret store, which is not supported yet.
     pub secret: Option<Location>,
 }
 
 impl Texts {
-    /// A text of the manifest, in the step of this index or after all of them.
+    /// A text of the manifest, in the step with this index or after all steps.
     pub fn get(&self, source: &Text, at: At) -> Option<&BoundText> {
         let text = self.by_place.get(&(source.span, step(at))).and_then(|i| self.all.get(*i))?;
         Some(&text.bound)
     }
 
-    /// The type of the value of a text that is handed on with it.
+    /// The type of a text's value in a typed position.
     pub fn value_type(&self, source: &Text, at: At) -> Value {
         self.get(source, at).map_or_else(types::any, BoundText::value_type)
     }
@@ -159,19 +160,7 @@ fn step(at: At) -> Option<usize> {
     }
 }
 
-/// The slots of a flow being made.
-#[derive(Default)]
-pub struct Slots(Vec<Slot>);
-
-impl Slots {
-    /// A new slot.
-    pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot::new(name));
-        SlotId(self.0.len() as u32 - 1)
-    }
-}
-
-/// Binds documents and all that they reach, each document once, after those that it calls.
+/// Binds documents and everything that they reach, each document once, after those that it calls.
 pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) -> Units<'p> {
     let ids = Ids::of(project);
     let Gathered { documents, order, rings, flows } = gather::gather(project, &ids, entries, findings);
@@ -203,6 +192,19 @@ pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) ->
 }
 
 impl Units<'_> {
+    /// Every text of every agent, of those in steps too.
+    pub fn texts(&self) -> Vec<&BoundText> {
+        let mut texts = Vec::new();
+        let mut next: Vec<&BoundAgent<'_>> = self.agents.values().rev().flatten().collect();
+        while let Some(agent) = next.pop() {
+            texts.extend(agent.texts.all.iter().map(|text| &text.bound));
+            next.extend(agent.callees.iter().rev().filter_map(|callee| match callee {
+                Callee::Inline(inner) => Some(&**inner),
+                Callee::Document(_) | Callee::Nobody => None,
+            }));
+        }
+        texts
+    }
     /// The flow of the next agent in the document.
     fn flow(&mut self) -> FlowId {
         self.own_flows.pop_front().unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The steps of a pipeline: their keys, whom they call, and their texts (decisions A9 to A14).
+//! The steps of a pipeline: their keys, callees and texts (decisions A9 to A14).
 
 use std::sync::Arc;
 
@@ -6,17 +6,18 @@ use trefoil_ir::{Position, types};
 use trefoil_template::Value;
 
 use super::subject::{AgentOutcome, Subject};
-use super::{Slots, Texts, Units, declare};
+use super::{Texts, Units, declare};
 use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{OutputMap, Pipeline, Target};
 use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName};
 use crate::agntz::signature::Exported;
+use crate::build::FlowSlots;
 use crate::learn;
 use crate::names::Members;
 use crate::read::Reader;
 use crate::types::object_of;
 
-/// In which order the steps of a pipeline run.
+/// The order in which the steps of a pipeline run.
 pub fn order(pipeline: &Pipeline<'_>, parallel: bool) -> Order {
     match (parallel, pipeline.until) {
         (true, _) => Order::Parallel,
@@ -25,13 +26,13 @@ pub fn order(pipeline: &Pipeline<'_>, parallel: bool) -> Order {
     }
 }
 
-/// Names the steps of a pipeline.
+/// Determines the names of the steps.
 pub fn name(
     units: &Units<'_>,
     reader: &Reader<'_>,
     pipeline: &Pipeline<'_>,
     names: &mut AgentNames,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
 ) {
     for (i, step) in pipeline.steps.iter().enumerate() {
         let id = match &step.target {
@@ -42,7 +43,7 @@ pub fn name(
         let chosen = step.chosen_key();
         let key: Arc<str> = match chosen {
             Some(text) => text.value.clone(),
-            // steps that call nobody (reported) must not collide with each other
+            // steps without a callee (reported) must not collide with each other
             None if id.is_empty() => format!("step {}", i + 1).into(),
             None => state_key(id).into(),
         };
@@ -65,7 +66,7 @@ pub fn name(
     }
 }
 
-/// Binds the texts of a pipeline, and tells what it returns.
+/// Binds the texts of a pipeline, and determines its result.
 pub fn outcome(
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
@@ -76,6 +77,11 @@ pub fn outcome(
     for (index, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
         let at = At::Step(index);
         step.when.into_iter().for_each(|t| texts.bind(reader, names, t, (at, Purpose::Condition, Position::Condition)));
+        let unused = |position| {
+            (at, if position == Position::Condition { Purpose::Condition } else { Purpose::Unused }, position)
+        };
+        step.misplaced_when.into_iter().for_each(|t| texts.bind(reader, names, t, unused(Position::Condition)));
+        step.misplaced_input.iter().for_each(|t| texts.bind(reader, names, t, unused(Position::Data)));
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
             if let Some(declared) = name.callee.as_ref().and_then(|c| c.inputs.members.place(&key.value)) {
@@ -100,7 +106,7 @@ pub fn outcome(
     AgentOutcome { exported: exported(names), members, ..AgentOutcome::of(schema) }
 }
 
-/// The type of a pipeline's own output: that of its last step, or of each branch.
+/// The type of a pipeline's own output: that of its last step, or an object of all branches.
 fn own_output(names: &AgentNames) -> Value {
     match names.order {
         Order::Parallel => object_of(names.steps.iter().map(|s| (s.key.clone(), step_type(names, s)))),
@@ -117,16 +123,16 @@ fn own_members(names: &AgentNames) -> Members {
     }
 }
 
-/// What is known about a step's output; nothing where two steps share a key.
+/// What is known about a step's output; nothing if two steps share a key.
 fn step_type(names: &AgentNames, step: &StepName) -> Value {
     let alone = names.named(&step.key).len() == 1;
     step.callee.as_ref().filter(|_| alone).map_or_else(types::any, |c| c.output.clone())
 }
 
-/// The inner results that callers see.
+/// The inner results that callers can read.
 fn exported(names: &AgentNames) -> Vec<Exported> {
     let own = names.steps.iter().enumerate();
-    // A later step of the same key takes it over.
+    // A later step with the same key replaces it.
     let own = own.filter(|(i, step)| names.named(&step.key).last() == Some(i)).map(|(_, step)| step);
     own.map(|step| Exported {
         key: step.key.clone(),
@@ -139,7 +145,7 @@ fn exported(names: &AgentNames) -> Vec<Exported> {
     .collect()
 }
 
-/// Binds the texts of an output map, and tells its type.
+/// Binds the texts of an output map and determines its type.
 pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'_>, texts: &mut Texts) -> Value {
     match output {
         OutputMap::Text(source) => {

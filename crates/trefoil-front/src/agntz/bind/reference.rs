@@ -1,4 +1,4 @@
-//! `ref: ID`: from an id to the agent of a manifest. Where that leads to no single agent is noted for `lint` to say.
+//! `ref: ID`: finds the agent with an id. If there is no single one, this is recorded for `lint` to report.
 
 use std::sync::Arc;
 
@@ -11,30 +11,31 @@ use crate::agntz::signature::{Link, Signature};
 use crate::learn;
 use crate::read::Reader;
 
-/// A reference that leads to no single agent.
+/// A reference that does not resolve to a single agent.
 pub struct LostReference<'p> {
-    /// The document that it is in.
+    /// The document that contains it.
     pub from: usize,
-    /// As it is written.
+    /// The reference as written.
     pub text: &'p Text,
     /// The id in it.
     pub id: &'p str,
-    /// Where it leads instead.
+    /// The reason.
     pub why: NoAgent,
 }
 
-/// Why a reference leads to no single agent.
+/// Why a reference does not resolve to a single agent.
 pub enum NoAgent {
     /// No manifest has the id.
     Unknown,
-    /// These have it.
+    /// Several manifests have it.
     Several(Vec<Location>),
-    /// It closes this ring of calls; the way around starts at what it names.
+    /// It closes this cycle of calls, which starts at the referenced agent.
     Ring(Vec<Link>),
 }
 
 impl<'p> Units<'p> {
-    /// The agent that a step calls. A malformed reference is reported; one that leads to no single agent is noted.
+    /// The agent that a step calls. A malformed reference is reported; one that does not resolve to a single agent is
+    /// recorded.
     pub(super) fn reference(&mut self, reader: &Reader<'_>, text: &'p Text) -> Option<(usize, Arc<Signature>)> {
         let document = self.find(reader, text)?;
         let from = self.current.as_ref().map_or(document, |(from, _)| *from);
@@ -79,15 +80,15 @@ impl<'p> Units<'p> {
             [(first, place), others @ ..] => {
                 let places = std::iter::once(place).chain(others.iter().map(|(_, at)| at)).copied().collect();
                 self.lost.push(LostReference { from, text, id: reference.id, why: NoAgent::Several(places) });
-                // for the checks that follow any of them will do
+                // for the following checks, any of them will do
                 learn::names_at(reader, named, index::place(self.project, *first));
                 Some(*first)
             }
         }
     }
 
-    /// The id that a reference was meant to have, so that what reads its step is no second mistake: of a path to a file the name
-    /// of that file, if it is an id.
+    /// The id that was probably meant, so that references to its step are not reported as well: for a path to a file,
+    /// the file's name, if that is an id.
     pub(super) fn meant<'t>(&self, id: &'t str) -> &'t str {
         let Some((from, stem)) = self.current.as_ref().map(|(from, _)| *from).zip(file_stem(id)) else { return id };
         let is_id = || self.ids.find(from, id).is_empty() && self.ids.names(from).any(|name| name == stem);
@@ -95,7 +96,7 @@ impl<'p> Units<'p> {
     }
 }
 
-/// The name of the file, if a path to one is written instead of an id.
+/// The file name without extension, if the reference is a path instead of an id.
 pub fn file_stem(id: &str) -> Option<&str> {
     let name = id.rsplit('/').next()?;
     let stem = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);

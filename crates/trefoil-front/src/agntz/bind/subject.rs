@@ -1,4 +1,4 @@
-//! An agent while it is bound, and what it returns.
+//! An agent during binding, and its result.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::agntz::manifest::Agent;
 use crate::agntz::signature::Exported;
 use crate::names::Members;
 
-/// An agent and where it is.
+/// An agent and its place.
 pub struct Subject<'a, 'p> {
     /// The agent.
     pub agent: &'a Agent<'p>,
     /// Its id.
     pub id: Arc<str>,
-    /// Its name in the manifest.
+    /// The place of its name in the manifest.
     pub at: Location,
 }
 
-/// What an agent returns.
+/// The result of an agent.
 pub struct AgentOutcome {
     /// Its type.
     pub schema: Value,

@@ -1,4 +1,4 @@
-//! One agent to one flow.
+//! Lowers one agent to one flow.
 
 use trefoil_ir::{Budget, Flow, OnExceeded};
 use trefoil_syntax::Location;
@@ -9,7 +9,7 @@ use crate::agntz::bind::BoundAgent;
 use crate::agntz::manifest::Kind;
 
 impl Lowering<'_, '_> {
-    /// Lowers an agent, and those that it calls before it.
+    /// Lowers an agent, after the agents that it calls.
     pub(super) fn agent(&mut self, bound: &BoundAgent<'_>) {
         let agent = &bound.agent;
         let (body, sort) = match &agent.kind {

@@ -1,4 +1,4 @@
-//! What a kind of agent makes of its flow.
+//! The part of a flow that depends on the kind of agent.
 
 use trefoil_ir::{Export, Expr, Refused, StepId, StepKind};
 use trefoil_syntax::Location;
@@ -8,24 +8,24 @@ use crate::agntz::bind::BoundAgent;
 use crate::agntz::manifest::Refusal;
 use crate::build::plain;
 
-/// What a kind of agent makes of its flow.
+/// The part of a flow that depends on the kind of agent.
 pub struct Body {
-    /// What it does; none: an error was reported.
+    /// The body; `None`: an error was reported.
     pub step: Option<StepId>,
-    /// Its result, where it is not the step's.
+    /// The result, if it is not the step's.
     pub output: Option<Expr>,
     /// Inner results.
     pub exports: Vec<Export>,
 }
 
 impl Body {
-    /// A body whose result is the step's.
+    /// A body whose result is that of the step.
     pub fn of(step: Option<StepId>) -> Self {
         Self { step, output: None, exports: Vec::new() }
     }
 }
 
-/// A step that stands for something that is not run.
+/// A step for an unsupported feature.
 pub fn refused(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, refusal: &Refusal) -> StepId {
     let step = Refused { feature: refusal.feature.into(), message: refusal.help.into() };
     let mut step = plain(StepKind::Refused(step), Location::new(bound.at.file, refusal.span));

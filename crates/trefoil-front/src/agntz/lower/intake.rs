@@ -10,7 +10,7 @@ use super::Lowering;
 use crate::agntz::bind::BoundAgent;
 use crate::agntz::signature::Inputs;
 
-/// How a call's input gets into the flow.
+/// How a flow processes its input.
 pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake {
     let names = &bound.names;
     let inputs = &names.inputs;
@@ -18,9 +18,9 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
     let query = names.query.map(|slot| (slot, Some(Arc::from("userQuery"))));
     let raw = query.or(names.raw.map(|slot| (slot, None)));
     let Some(declared) = bound.agent.input.as_ref().filter(|s| s.sound) else {
-        return Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw };
+        return Intake { raw, ..Intake::plain(slot) };
     };
-    // Where the root combines alternatives, a null filled in for an optional property could change which one fits.
+    // If the root combines alternatives, filling in null for an optional property could change which one matches.
     let listed = inputs.properties.iter().filter(|p| !inputs.combined || p.required || p.default.is_some());
     let fields = listed
         .map(|p| InputField {
@@ -39,18 +39,12 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
         origin: Location::new(bound.at.file, declared.key),
     };
     let schema = lowering.builder.schema(schema);
-    Intake {
-        slot,
-        wrap: None,
-        fields,
-        closed: inputs.closed && !inputs.combined,
-        tolerated: &[],
-        schema: Some(schema),
-        raw,
-    }
+    let closed = inputs.closed && !inputs.combined;
+    Intake { fields, closed, schema: Some(schema), raw, ..Intake::plain(slot) }
 }
 
-/// The schema of the whole input after defaults: the declared one, with null allowed where a property may be left out.
+/// The schema of the whole input after defaults: the declared one, with null allowed for properties that may be
+/// omitted.
 fn whole(declared: &Value, inputs: &Inputs) -> Value {
     let (Some(object), false) = (declared.as_object(), inputs.properties.is_empty()) else { return declared.clone() };
     let mut object = object.clone();

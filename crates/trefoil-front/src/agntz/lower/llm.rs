@@ -1,4 +1,4 @@
-//! `kind: llm` to a model call (decision A17).
+//! Lowers `kind: llm` to a model call (decision A17).
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::agntz::manifest::{Llm, Model};
 use crate::agntz::names::AgentNames;
 use crate::build::plain;
 
-/// Model calls of an agent with tools, where its manifest says nothing.
+/// The default limit of model calls of an agent with tools.
 const MAX_TURNS: u32 = 10;
-/// Provider failures that may pass, as the original system retries them.
+/// Temporary provider failures, which the original system retries.
 const PASSING: [u16; 5] = [429, 500, 502, 503, 504];
 
 /// Lowers a model agent.
@@ -36,8 +36,8 @@ fn answer(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>
     AnswerFormat::Json(lowering.builder.schema(Schema { name, json: output.json.clone(), origin }))
 }
 
-/// The user message of an agent without a prompt: what `userQuery` names, else the input as it came: content blocks as they are,
-/// an object as JSON.
+/// The user message of an agent without a prompt: `userQuery`, otherwise the whole input. Content blocks are passed
+/// unchanged, an object as JSON.
 fn input_as_message(scope: &AgentNames) -> Expr {
     let sent = |source| Expr::AsMessage(Box::new(Expr::Read(source)));
     let whole = sent(Source::Slot(scope.raw.unwrap_or(scope.input)));

@@ -1,5 +1,5 @@
-//! From bound agents to the IR: total and silent. One flow an agent; a file's flow is made once, however often it is
-//! referenced; an agent inside a step has a flow of its own.
+//! From bound agents to the IR; total and silent. One flow for each agent. A file's flow is made once, however often it
+//! is referenced; an agent inside a step has a separate flow.
 
 mod agent;
 mod body;
@@ -22,15 +22,15 @@ use crate::build::Builder;
 struct Lowering<'u, 'p> {
     units: &'u Units<'p>,
     builder: Builder,
-    /// Documents that are lowered, or on their way.
+    /// Documents that are lowered or in progress.
     done: BTreeSet<usize>,
 }
 
-/// Lowers what entries reach; the flow of each entry that is an agent, by its document.
+/// Lowers what can be reached from entries. Returns the flow of each entry that is an agent, by document.
 pub fn lower(units: &Units<'_>, entries: &[usize]) -> (Option<Program>, Vec<(usize, FlowId)>) {
     let mut lowering = Lowering { units, builder: Builder::default(), done: BTreeSet::new() };
     lowering.builder.reserve_flows(units.flows as usize);
-    // An agent is a call, and a step of whoever calls it.
+    // Each agent needs two steps: its call, and the step that calls it.
     lowering.builder.expect(2 * units.flows as usize);
     entries.iter().for_each(|entry| lowering.document(*entry));
     let flow = |entry: &usize| Some((*entry, units.agents.get(entry)?.as_ref()?.signature.flow));
@@ -43,7 +43,7 @@ pub fn lower(units: &Units<'_>, entries: &[usize]) -> (Option<Program>, Vec<(usi
 }
 
 impl Lowering<'_, '_> {
-    /// The agent of a document, once.
+    /// Lowers the agent of a document, once.
     fn document(&mut self, document: usize) {
         if !self.done.insert(document) {
             return;

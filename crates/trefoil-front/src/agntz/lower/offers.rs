@@ -1,4 +1,4 @@
-//! The tools of a model agent: each is a step that takes what the model gives it.
+//! The tools of a model agent. Each is a step that receives the model's arguments.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::agntz::manifest::{Http, Llm, McpTool, Tool};
 use crate::agntz::names::At;
 use crate::build::{plain, result_member};
 
-/// Of what the model sees of a server's name, so many characters: there is to be room for the tool's.
+/// The maximum number of characters of a server's name in a tool's name, so that there is room for the tool's own name.
 const SERVER: usize = 24;
 
-/// Lowers the tools of an agent, as the original system names them for the model.
+/// Lowers the tools of an agent, with the names that the original system gives them.
 pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>) -> Vec<Offer> {
     let mut offers = Offers { lowering, bound, all: Vec::new() };
     let mut agents = bound.callees.iter();
@@ -96,7 +96,7 @@ impl Offers<'_, '_, '_, '_> {
             None => format!("invoke_{}", callee.id),
         };
         let input = callee.agent.input.as_ref().map(|schema| schema.json.clone());
-        // One without a contract takes a text.
+        // An agent without an input contract receives a text.
         let member = input.is_none().then(|| Arc::from("input"));
         let parameters = self.schema(&name, input.unwrap_or_else(text_input), target.span);
         let call = Call { callee: Callee::Flow(callee.signature.flow), input: Some(given()), exports: None };
@@ -110,8 +110,9 @@ impl Offers<'_, '_, '_, '_> {
         }
     }
 
-    /// `spawn_agent`: one tool for all that may be spawned, which answers what the agent answers. In the original the call returns
-    /// at once, and the answer comes in a later turn; here the calls of a turn run side by side, and the next turn has them all.
+    /// `spawn_agent`: one tool for all agents that may be spawned; it returns the agent's result. In the original
+    /// system, the call returns immediately, and the result comes in a later turn. Here the calls of a turn run
+    /// concurrently, and the next turn has all results.
     fn spawn(&mut self, callees: &[bind::Callee<'_>], llm: &Llm<'_>) {
         let mut flows = Vec::new();
         let mut says = Vec::new();
@@ -178,12 +179,12 @@ fn tool(name: &str, kind: ToolKind, arguments: Expr) -> StepKind {
     StepKind::Tool(Box::new(ToolCall { name: name.into(), kind, arguments }))
 }
 
-/// What the model gives.
+/// The arguments from the model.
 fn given() -> Expr {
     Expr::Read(Source::Result)
 }
 
-/// What one of these agents takes: what they have in common, else a text or an object.
+/// The input of any of these agents: the contract that they share, otherwise a text or an object.
 fn taken(contracts: Vec<Option<Value>>) -> Value {
     let has_none = contracts.iter().any(Option::is_none);
     let mut known: Vec<Value> = contracts.into_iter().flatten().collect();
@@ -198,14 +199,14 @@ fn taken(contracts: Vec<Option<Value>>) -> Value {
     }
 }
 
-/// The text that an agent without a contract takes.
+/// The text input of an agent without an input contract.
 fn text_input() -> Value {
     let text: Value = [("type", Value::from("string"))].into_iter().collect();
     let properties: Value = [("input", text)].into_iter().collect();
     object(properties, vec!["input".into()])
 }
 
-/// What the model fills in: the placeholders of the address that are not pinned, as texts.
+/// The parameters for the model: the placeholders of the address that are not pinned, as texts.
 fn parameters(http: &Http<'_>) -> Value {
     let mut properties = Object::default();
     let mut required = Vec::new();
@@ -229,7 +230,7 @@ fn object(properties: Value, required: Vec<Value>) -> Value {
     members.into_iter().collect()
 }
 
-/// A server in the name of a tool: of an address, the host.
+/// A server as part of a tool's name; for an address, its host.
 fn spoken(server: &str) -> String {
     let host = server.split_once("://").map_or(server, |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
     host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(SERVER).collect()

@@ -7,7 +7,7 @@ use crate::agntz::bind::BoundAgent;
 use crate::agntz::manifest::OutputMap;
 use crate::agntz::names::At;
 
-/// The map as an expression.
+/// The output map as an expression.
 pub fn map(bound: &BoundAgent<'_>, output: &OutputMap<'_>) -> Expr {
     match output {
         OutputMap::Text(source) => text::typed(bound, source, At::End),

@@ -1,4 +1,4 @@
-//! `kind: sequential` and `kind: parallel`: one slot a state key, steps in their order (decisions A9 to A14).
+//! `kind: sequential` and `kind: parallel`: one slot for each state key, steps in order (decisions A9 to A14).
 
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
@@ -71,7 +71,7 @@ fn steps(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, pipeline: &Pip
             let members = map.iter().map(|(key, value)| (key.value.clone(), text::typed(bound, value, at)));
             Expr::Object(members.collect())
         });
-        // What the step itself says can be looked at although nobody has the agent that it calls.
+        // The step itself can be checked even if the agent that it calls does not exist.
         let flow = name.callee.as_ref().map(|callee| callee.flow).unwrap_or_else(|| {
             let nobody = lowering.builder.stand_in("agent", origin);
             lowering.builder.flow(nobody)
@@ -90,7 +90,8 @@ fn steps(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, pipeline: &Pip
     built.collect()
 }
 
-/// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.
+/// The labels of the steps in keys, events and traces: the agent's id; if that repeats, the state key, otherwise a
+/// number.
 fn labels(scope: &AgentNames) -> Vec<Arc<str>> {
     let mut taken: HashSet<Arc<str>> = HashSet::default();
     let mut repeats: HashMap<Arc<str>, usize> = HashMap::default();

@@ -1,4 +1,4 @@
-//! The expressions of an agent's texts. One with a mistake (reported) becomes null.
+//! The expressions of an agent's texts. A text with a mistake (reported) becomes null.
 
 use trefoil_ir::{Cond, Expr};
 use trefoil_syntax::yaml::Text;
@@ -7,13 +7,13 @@ use trefoil_template::Value;
 use crate::agntz::bind::BoundAgent;
 use crate::agntz::names::At;
 
-/// What a model is sent.
+/// A text sent to a model.
 pub fn prompt(agent: &BoundAgent<'_>, source: &Text) -> Expr {
     let expr = agent.texts.get(source, At::End).and_then(|bound| bound.prompt_expr());
     expr.unwrap_or(Expr::Const(Value::Null))
 }
 
-/// Typed position (decision A1).
+/// A text in a typed position (decision A1).
 pub fn typed(agent: &BoundAgent<'_>, source: &Text, at: At) -> Expr {
     agent.texts.get(source, at).and_then(|bound| bound.typed_expr()).unwrap_or(Expr::Const(Value::Null))
 }

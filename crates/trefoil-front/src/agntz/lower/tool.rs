@@ -1,4 +1,4 @@
-//! `kind: tool` to a tool call. Whether a tool of this name is there, the host knows.
+//! Lowers `kind: tool` to a tool call. Only the host knows whether a tool with this name exists.
 
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ pub fn object(pairs: &[(&Text, &Text)], typed: &dyn Fn(&Text) -> Expr) -> Expr {
     Expr::Object(pairs.iter().map(|(k, v)| (k.value.clone(), typed(v))).collect())
 }
 
-/// The arguments of an http tool: the request, complete. `given`: values for placeholders of its address that are not pinned.
+/// The arguments of an http tool: the complete request. `given`: values for placeholders of its address that are not
+/// pinned.
 pub fn request(http: &Http<'_>, typed: &dyn Fn(&Text) -> Expr, given: Option<Expr>) -> Expr {
     let mut parts: Vec<(Arc<str>, Expr)> = vec![("method".into(), Expr::Const(Value::from(http.method)))];
     parts.extend(http.url.map(|u| ("url".into(), typed(u))));

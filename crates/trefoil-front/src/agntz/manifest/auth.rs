@@ -1,4 +1,4 @@
-//! `auth` of an http tool: how a token is got and applied.
+//! `auth` of an http tool: how a token is obtained and applied.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -62,7 +62,7 @@ fn token_exchange<'n>(fields: &mut Fields<'n, '_>, found: &mut Vec<&'n Text>) {
         }
         extract.finish();
     }
-    // Without it the token goes into the header `Authorization`, as `Bearer {token}`.
+    // By default the token goes into the header `Authorization`, as `Bearer {token}`.
     if let Some(mut apply) = fields.fields("apply") {
         if apply.word("location", &[("header", false), ("query", true)]) == Some(true) {
             apply.require("name");

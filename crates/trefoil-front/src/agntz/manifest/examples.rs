@@ -7,9 +7,9 @@ use crate::read::Reader;
 
 /// One pair of turns.
 pub struct Example<'n> {
-    /// The user's side.
+    /// The user message.
     pub input: &'n Text,
-    /// The assistant's.
+    /// The assistant's answer.
     pub output: &'n Text,
 }
 
@@ -31,7 +31,7 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
     examples
 }
 
-/// Examples are not templates (decision A1 does not list them): a placeholder in one is sent as written.
+/// Examples are not templates (decision A1 does not list them), so a placeholder in one is sent as written.
 fn as_written(reader: &Reader<'_>, text: &Text) {
     if text.value.contains("{{") {
         reader.warning("no-effect", text.span, "placeholders in an example are sent as written");

@@ -1,5 +1,6 @@
-//! What surrounds an llm agent: `spawnable`, `skills`, `resources`, `reply`, `retention`. Read and checked; what would
-//! change the agent's work and cannot be run is refused, what only the hosted product does has no effect.
+//! The other keys of an llm agent: `spawnable`, `skills`, `resources`, `reply`, `retention`. Read and checked.
+//! Unsupported features that would change the agent's work are refused; features of the hosted product alone have no
+//! effect.
 
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ pub fn resources<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
         if let Some(namespace) = inner.take("namespace") {
             namespaces(reader, &namespace.value);
         }
-        // everything else is the resource provider's own configuration
+        // all other keys are configuration of the resource provider
     }
     if !resources.entries().is_empty() {
         let help = "pass what the agent should know as input";
@@ -147,7 +148,7 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
     }
 }
 
-/// Whether it is one more agent.
+/// Reads a reference; returns whether it names another agent.
 fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, named: &mut Vec<&'n str>) -> bool {
     let target = AgentRef::parse(&id.value).map_or(&*id.value, |r| r.id);
     let is_known = named.contains(&target);
@@ -175,7 +176,7 @@ fn spawn_inline<'n>(
     match &child.kind {
         Kind::Llm(llm) => {
             instructions.extend(llm.instruction);
-            // It has no names for what its placeholders read.
+            // The names that its placeholders read are not known here.
             if llm.instruction.is_some_and(|text| text.value.contains("{{")) {
                 return None;
             }

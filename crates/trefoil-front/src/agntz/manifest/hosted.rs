@@ -8,7 +8,7 @@ use super::maker;
 use super::model;
 use crate::read::Fields;
 
-/// An agent of a hosted kind: its texts are looked at, though nothing runs them.
+/// An agent of a hosted kind. Its texts are checked, although it cannot run.
 pub struct Hosted<'n> {
     /// The refusal.
     pub refusal: Refusal,

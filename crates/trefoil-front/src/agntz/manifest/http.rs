@@ -13,34 +13,34 @@ use crate::requests;
 
 /// An http request with templates.
 pub struct Http<'n> {
-    /// Address, with `{x}` and `{x?}` placeholders.
+    /// The address, with `{x}` and `{x?}` placeholders.
     pub url: Option<&'n Text>,
-    /// Those placeholders.
+    /// The placeholders of the address.
     pub placeholders: Vec<Placeholder>,
-    /// Upper case.
+    /// The method, in upper case.
     pub method: &'static str,
-    /// Values for the url's placeholders.
+    /// Values for the address's placeholders.
     pub params: Vec<(&'n Text, &'n Text)>,
-    /// Header lines.
+    /// The headers.
     pub headers: Vec<(&'n Text, &'n Text)>,
     /// How the body is encoded.
     pub body_type: Option<&'static str>,
     /// The body.
     pub body: Option<Tree<'n>>,
-    /// How a token is got and applied.
+    /// How a token is obtained and applied.
     pub auth: Option<Tree<'n>>,
-    /// All of it, as it is written.
+    /// The whole mapping as written.
     pub written: &'n Mapping,
 }
 
-/// A `{x}` or `{x?}` of a url.
+/// A `{x}` or `{x?}` of an address.
 #[derive(Clone)]
 pub struct Placeholder {
-    /// What it is called.
+    /// Its name.
     pub name: Arc<str>,
-    /// It may be left out.
+    /// Whether it may be omitted.
     pub optional: bool,
-    /// Where it is.
+    /// Its span.
     pub span: Span,
 }
 
@@ -48,7 +48,7 @@ pub struct Placeholder {
 pub const METHODS: [(&str, &str); 5] =
     [("GET", "GET"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
-/// How bodies are encoded.
+/// The encodings of bodies.
 pub const BODY_TYPES: [(&str, &str); 3] = [("json", "json"), ("form", "form"), ("query", "query")];
 
 /// Reads the http fields of a tool.
@@ -67,6 +67,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Http<'n> {
         check_body(reader, entry, body_type, method.and(word).unwrap_or("GET"), method.is_some() && word.is_none());
     }
     headers.iter().for_each(|(name, _)| misspelt(reader, name));
+    headers.iter().for_each(|(name, value)| reader.report_all(requests::scheme(reader.file, name, value, "{{...}}")));
     let auth = fields.fields("auth").map(auth::read).zip(fields.entry("auth"));
     let auth = auth.map(|(texts, entry)| body_tree(&entry.value).with_templates(&texts));
     Http {
@@ -83,7 +84,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Http<'n> {
 }
 
 impl<'n> Http<'n> {
-    /// Every template of the request but its address.
+    /// Every template of the request except its address.
     pub fn texts(&self, into: &mut Vec<&'n Text>) {
         into.extend(self.params.iter().chain(&self.headers).map(|(_, v)| *v));
         if let Some(body) = &self.body {
@@ -95,7 +96,7 @@ impl<'n> Http<'n> {
     }
 }
 
-/// A misspelt header that everybody uses.
+/// Reports common misspellings of a header.
 fn misspelt(reader: &Reader<'_>, name: &Text) {
     let Some(near) = requests::header_slip(&name.value) else { return };
     let at = reader.at(name.span);
@@ -139,7 +140,7 @@ fn check_url(reader: &Reader<'_>, url: &Text) -> Vec<Placeholder> {
             let in_query = text.get(..at).is_some_and(|before| before.contains('?'));
             let span = place(url, at, at + end + 2);
             match name.strip_prefix('?') {
-                // A query of its own, where each name is optional: `{?units,lang}`.
+                // A query with optional names: `{?units,lang}`.
                 Some(names) => {
                     let all = names.split(',').filter_map(|name| placeholder(reader, name.trim(), span, true));
                     placeholders.extend(all.map(|p| Placeholder { optional: true, ..p }));

@@ -1,4 +1,4 @@
-//! `kind: llm`: what is written.
+//! `kind: llm` as written.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use crate::read::Reader;
 
 /// An agent that is one model call.
 pub struct Llm<'n> {
-    /// Which model.
+    /// The model.
     pub model: Option<Model<'n>>,
-    /// The system message's template.
+    /// The template of the system message.
     pub instruction: Option<&'n Text>,
-    /// The user message's template; empty text counts as absent.
+    /// The template of the user message; an empty text counts as absent.
     pub prompt: Option<&'n Text>,
     /// Few-shot turns.
     pub examples: Vec<Example<'n>>,
-    /// What the answer must fit.
+    /// The schema of the answer.
     pub output: Option<Schema<'n>>,
-    /// Features that change what the agent does and are not run by this version.
+    /// Unsupported features that change what the agent does.
     pub refusals: Vec<Refusal>,
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: Vec<Tool<'n>>,
-    /// What is called back, which this version does not do.
+    /// Callback tools, which are not supported yet.
     pub callbacks: Vec<Callback<'n>>,
     /// The instructions of the agents that it may start.
     pub spawned: Vec<&'n Text>,
-    /// Agents that the model may start, by `spawn_agent`.
+    /// Agents that the model may start with `spawn_agent`.
     pub spawnable: Vec<Target<'n>>,
-    /// Where that is.
+    /// The span of that key.
     pub spawnable_at: Option<Span>,
 }
 
-/// A callback tool: where it is called, and the name of what it is signed with.
+/// A callback tool: its address, and the name of the secret for its signature.
 pub struct Callback<'n> {
     /// The address.
     pub url: Option<&'n Text>,
@@ -45,62 +45,62 @@ pub struct Callback<'n> {
     pub secret: Option<&'n Text>,
 }
 
-/// What a model may call.
+/// A tool that a model may call.
 pub enum Tool<'n> {
-    /// Functions and commands of whoever runs the agent, by name.
+    /// Functions and commands of the operator, by name.
     Local(Vec<&'n Text>),
-    /// One of these that the manifest describes.
+    /// One of these, described in the manifest.
     Client {
         /// Its name.
         name: &'n Text,
-        /// What it does.
+        /// Its description.
         description: Option<&'n Text>,
-        /// What it takes.
+        /// Its parameters.
         input: Schema<'n>,
     },
     /// A request.
     Http {
         /// Its name.
         name: &'n Text,
-        /// What it does.
+        /// Its description.
         description: Option<&'n Text>,
         /// The request.
         http: Http<'n>,
     },
     /// Tools of an MCP server.
     Mcp {
-        /// Its address, or the name of a connection.
+        /// The server's address, or the name of a connection.
         server: &'n Text,
-        /// Which; none: all.
+        /// The offered tools; `None`: all.
         tools: Option<Vec<McpTool<'n>>>,
-        /// What is sent with each request.
+        /// Headers sent with each request.
         headers: Vec<(Arc<str>, Value)>,
     },
     /// Another agent.
     Agent {
         /// The reference.
         target: &'n Text,
-        /// Its version, where that is not in the reference.
+        /// Its version, if it is not part of the reference.
         version: Option<&'n Text>,
     },
 }
 
 /// A tool of an MCP server.
 pub struct McpTool<'n> {
-    /// What the server calls it.
+    /// Its name on the server.
     pub tool: &'n Text,
-    /// What the model calls it.
+    /// Its name for the model.
     pub name: Option<&'n Text>,
-    /// What it does, in words of the manifest.
+    /// Its description in the manifest.
     pub description: Option<&'n Text>,
     /// Parameters that the model neither sees nor sets.
     pub params: Vec<(&'n Text, &'n Text)>,
 }
 
-/// A feature that is recognised and not run.
+/// A feature that is recognised but not supported.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// As the warning names it.
+    /// Its name in the warning.
     pub feature: &'static str,
     /// Where it is.
     pub span: Span,
@@ -109,7 +109,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Reports a feature, and keeps what the step needs to say.
+    /// Reports a feature, and keeps the data for the step.
     pub fn report(reader: &Reader<'_>, feature: &'static str, span: Span, help: &'static str) -> Self {
         let message = format!("`{feature}` is not supported yet: a run that can reach it does not start");
         reader.report(Diagnostic::warning("refused", reader.at(span), message).help(help));

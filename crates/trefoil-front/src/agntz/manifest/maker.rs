@@ -1,4 +1,4 @@
-//! What the name of a model says about its provider.
+//! Checks the name of a model against its provider.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -6,7 +6,7 @@ use trefoil_syntax::yaml::Text;
 use crate::providers;
 use crate::read::Reader;
 
-/// Says that a model is another maker's, names its provider twice, or cannot be a model's name.
+/// Reports a model that belongs to another provider, names its provider twice, or has an impossible name.
 pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
     let at = reader.at(name.span);
     let warning = |message: String| Diagnostic::warning("bad-model", at, message);
@@ -18,7 +18,7 @@ pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
     if let Some(stray) = providers::stray(model) {
         let d = warning(format!("a model name cannot {stray}: `{model}`"));
         let bare = providers::without_stray(model);
-        // Which one of several words is the name is unknown.
+        // It is unknown which of several words is the name.
         let sure = !bare.is_empty() && !model.trim().contains(char::is_whitespace);
         let message = format!("write `{bare}`");
         return reader.report(if sure { d.suggestion(message, reader.at(name.content()), bare) } else { d });
@@ -40,7 +40,7 @@ pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
         return reader.report(d.suggestion(format!("write `{meant}`"), reader.at(name.content()), meant));
     }
     if let Some(other) = providers::other_maker(maker, model) {
-        // Either can be wrong; the provider is the one that is usually copied from elsewhere.
+        // Either may be wrong. The provider is usually the one copied from elsewhere.
         let at = reader.at(provider.span);
         let d = Diagnostic::warning("bad-model", at, format!("`{model}` is a model of `{other}`, not of `{maker}`"));
         let d = d.label(reader.at(name.span), "the model");
@@ -58,7 +58,7 @@ pub fn answers(reader: &Reader<'_>, name: &Text) {
     }
 }
 
-/// Says that a model answers texts, where something else is asked of it.
+/// Reports a model that answers texts if another kind of model is required.
 pub fn answers_only(reader: &Reader<'_>, name: &Text, kind: &str) {
     if providers::answers_texts(&name.value) {
         let message = format!("`{}` is a text model; `kind: {kind}` needs another kind of model", name.value);

@@ -1,6 +1,6 @@
-//! Manifests as they are written: structs over the spanned tree, every key checked, nothing resolved.
+//! Manifests as written: structs over the spanned tree. Every key is checked; nothing is resolved.
 //!
-//! What is wrong inside one manifest is reported here; what needs other manifests or names in scope is lowering's work.
+//! Mistakes inside one manifest are reported here. Those that need other manifests or names are found after binding.
 
 mod auth;
 mod examples;
@@ -33,40 +33,40 @@ use crate::read::{Fields, Reader};
 
 /// An agent of any kind.
 pub struct Agent<'n> {
-    /// Its id; none: reported.
+    /// Its id; `None`: reported.
     pub id: Option<&'n Text>,
-    /// Where to point for findings about the agent as a whole: its first key.
+    /// The span for findings about the agent as a whole: its first key.
     pub head: Span,
-    /// All of it.
+    /// The span of the whole agent.
     pub span: Span,
-    /// Where its output lands when it is inline in a step.
+    /// The state key of its output, if it is written in a step.
     pub state_key: Option<&'n Text>,
     /// The input contract.
     pub input: Option<Schema<'n>>,
-    /// Milliseconds for one activation.
+    /// The timeout of one activation in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Where that is.
     pub timeout_at: Option<Span>,
-    /// Tokens for one activation.
+    /// The token limit of one activation.
     pub token_budget: Option<u64>,
-    /// Model calls of one activation, with what they call between them.
+    /// The limit of model calls in one activation, including those of called agents.
     pub max_turns: Option<u64>,
     /// Where that is.
     pub max_turns_at: Option<Span>,
-    /// What it does, for a model that has it as a tool.
+    /// Its description for models that have it as a tool.
     pub description: Option<&'n Text>,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind<'n>,
 }
 
 impl Agent<'_> {
-    /// The id as written, or a stand-in where it is missing.
+    /// The id as written, or a placeholder if it is missing.
     pub fn name(&self) -> &str {
         self.id.map_or("agent", |t| &t.value)
     }
 }
 
-/// What an agent does.
+/// The kinds of agent.
 pub enum Kind<'n> {
     /// One model call.
     Llm(Box<Llm<'n>>),
@@ -74,18 +74,18 @@ pub enum Kind<'n> {
     Tool(Box<ToolAgent<'n>>),
     /// Steps in order, possibly repeated.
     Sequential(Pipeline<'n>),
-    /// Branches at the same time.
+    /// Concurrent branches.
     Parallel(Pipeline<'n>),
     /// A kind of the hosted product; refused.
     Hosted(Hosted<'n>),
-    /// No kind, or none that exists; reported.
+    /// No kind or an unknown one; reported.
     Unknown,
 }
 
 /// Where an agent is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentPlace {
-    /// A file of its own.
+    /// In its own file.
     File,
     /// Under a step's `agent`.
     Step,
@@ -103,7 +103,7 @@ enum KindWord {
     Image,
 }
 
-/// The kinds, as manifests write them.
+/// The kinds as written in manifests.
 pub const KINDS: [&str; 6] = ["llm", "tool", "sequential", "parallel", "transcription", "image"];
 
 const WORDS: [(&str, KindWord); 6] = [
@@ -115,7 +115,7 @@ const WORDS: [(&str, KindWord); 6] = [
     (KINDS[5], KindWord::Image),
 ];
 
-/// Keys of some kinds only. On another kind they have no effect.
+/// Keys that only some kinds have. In other kinds they have no effect.
 const KIND_KEYS: &[(&str, &[KindWord])] = &[
     ("model", &[KindWord::Llm, KindWord::Transcription, KindWord::Image]),
     ("instruction", &[KindWord::Llm, KindWord::Transcription, KindWord::Image]),
@@ -136,7 +136,7 @@ const KIND_KEYS: &[(&str, &[KindWord])] = &[
     ("output", &[KindWord::Sequential, KindWord::Parallel]),
 ];
 
-/// Reads an agent; none when the node is not even a mapping.
+/// Reads an agent; `None` if the node is not a mapping.
 pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Option<Agent<'n>> {
     if node.mapping().is_none() {
         let message = format!("an agent must be a mapping, not {}", node.describe());
@@ -206,7 +206,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Opti
     })
 }
 
-/// Keys that only other kinds of agents have. Answers the kind that was meant, if they show that it is another one.
+/// Reports keys that only other kinds of agents have. Returns the intended kind, if they show that it is another one.
 fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<KindWord>) -> Option<KindWord> {
     let why = match kind {
         Some(KindWord::Llm) | None => "an agent without tools makes one model call",
@@ -232,7 +232,7 @@ fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<KindWord>) -> Option
     other
 }
 
-/// Words of other systems for the keys of a pipeline.
+/// Wrong names for the keys of a pipeline, from other systems.
 const OF_PIPELINE: &[(&str, &str)] = &[
     ("type", "kind"),
     ("inputs", "inputSchema"),
@@ -246,7 +246,7 @@ const OF_PIPELINE: &[(&str, &str)] = &[
     ("maxRounds", "maxIterations"),
 ];
 
-/// Words of other systems for the keys of an agent that calls a model.
+/// Wrong names for the keys of an agent that calls a model, from other systems.
 const OF_MODEL: &[(&str, &str)] = &[
     ("type", "kind"),
     ("inputs", "inputSchema"),
@@ -264,7 +264,7 @@ const OF_MODEL: &[(&str, &str)] = &[
     ("systemPrompt", "instruction"),
 ];
 
-/// Keys of the model that are written beside it.
+/// Keys of `model` that are written next to it.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("timeout", "here as `timeoutMs`, in milliseconds"),
     ("timeout_seconds", "here as `timeoutMs`, in milliseconds"),
@@ -280,7 +280,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("retries", "under `model`, as `maxRetries`"),
 ];
 
-/// What an agent of each kind is made of: whichever is there tells the kind.
+/// The main key of each kind. If it is present, it shows the kind.
 const SUBSTANCE: [(&str, KindWord); 4] = [
     ("steps", KindWord::Sequential),
     ("branches", KindWord::Parallel),
@@ -288,8 +288,8 @@ const SUBSTANCE: [(&str, KindWord); 4] = [
     ("instruction", KindWord::Llm),
 ];
 
-/// An agent that has nothing of its own kind and all of another: which one it is read as, so that nothing else is said
-/// about it than that.
+/// If an agent has nothing of its own kind and everything of another one, returns the kind as which it is read, so that
+/// only this mistake is reported.
 fn misplaced(fields: &mut Fields<'_, '_>, word: KindWord) -> Option<KindWord> {
     let reader = fields.reader;
     let written = |key: &str| fields.entry(key);
@@ -313,7 +313,7 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: KindWord) -> Option<KindWord> {
             .help(format!("write `kind: {name}`, or `{own}` instead of `{key}`"));
     reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
     reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
-    // A sequence sees all that a parallel does, and more.
+    // In a sequence, all names of a parallel pipeline are available, and more.
     Some(if pipelines { KindWord::Sequential } else { other })
 }
 

@@ -8,33 +8,33 @@ use super::{maker, texts};
 use crate::providers;
 use crate::read::{Fields, Reader, to_value};
 
-/// Which model answers, and how.
+/// The model that answers, and its parameters.
 pub struct Model<'n> {
     /// The provider.
     pub provider: Option<&'n Text>,
     /// The provider's model name.
     pub name: Option<&'n Text>,
-    /// Where parameters are, by the names that the program has for them.
+    /// The places of parameters, by their names in the program.
     pub places: Vec<(&'static str, Location)>,
-    /// 0 to 2, usually.
+    /// Usually 0 to 2.
     pub temperature: Option<f64>,
     /// 0 to 1.
     pub top_p: Option<f64>,
     /// At least 1.
     pub top_k: Option<u32>,
-    /// Tokens of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
-    /// -2 to 2, usually.
+    /// Usually -2 to 2.
     pub presence_penalty: Option<f64>,
-    /// -2 to 2, usually.
+    /// Usually -2 to 2.
     pub frequency_penalty: Option<f64>,
-    /// For providers that repeat themselves.
+    /// For providers with reproducible answers.
     pub seed: Option<i64>,
-    /// Where to stop.
+    /// Stop sequences.
     pub stop: Vec<&'n Text>,
-    /// The selected provider's own options.
+    /// Options of the selected provider.
     pub options: Option<Value>,
-    /// Further tries after a failure that may pass.
+    /// The number of retries after a temporary failure.
     pub max_retries: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ const PLACED: [(&str, &str); 7] = [
     ("stopSequences", "stop"),
 ];
 
-/// Keys that the host owns: a manifest must not carry credentials or redirect calls.
+/// Keys that belong to the host: a manifest must not contain credentials or redirect calls.
 const HOST_KEYS: [&str; 10] = [
     "apikey",
     "api_key",
@@ -108,7 +108,7 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     Some(model)
 }
 
-/// A finite number. Outside the range that the widest provider accepts, every request is rejected.
+/// A finite number. Outside the range accepted by the most permissive provider, every request would be rejected.
 fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) -> Option<f64> {
     let entry = fields.take(key)?;
     let value = match entry.value.scalar() {

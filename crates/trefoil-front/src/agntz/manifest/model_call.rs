@@ -12,7 +12,7 @@ use crate::read::{Fields, Reader};
 pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     let reader = fields.reader;
     let model = fields.require("model").and_then(|e| model::read(reader, &e.value));
-    // What a customer of azure calls a deployment says nothing.
+    // The name of an Azure deployment is chosen by the customer, so it says nothing about the model.
     let azure = |m: &model::Model<'_>| m.provider.is_some_and(|p| &*p.value == "azure");
     if let Some(name) = model.as_ref().filter(|m| !azure(m)).and_then(|m| m.name) {
         maker::answers(reader, name);
@@ -42,7 +42,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     llm
 }
 
-/// Whether a prompt is empty, which is the same as none.
+/// Whether a prompt is empty, which counts as absent.
 fn is_empty(reader: &Reader<'_>, prompt: &Text) -> bool {
     let empty = prompt.value.is_empty();
     if empty {

@@ -16,38 +16,42 @@ use crate::read::{Fields, Reader};
 pub struct Pipeline<'n> {
     /// Steps or branches.
     pub steps: Vec<Step<'n>>,
-    /// The loop's condition.
+    /// The condition that ends the loop.
     pub until: Option<&'n Text>,
-    /// Passes at most; 0 where `until` is not there or the number is wrong (reported).
+    /// The maximum number of passes; 0 if there is no `until` or the number is wrong (reported).
     pub max_iterations: u32,
-    /// What the pipeline returns.
+    /// The result of the pipeline.
     pub output: Option<OutputMap<'n>>,
 }
 
 /// One step or branch.
 pub struct Step<'n> {
-    /// Who is called.
+    /// The called agent.
     pub target: Target<'n>,
-    /// The child's input; none: no explicit input.
+    /// Its input; `None`: no explicit input.
     pub input: Option<Vec<(&'n Text, &'n Text)>>,
-    /// The names in it, also those whose value is none (reported); of an `input` that is misspelt as well.
+    /// The names in the input, including those with an invalid value (reported) and those of a misspelt `input`.
     pub given: Option<Vec<&'n Text>>,
-    /// The `input` is misspelt or not a mapping (reported), so what the child gets is unknown.
+    /// Whether `input` is misspelt or not a mapping (reported), so that what the agent receives is unknown.
     pub unclear: bool,
+    /// The texts of an input that has another name, or is in the agent: no step gets them, but they show what was meant.
+    pub misplaced_input: Vec<&'n Text>,
+    /// A condition that is in the agent.
+    pub misplaced_when: Option<&'n Text>,
     /// The place of the `input` key, or of the step.
     pub input_span: Span,
-    /// Where the output lands.
+    /// The state key of its output.
     pub state_key: Option<&'n Text>,
-    /// Skipped when false.
+    /// The condition; if false, the step is skipped.
     pub when: Option<&'n Text>,
-    /// The `ref` or `agent` entry.
+    /// The span of the `ref` or `agent` entry.
     pub span: Span,
-    /// All of it.
+    /// The span of the whole step.
     pub whole: Span,
 }
 
 impl<'n> Step<'n> {
-    /// The text that says where its output lands, where there is one.
+    /// The text that sets the state key of its output, if there is one.
     pub fn chosen_key(&self) -> Option<&'n Text> {
         let inline = match &self.target {
             Target::Inline(agent) => agent.state_key,
@@ -57,7 +61,7 @@ impl<'n> Step<'n> {
     }
 }
 
-/// Who a step calls.
+/// The agent that a step calls.
 pub enum Target<'n> {
     /// Another manifest, by id.
     Ref(&'n Text),
@@ -71,7 +75,7 @@ pub enum Target<'n> {
 pub enum OutputMap<'n> {
     /// A template.
     Text(&'n Text),
-    /// Nested.
+    /// A map of outputs.
     Map(Vec<(&'n Text, OutputMap<'n>)>),
 }
 
@@ -131,8 +135,8 @@ fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<
     steps
 }
 
-/// Agents of one id that are written in several steps: traces and events cannot tell them apart by it. Of two whose outputs land
-/// under one key more is said than that.
+/// Reports agents with the same id in several steps, because traces and events could not distinguish them. Agents whose
+/// outputs have the same key are reported separately.
 fn repeated_ids(reader: &Reader<'_>, steps: &[Step<'_>]) {
     let mut seen: HashMap<&str, Vec<(Cow<'_, str>, Span)>> = HashMap::default();
     for step in steps {
@@ -140,7 +144,7 @@ fn repeated_ids(reader: &Reader<'_>, steps: &[Step<'_>]) {
         let Some(id) = agent.id else { continue };
         let key = step.chosen_key().map_or_else(|| state_key(&id.value).into(), |text| Cow::from(&*text.value));
         let before = seen.entry(&id.value).or_default();
-        // One agent that two steps share by an alias can have no other id.
+        // An agent shared by two steps through an alias necessarily has the same id.
         if let Some((_, first)) = before.iter().find(|(other, at)| *other != key && *at != id.span) {
             let message = format!("two agents of this pipeline have the id `{}`", id.value);
             let d = Diagnostic::warning("duplicate-id", reader.at(id.span), message);
@@ -150,10 +154,11 @@ fn repeated_ids(reader: &Reader<'_>, steps: &[Step<'_>]) {
     }
 }
 
-/// The keys of a step beside its `input`.
+/// The keys of a step other than its `input`.
 const STEP: &[&str] = &["ref", "agent", "when", "stateKey", "until", "maxIterations", "retry", "onError"];
 
-/// Words of other systems for the keys of a step that calls nobody yet: what names something most likely names the agent.
+/// Wrong names for the keys of a step without a callee, from other systems. A key that names something most likely
+/// names the agent.
 const OF_CALL: &[(&str, &str)] = &[
     ("agentId", "ref"),
     ("agent_id", "ref"),
@@ -175,7 +180,7 @@ const OF_CALL: &[(&str, &str)] = &[
     ("name", "stateKey"),
 ];
 
-/// The same of a step that calls somebody: none names the agent.
+/// The same for a step with a callee, in which no key names the agent.
 const OF_STEP: &[(&str, &str)] = OF_CALL.split_at(6).1;
 
 fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
@@ -186,7 +191,7 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
     fields.also_called(if reference.or(inline).is_some() { OF_STEP } else { OF_CALL });
     let target = match (reference, inline) {
         (Some(first), Some(second)) => {
-            // Whichever comes later is the one too many: often a step of its own that has lost its dash.
+            // The later one is probably too many: often it is a separate step that lost its dash.
             let (first, second) =
                 if first.key.span.start < second.key.span.start { (first, second) } else { (second, first) };
             let message = format!("{a_what} cannot have both `ref` and `agent`");
@@ -207,12 +212,17 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
     let input_entry = fields.take("input");
     let input = input_entry.map(|e| input(reader, e));
     let misspelt = || fields.entries().iter().find(|e| suggest::near(&e.key.value, ["input"]).is_some());
+    // What the agent in the step has of the step's keys is reported there.
+    let of_agent = |key: &str| inline.and_then(|e| e.value.mapping()).and_then(|m| m.get(key));
     let meant = input_entry
         .or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)))
-        .or_else(|| fields.written_as("input").filter(|e| e.value.mapping().is_some()));
+        .or_else(|| fields.written_as("input").filter(|e| e.value.mapping().is_some()))
+        .or_else(|| of_agent("input"));
     let given =
         meant.map(|e| e.value.mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
     let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.mapping().is_none());
+    let values = meant.filter(|_| input_entry.is_none()).and_then(|e| e.value.mapping());
+    let misplaced_input = values.into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.string()).collect();
     let when_entry = fields.take("when");
     let when = when_entry.and_then(|e| condition(reader, e, "when"));
     let state_key = fields.text("stateKey").filter(|t| not_empty(reader, t, "stateKey"));
@@ -226,6 +236,8 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
         input,
         given,
         unclear,
+        misplaced_input,
+        misplaced_when: of_agent("when").and_then(|e| e.value.string()),
         input_span: input_entry.map_or(span, |e| e.key.span),
         state_key,
         when,

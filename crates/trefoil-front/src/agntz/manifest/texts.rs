@@ -1,11 +1,11 @@
-//! The small shapes that recur in manifests: texts that must say something, maps of templates, trees of templates.
+//! Small structures that recur in manifests: non-empty texts, maps of templates, trees of templates.
 
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
 use crate::read::{Reader, to_value};
 
-/// Whether a text says something; reports when it does not.
+/// Whether a text is not empty; reports an empty one.
 pub fn not_empty(reader: &Reader<'_>, text: &Text, what: &str) -> bool {
     let full = !text.value.trim().is_empty();
     if !full {
@@ -14,7 +14,7 @@ pub fn not_empty(reader: &Reader<'_>, text: &Text, what: &str) -> bool {
     full
 }
 
-/// Reports a name that breaks a rule of naming.
+/// Reports an invalid name.
 pub fn bad_name(reader: &Reader<'_>, text: &Text, what: &str, rule: &str) {
     reader.report(
         Diagnostic::error("invalid-name", reader.at(text.span), format!("`{}` cannot be {what}", text.value))
@@ -22,7 +22,7 @@ pub fn bad_name(reader: &Reader<'_>, text: &Text, what: &str, rule: &str) {
     );
 }
 
-/// A map whose values are templates; everything else in it is reported and left out.
+/// A map with templates as values; everything else in it is reported and left out.
 pub fn text_map<'n>(reader: &Reader<'_>, node: &'n Node, what: &str) -> Vec<(&'n Text, &'n Text)> {
     let Some(mapping) = node.mapping() else {
         reader.wrong_type(node, what, "a mapping");
@@ -39,7 +39,7 @@ pub fn text_map<'n>(reader: &Reader<'_>, node: &'n Node, what: &str) -> Vec<(&'n
     map
 }
 
-/// Reports a value where a template should be.
+/// Reports a value that should be a template.
 pub fn template_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
     let message = format!("`{what}` must be text or a template, not {}", node.describe());
     let mut d = Diagnostic::error("wrong-type", reader.at(node.span), message);
@@ -49,7 +49,7 @@ pub fn template_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
     reader.report(d);
 }
 
-/// The same where a value may be of any type: quotes make text of it.
+/// The same if a value may have any type: with quotes it becomes text.
 pub fn value_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
     match node.scalar() {
         Some((Scalar::Bool(_) | Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _)) => {
@@ -63,11 +63,11 @@ pub fn value_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
     }
 }
 
-/// Plain data with templates in it (an http body).
+/// Data with templates in it (an http body).
 pub enum Tree<'n> {
     /// A template.
     Text(&'n Text),
-    /// Anything that is neither text nor holds any.
+    /// Data without text.
     Data(trefoil_template::Value),
     /// A list.
     List(Vec<Tree<'n>>),
@@ -85,7 +85,7 @@ pub fn body_tree(node: &Node) -> Tree<'_> {
 }
 
 impl<'n> Tree<'n> {
-    /// The same where only these texts are templates; others are as they are written.
+    /// The same, but only these texts are templates; all others are literal.
     #[must_use]
     pub fn with_templates(self, templates: &[&'n Text]) -> Self {
         match self {
@@ -108,7 +108,7 @@ impl<'n> Tree<'n> {
     }
 }
 
-/// The bytes of an entry on one line of it: its key, and its value where that is a scalar.
+/// The span of an entry on one line: its key, and its value if that is a scalar.
 pub fn entry_span(entry: &trefoil_syntax::yaml::Entry) -> Span {
     match entry.value.scalar() {
         Some(_) => entry.key.span.cover(entry.value.span),

@@ -12,19 +12,19 @@ use crate::read::Fields;
 pub struct ToolAgent<'n> {
     /// The tool's name.
     pub name: Option<&'n Text>,
-    /// Which tool.
+    /// The tool.
     pub tool: Option<ToolUse<'n>>,
     /// The place of the `tool` key.
     pub span: Span,
 }
 
-/// Which tool, and what it gets.
+/// A tool and its arguments.
 pub enum ToolUse<'n> {
     /// A function of the host.
     Local(Vec<(&'n Text, &'n Text)>),
     /// A tool of an MCP server.
     Mcp {
-        /// Address or connection name.
+        /// The address or the name of a connection.
         server: Option<&'n Text>,
         /// Arguments.
         params: Vec<(&'n Text, &'n Text)>,
@@ -34,7 +34,7 @@ pub enum ToolUse<'n> {
 }
 
 impl ToolUse<'_> {
-    /// Which kind, as manifests write it.
+    /// The kind, as written in manifests.
     pub fn sort(&self) -> &'static str {
         match self {
             Self::Local(_) => "local",

@@ -1,4 +1,4 @@
-//! `tools` of an llm agent. What needs the hosted product is refused.
+//! `tools` of an llm agent. Tools that need the hosted product are refused.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 let http = http::read(&mut tool);
                 llm.tools.extend(name.map(|name| Tool::Http { name, description, http }));
             }
-            // The model sees the server's name before those of its tools.
+            // For the model, the server's name precedes those of its tools.
             ToolWord::Mcp => clashes(reader, &mcp(&mut tool, llm)),
             ToolWord::Agent => agent(&mut tool, llm),
             ToolWord::Callback => {
@@ -75,7 +75,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 llm.tools.extend(tool);
                 if let Some(client) = client {
                     clients.push(client);
-                    // Of two client tools of one name more is said than that.
+                    // Client tools with the same name are reported separately.
                     if !named.iter().any(|n| n.value == client.value && clients.iter().any(|c| c.span == n.span)) {
                         named.push(client);
                     }
@@ -87,7 +87,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     clashes(reader, &named);
 }
 
-/// A model calls a tool by its name: of two it cannot say which.
+/// Reports two tools with the same name, because a model calls tools by name.
 fn clashes(reader: &Reader<'_>, named: &[&Text]) {
     for (at, second) in named.iter().enumerate() {
         if let Some(first) = named.iter().take(at).find(|n| n.value == second.value) {
@@ -120,7 +120,7 @@ fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
     names
 }
 
-/// The names under which its tools are offered, as far as they are listed.
+/// The names under which its tools are offered, if they are listed.
 fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     let reader = tool.reader;
     let named = tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
@@ -133,7 +133,7 @@ fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     names
 }
 
-/// One connection serves all calls, so its headers read nothing that differs from call to call.
+/// One connection serves all calls, so its headers can only read values that are the same for all calls.
 fn headers(tool: &mut Fields<'_, '_>) -> Vec<(Arc<str>, Value)> {
     let reader = tool.reader;
     let all = tool.take("headers").map(|headers| text_map(reader, &headers.value, "headers")).unwrap_or_default();
@@ -194,7 +194,7 @@ fn callback<'n>(tool: &mut Fields<'n, '_>) -> (Option<&'n Text>, Callback<'n>) {
     (name, Callback { url, secret })
 }
 
-/// A callback's address is called as it is written.
+/// The address of a callback is not a template.
 fn callback_url(reader: &Reader<'_>, url: &Text) {
     let text = &*url.value;
     if text.contains("{{") {
@@ -208,7 +208,7 @@ fn callback_url(reader: &Reader<'_>, url: &Text) {
     }
 }
 
-/// The server of mcp tools, where it is written like an address: a connection's name has no slash.
+/// The server of mcp tools, if it looks like an address; the name of a connection contains no slash.
 pub fn server(reader: &Reader<'_>, server: &Text) {
     let text = &*server.value;
     let scheme = ["https", "http"].into_iter().find(|s| text.starts_with(s) && !text.starts_with(&format!("{s}://")));
@@ -234,8 +234,7 @@ fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> (Option<&'n Text
         reader.report(d.help("write `type: object` and `properties:`"));
     }
     if let Some((name, first)) = name.and_then(|n| known.iter().find(|k| k.value == n.value).map(|k| (n, k))) {
-        let d = Diagnostic::error("duplicate-id", reader.at(name.span), format!("`{}` is declared twice", name.value));
-        reader.report(d.label(reader.at(first.span), "the first one"));
+        reader.twice(name.span, first.span, format!("`{}` is declared twice", name.value));
     }
     let tool = name.zip(schema).map(|(name, (_, input))| Tool::Client { name, description, input });
     (name, tool)

@@ -1,7 +1,7 @@
-//! The names of one agent: what its texts may start with, as the shared tree of names.
+//! The names available in the texts of one agent, as the shared tree of names.
 //!
-//! An agent sees what it is given, the results of its own steps as far as they have run by then (decisions A9 to A14), and
-//! the namespaces `env` and `secrets`. It does not see the pipeline around it.
+//! An agent sees its input, the results of its own steps that have run by then (decisions A9 to A14), and the
+//! namespaces `env` and `secrets`. It does not see the enclosing pipeline.
 
 mod step;
 mod tree;
@@ -17,11 +17,13 @@ use trefoil_template::Segment;
 use crate::agntz::signature::{Inputs, Signature};
 use crate::names::Tags;
 use crate::names::{Bound, Doubt, End, Entry, Place};
+use crate::names::{is_there, is_variable};
 
-/// The namespaces, which are no state: the driver fills in what they hold at the effect (decisions A18, C8).
+/// The namespaces. They are not state: the driver fills in their values when it performs the effect (decisions A18,
+/// C8).
 pub const NAMESPACES: [&str; 2] = ["env", "secrets"];
 
-/// How tags are written.
+/// The notation of tags.
 pub const TAGS: Tags = Tags {
     space: "",
     statements: "the only block is `{{#if path}}...{{/if}}`, with two braces",
@@ -35,41 +37,41 @@ pub struct AgentNames {
     pub inputs: Arc<Inputs>,
     /// The slot of its input.
     pub input: SlotId,
-    /// The slot of `userQuery`, where there is one.
+    /// The slot of `userQuery`, if there is one.
     pub query: Option<SlotId>,
-    /// The slot of its input as it came, where that is what it sends.
+    /// The slot of its unprocessed input, if that is its message.
     pub raw: Option<SlotId>,
     /// Its steps, in order; added by [`AgentNames::add`].
     pub steps: Vec<StepName>,
     /// Steps by key and by alias.
     by_name: HashMap<Arc<str>, Vec<usize>>,
-    /// How its steps are ordered.
+    /// The order of its steps.
     pub order: Order,
-    /// What is around it, if it is written inside a step.
+    /// The enclosing step, if it is written inside one.
     pub outside: Option<Arc<Outside>>,
     /// The file it is in.
     pub file: FileId,
 }
 
-/// How steps see each other.
+/// Which results steps can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Each sees those before it.
+    /// Each step sees those before it.
     Once,
     /// The same, and from the second pass on all of them.
     Loop,
-    /// None sees another.
+    /// No step sees another.
     Parallel,
 }
 
-/// A step as templates name it.
+/// The names of a step in templates.
 #[derive(Debug, Clone)]
 pub struct StepName {
     /// Its state key.
     pub key: Arc<str>,
-    /// What of the step names it: its `stateKey`, else the id of the agent inside, else the `ref`.
+    /// The text that names the step: its `stateKey`, otherwise the id of the agent inside, otherwise the `ref`.
     pub at: Location,
-    /// The id, where it is another way to name the key.
+    /// The id, if it can be used instead of the key.
     pub alias: Option<Arc<str>>,
     /// The id of the agent it calls.
     pub id: Arc<str>,
@@ -77,53 +79,53 @@ pub struct StepName {
     pub slot: SlotId,
     /// The slot of its inner results.
     pub exports: Option<SlotId>,
-    /// What it calls, as far as that is known.
+    /// The agent that it calls, if known.
     pub callee: Option<Arc<Signature>>,
-    /// Its `when`, as written.
+    /// Its `when` as written.
     pub when: Option<Arc<str>>,
-    /// It goes by the id of another manifest, which is declared there.
+    /// Whether it is named by the id of another manifest, where that id is declared.
     pub by_ref: bool,
 }
 
-/// What surrounds an agent that is written inside a step.
+/// The context of an agent that is written inside a step.
 #[derive(Debug)]
 pub struct Outside {
-    /// The names that the step gives it; none: the step has no `input`.
+    /// The names that the step passes to it; `None`: the step has no `input`.
     pub given: Option<Vec<Text>>,
-    /// What it gives is unknown (reported).
+    /// Whether what it passes is unknown (reported).
     pub unclear: bool,
-    /// What of the step names it.
+    /// The text that names the step.
     pub step: Location,
-    /// The names of the pipeline around it, which it cannot see.
+    /// The names of the enclosing pipeline, which the agent cannot see.
     pub names: Arc<[Arc<str>]>,
 }
 
-/// Where a text is.
+/// The place of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// In the step of this index.
+    /// In the step with this index.
     Step(usize),
     /// After all steps (or in an agent without steps).
     End,
 }
 
-/// What a text is for.
+/// What a text is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Part of what a model reads.
     Prompt,
     /// An argument of a tool, the input of a step, a part of the output.
     Data,
-    /// A part of an http request, in which single braces are placeholders of its own.
+    /// Part of an http request, in which single braces are placeholders of the request.
     Request,
     /// `when`, `until`.
     Condition,
-    /// Part of something that is not run.
+    /// Part of an unsupported feature.
     Unused,
 }
 
 impl AgentNames {
-    /// Those of an agent without steps.
+    /// The names of an agent without steps.
     pub fn new(
         inputs: Arc<Inputs>,
         input: SlotId,
@@ -143,24 +145,24 @@ impl AgentNames {
         self.steps.push(step);
     }
 
-    /// The steps that a name means, in order.
+    /// The steps with this name, in order.
     pub fn named(&self, name: &str) -> &[usize] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// What the step around it gives, where the agent itself declares nothing.
+    /// The names that the enclosing step passes, if the agent itself declares none.
     pub fn given(&self) -> Option<&[Text]> {
         self.outside.as_ref().filter(|_| !self.inputs.declared)?.given.as_deref()
     }
 
-    /// Every name that a template may start with, except the namespaces.
+    /// Every name with which a path can start, except the namespaces.
     pub fn roots(&self, at: At) -> Vec<Arc<str>> {
         let visible = |i: usize| match (self.order, at) {
             (_, At::End) | (Order::Loop, _) => true,
             (Order::Once, At::Step(here)) => i < here,
             (Order::Parallel, At::Step(_)) => false,
         };
-        // A step that calls nobody (reported) has no name to write.
+        // A step without a callee (reported) has no usable name.
         let steps = self.steps.iter().enumerate().filter(|(i, s)| visible(*i) && !s.id.is_empty());
         let mut seen = HashSet::default();
         let inputs = self.inputs.properties.iter().map(|p| p.name.clone());
@@ -178,24 +180,22 @@ impl AgentNames {
 pub struct Here {
     /// The agent's names.
     pub names: Arc<AgentNames>,
-    /// Where in it.
+    /// The place in the agent.
     pub at: At,
-    /// What the text is for.
+    /// What the text is used for.
     pub purpose: Purpose,
-    /// The same in the words of facts.
+    /// The same for facts.
     pub position: Position,
 }
 
 impl Here {
-    /// A place to look names up in, for whom it does not matter what the text is for.
+    /// A place for looking up names independently of a text's purpose.
     pub fn anywhere(names: &Arc<AgentNames>, at: At) -> Self {
         Self { names: names.clone(), at, purpose: Purpose::Condition, position: Position::Condition }
     }
-    /// Whether a path names something that is there.
+    /// Whether a path names something that exists.
     pub fn has(&self, path: &str) -> bool {
-        let path: Vec<Segment> = path.split('.').map(|name| Segment { name: name.into(), span: 0..0 }).collect();
-        let bound = crate::names::bind(&self.root(), &path);
-        !matches!(bound.end, End::Nothing(_)) && self.is_meant(&path, &bound, true)
+        is_there(self, &self.root(), path, true)
     }
 }
 
@@ -209,15 +209,19 @@ impl Place for Here {
     }
 
     fn tags(&self) -> Option<&'static Tags> {
-        // In an address single braces are placeholders of its own.
+        // In an address, single braces are placeholders of the address.
         (self.position != Position::Url).then_some(&TAGS)
+    }
+
+    // `lint` knows what else these names are called elsewhere.
+    fn called(&self) -> Option<&'static str> {
+        None
     }
 
     fn is_meant(&self, path: &[Segment], bound: &Bound, _alone: bool) -> bool {
         match path {
             [root, rest @ ..] if NAMESPACES.contains(&&*root.name) => {
-                let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-                matches!(rest, [name] if name.name.chars().all(plain))
+                matches!(rest, [name] if is_variable(&name.name))
             }
             _ => {
                 let doubt = bound.entries.first().and_then(|e| e.doubt.as_ref());

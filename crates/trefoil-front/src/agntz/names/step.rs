@@ -1,12 +1,12 @@
-//! Which step a name means in a place, and whether its output is there: those before it, in a loop all of them from the
-//! second pass on, beside it none.
+//! Which step a name refers to in a place, and whether its output exists there: steps before the place; in a loop, all
+//! steps from the second pass on; in parallel, none.
 
 use trefoil_ir::Defined;
 
 use super::{AgentNames, At, Order};
 use crate::names::Doubt;
 
-/// The step that a name means; what is known about its output there; none: no step has that name.
+/// The step with this name, and what is known about its output at this place; `None`: no step has the name.
 pub fn standing(names: &AgentNames, name: &str, at: At) -> Option<(usize, Defined, Option<Doubt>)> {
     let hits = names.named(name);
     let here = index(names, at);
@@ -22,7 +22,7 @@ pub fn standing(names: &AgentNames, name: &str, at: At) -> Option<(usize, Define
     Some((step, defined, doubt))
 }
 
-/// The index of the step that a place is in; after the last step, the number of steps.
+/// The index of the step that contains a place; after the last step, the number of steps.
 pub fn index(names: &AgentNames, at: At) -> usize {
     match at {
         At::Step(i) => i,
@@ -37,12 +37,12 @@ fn beside(own: bool) -> Doubt {
 /// A step with a `when` may not have run.
 fn skipped(names: &AgentNames, hits: &[usize], here: usize) -> (Defined, Option<Doubt>) {
     const THERE: (Defined, Option<Doubt>) = (Defined::Always, None);
-    // Of two steps with one key the other may have left something.
+    // Another step with the same key may have left a result.
     let [only] = hits else { return THERE };
     let when_of = |i: usize| names.steps.get(i).and_then(|s| s.when.as_deref());
     let Some(when) = when_of(*only) else { return THERE };
     let own = when_of(here);
-    // The reader is skipped with it.
+    // The reading step has the same condition, so both are skipped.
     if own == Some(when) {
         return THERE;
     }

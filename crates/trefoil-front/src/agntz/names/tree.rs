@@ -14,7 +14,7 @@ use crate::names::Members;
 use crate::names::{Doubt, Entry, Found, Names, Nothing, member};
 use crate::types::{object_type, text_type};
 
-/// The names of a place. A path without segments is the whole input.
+/// The names of a place. An empty path is the whole input.
 pub fn root(names: Arc<AgentNames>, at: At) -> Entry {
     let input = Source::Slot(names.input);
     Entry { refuses: true, ..Entry::names(AgentRoot { names, at }) }.read(input, 0)
@@ -33,7 +33,7 @@ impl Names for AgentRoot {
             _ => {}
         }
         let property = self.property(name);
-        // An output that hides an input is reported where it does so.
+        // An output that hides an input is reported separately.
         if let Some(step) = self.step(name).filter(|step| property.is_none() || step.defined != Defined::Never) {
             return Found::Is(step);
         }
@@ -52,19 +52,19 @@ impl Names for AgentRoot {
         all.extend(query.map(|q| ("userQuery".into(), q.note("the input, as it was passed"))));
         for step in &self.names.steps {
             let entry = self.step(&step.key);
-            // Of a key that two steps write there is one name.
+            // A key that two steps write is listed once.
             let seen = all.iter().any(|(name, _)| *name == step.key);
             if let Some(entry) = entry.filter(|e| !seen && !is_late(e)) {
                 all.push((step.key.clone(), entry.note(format!("the output of `{}`", step.id))));
             }
         }
-        // `secrets` is a namespace too, but nothing to offer: a prompt must not read it.
+        // `secrets` is a namespace too, but it is not suggested, because a prompt must not read it.
         all.push(("env".into(), namespace(Source::Environment).note("environment variables: `env.NAME`")));
         all
     }
 }
 
-/// Whether a step's output is never there because of the order of steps.
+/// Whether the order of steps means that a step's output never exists here.
 fn is_late(entry: &Entry) -> bool {
     matches!(entry.doubt, Some(Doubt::Own | Doubt::Beside | Doubt::Later))
 }
@@ -90,7 +90,7 @@ impl AgentRoot {
         let (index, defined, doubt) = standing(&self.names, name, self.at)?;
         let step = self.names.steps.get(index)?;
         let callee = step.callee.as_deref();
-        // Two steps with one key may leave different things.
+        // Two steps with the same key may have different results.
         let schema = callee.filter(|_| self.names.named(name).len() == 1).map_or_else(types::any, |c| c.output.clone());
         let members = callee.map(|c| c.members.clone()).unwrap_or_default();
         let entry = Entry { doubt, ..Entry::new(schema).defined(defined).declared(Some(step.at)) };
@@ -111,7 +111,7 @@ impl AgentRoot {
         })
     }
 
-    /// `userQuery`, where there is one.
+    /// `userQuery`, if there is one.
     fn query(&self, name: &str) -> Option<Entry> {
         let slot = self.names.query.filter(|_| name == "userQuery")?;
         let entry = Entry::new(types::any()).read(Source::Slot(slot), 1);
@@ -119,7 +119,7 @@ impl AgentRoot {
         Some(if nothing { entry.doubt(Defined::Never, Doubt::NotGiven) } else { entry })
     }
 
-    /// A name that is not declared: the step around it may pass it, or the caller of the run.
+    /// An undeclared name: the enclosing step may pass it, or the caller of the run.
     fn unknown(&self, name: &str) -> Found {
         let names = &self.names;
         let outside = names.outside.as_ref().filter(|_| !names.inputs.declared);
@@ -131,7 +131,8 @@ impl AgentRoot {
             return Found::Maybe(self.input(types::any()));
         }
         if names.inputs.closed {
-            // The code that reports computes the alternatives: a thousand misspellings are each looked up several times.
+            // The code that reports the finding computes the alternatives, because each of many misspellings is looked
+            // up several times.
             return Found::Never(Nothing::default());
         }
         let entry = self.input(types::any());
@@ -142,7 +143,7 @@ impl AgentRoot {
     }
 }
 
-/// `env` or `secrets`: nothing by itself, text by a name.
+/// `env` or `secrets`: no value by itself; a text for each name.
 fn namespace(source: Source) -> Entry {
     let entry = Entry::new(object_type()).read(Source::missing(0), 0);
     entry.inner(Namespace(source))
@@ -159,7 +160,8 @@ impl Names for Namespace {
     }
 }
 
-/// The result of a pipeline that ran as a step: its output, and under it the results of its own steps (decision A10).
+/// The result of a pipeline that ran as a step: its output, with the results of its own steps in a layer under it
+/// (decision A10).
 struct StepOutput {
     output: Entry,
     members: Members,
@@ -178,7 +180,7 @@ impl Names for StepOutput {
             (Member::Never { .. } | Member::Beyond { .. }, Some(export)) => {
                 Found::Is(layered(exported(export, &self.output)))
             }
-            // The output may have it, or a step under it.
+            // Either the output has it, or a step under it.
             (Member::Maybe, Some(export)) => {
                 let entry = exported(export, &self.output);
                 Found::Maybe(layered(Entry { schema: types::any(), ..entry }))
@@ -202,7 +204,7 @@ impl Names for StepOutput {
     }
 }
 
-/// The result of a step under it.
+/// The result of a step under the output.
 fn exported(export: &Exported, of: &Entry) -> Entry {
     let entry = Entry::new(export.schema.clone()).defined(of.defined).declared(export.at);
     let entry = Entry { doubt: of.doubt.clone(), ..entry.members(export.members.clone()) };
@@ -212,7 +214,7 @@ fn exported(export: &Exported, of: &Entry) -> Entry {
     }
 }
 
-/// The same one pipeline deeper: read through the one above.
+/// The same one pipeline deeper, read through the pipeline above it.
 struct Beneath {
     output: Entry,
     inner: Arc<Signature>,

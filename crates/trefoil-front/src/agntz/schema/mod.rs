@@ -1,11 +1,13 @@
-//! `inputSchema` and `outputSchema`: both syntaxes, read to JSON Schema (draft 2020-12), with every mistake at its key.
+//! `inputSchema` and `outputSchema`: both syntaxes are read to JSON Schema (draft 2020-12), and every mistake is
+//! reported at its key.
 //!
-//! *Canonical*: `$schema` is text, or `type: object` with a `properties` mapping. Anything else is the *shorthand*: a map
-//! from property names to types or definitions.
+//! *Canonical*: `$schema` is text, or `type: object` with a `properties` mapping. Anything else is the *shorthand*: a
+//! map from property names to types or definitions.
 
 mod nullable;
 mod shorthand;
 
+use trefoil_ir::types;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::{Object, Value};
@@ -19,23 +21,23 @@ use crate::schema::{MAX_BYTES, bounded, canonical, fit, keywords};
 
 /// A schema as declared.
 pub struct Schema<'n> {
-    /// As JSON Schema, strict: what an answer must fit.
+    /// As a strict JSON Schema, for answers.
     pub json: Value,
     /// The properties of its root.
     pub properties: Vec<Property<'n>>,
-    /// Other properties are refused.
+    /// Whether other properties are rejected.
     pub closed: bool,
-    /// Written in the shorthand.
+    /// Whether it is written in the shorthand.
     pub shorthand: bool,
-    /// The root describes an object.
+    /// Whether the root describes an object.
     pub object: bool,
-    /// The root has keywords (`anyOf`, `if`, ...) that a filled-in null could upset.
+    /// Whether the root has keywords (`anyOf`, `if`, ...) whose result a filled-in null could change.
     pub combined: bool,
-    /// No error was reported in it.
+    /// Whether no error was reported in it.
     pub sound: bool,
     /// The place of its key.
     pub key: Span,
-    /// As it is written.
+    /// The schema as written.
     pub node: Option<&'n Node>,
 }
 
@@ -43,11 +45,11 @@ pub struct Schema<'n> {
 pub struct Property<'n> {
     /// Its name.
     pub name: &'n Text,
-    /// Its schema, strict.
+    /// Its strict schema.
     pub json: Value,
-    /// Used when the property is left out.
+    /// The value if the property is omitted.
     pub default: Option<Value>,
-    /// Listed in a canonical schema's `required`.
+    /// Whether a canonical schema lists it in `required`.
     pub required: bool,
 }
 
@@ -97,7 +99,7 @@ fn is_canonical(mapping: &Mapping) -> bool {
     text("$schema").is_some() || (object && properties)
 }
 
-/// What keeps a map with `type` and `properties` from being a JSON Schema, unless both are names of properties with types.
+/// Reports why a map with `type` and `properties` is not a JSON Schema, unless both are names of properties with types.
 fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) -> Option<Diagnostic> {
     let (name, properties) = (mapping.get("type")?.value.string()?, &mapping.get("properties")?.value);
     if properties.string().is_some() || properties.mapping().is_some_and(|m| m.get("type").is_some()) {
@@ -134,7 +136,7 @@ fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
     let combined = keywords::COMBINING.iter().any(|k| words(k));
     let closed = json.as_object().is_some_and(|o| match o.get("additionalProperties") {
         Some(more) => *more == Value::Bool(false) && !o.contains_key("patternProperties"),
-        // The declared properties are all of them (decision A8), unless another keyword could declare more.
+        // Only the declared properties are allowed (decision A8), unless another keyword could declare more.
         None => !declared.is_empty() && !combined && !o.contains_key("$ref") && !o.contains_key("$dynamicRef"),
     });
     Schema {
@@ -148,24 +150,17 @@ fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
 }
 
 fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
-    let mut object = Object::default();
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
     own_items(reading, mapping);
     for property in &mapping.entries {
         let json = shorthand::property(reading, &property.value, &property.key, 2);
-        object.insert(property.key.value.clone(), json.clone());
         let default = default_of(&json);
         properties.push(Property { name: &property.key, json, default, required: false });
     }
-    let names = object.keys().map(|k| Value::Str(k.clone())).collect::<Vec<_>>();
-    let mut root = Object::default();
-    root.insert("type".into(), Value::from("object"));
-    root.insert("properties".into(), Value::Object(object.into()));
-    root.insert("required".into(), Value::List(names.into()));
-    root.insert("additionalProperties".into(), Value::Bool(false));
+    let members = properties.iter().map(|p: &Property<'_>| (p.name.value.clone(), p.json.clone(), false));
     Schema {
-        json: Value::Object(root.into()),
+        json: types::object(members, true),
         properties,
         closed: true,
         shorthand: true,
@@ -174,7 +169,7 @@ fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
     }
 }
 
-/// A map that says `type: object`, or that consists of keywords only, was probably meant as JSON Schema.
+/// Reports a map with `type: object`, or one that consists of keywords only, because JSON Schema was probably intended.
 fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
     let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
@@ -185,7 +180,8 @@ fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     }
 }
 
-/// A property named `items` right after a list that does not declare its items: nothing reads it.
+/// Reports a property named `items` directly after a list that does not declare its items, because it was probably
+/// meant for the list.
 fn own_items(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     for pair in mapping.entries.windows(2) {
         let [list, items] = pair else { continue };
@@ -208,12 +204,12 @@ fn own_items(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     }
 }
 
-/// The default; null counts as none.
+/// The default; null counts as no default.
 fn default_of(schema: &Value) -> Option<Value> {
     schema.as_object()?.get("default").filter(|d| !matches!(d, Value::Null)).cloned()
 }
 
-/// What only the whole can show: its size, and whatever the checks at the keys let through.
+/// Checks of the whole schema: its size, and mistakes that the checks at the keys do not find.
 fn check_whole(reading: &mut SchemaReading<'_>, entry: &Entry, json: &Value) {
     let bytes = json.json_length();
     if bytes > MAX_BYTES {

@@ -1,16 +1,17 @@
-//! A schema that also accepts null: input properties are nullable (decision A8).
+//! Makes a schema accept null as well: input properties are nullable (decision A8).
 
+use trefoil_ir::types::keyword;
 use trefoil_template::{Object, Value};
 
-/// Keywords beside which `type` alone does not decide whether null fits.
+/// With these keywords, `type` alone does not decide whether null is valid.
 const DECIDING: &[&str] = &["$ref", "$dynamicRef", "const", "allOf", "anyOf", "oneOf", "not", "if"];
 
-/// The same schema, with null allowed.
+/// The schema with null allowed.
 pub fn nullable(schema: &Value) -> Value {
     let Some(object) = schema.as_object() else {
         return if *schema == Value::Bool(false) { types(vec![Value::from("null")]) } else { schema.clone() };
     };
-    if DECIDING.iter().any(|k| object.contains_key(*k)) || !object.contains_key("type") && object.contains_key("enum") {
+    if object.keys().any(|k| DECIDING.contains(&&**k)) || !object.contains_key("type") && object.contains_key("enum") {
         return either(schema);
     }
     let mut wider = object.clone();
@@ -19,7 +20,7 @@ pub fn nullable(schema: &Value) -> Value {
         Value::List(kinds) => kinds.to_vec(),
         one => vec![one.clone()],
     };
-    let null = Value::from("null");
+    let null = keyword("null");
     if !kinds.contains(&null) {
         kinds.push(null);
     }

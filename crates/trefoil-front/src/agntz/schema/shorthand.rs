@@ -1,5 +1,6 @@
 //! The shorthand: `name: type`, or `name: {type, default, enum, min, max, ...}`.
 
+use trefoil_ir::types;
 use trefoil_syntax::yaml::{Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Object, Value};
@@ -17,7 +18,7 @@ pub fn property(reading: &mut SchemaReading<'_>, node: &Node, name: &Text, depth
     }
     if let Some(text) = node.string() {
         let known = reading.type_name(text);
-        return if known { typed(&text.value) } else { Value::Bool(true) };
+        return if known { types::of_kind(&text.value) } else { Value::Bool(true) };
     }
     match node.mapping() {
         Some(mapping) => definition(reading, node, mapping, name, depth),
@@ -32,12 +33,6 @@ pub fn property(reading: &mut SchemaReading<'_>, node: &Node, name: &Text, depth
             Value::Bool(true)
         }
     }
-}
-
-fn typed(name: &str) -> Value {
-    let mut schema = Object::default();
-    schema.insert("type".into(), Value::from(name));
-    Value::Object(schema.into())
 }
 
 fn definition(reading: &mut SchemaReading<'_>, node: &Node, mapping: &Mapping, name: &Text, depth: usize) -> Value {

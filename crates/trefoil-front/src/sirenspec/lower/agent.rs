@@ -1,4 +1,4 @@
-//! Agent nodes: one model call, retried, with something in its place when it fails.
+//! Agent nodes: one model call, with retries and a fallback.
 
 use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
 use trefoil_template::Value;
@@ -39,7 +39,7 @@ fn tries(retry: &Retry) -> bool {
     retry.max_attempts > 1
 }
 
-/// The agent's system message; a run takes empty text for none.
+/// The agent's system message. In a run, an empty text means none.
 pub fn system(flow: &Workflow<'_>, scope: &mut Scope<'_>, agent: &Agent<'_>) -> Option<Expr> {
     agent.system.map(|text| flow.prompt(scope, text))
 }

@@ -1,35 +1,36 @@
-//! The flow of one factory instance: its slots, and what it reads from the workflow around it.
+//! The flow of one factory instance: its slots, and what it reads from the enclosing workflow.
 //!
-//! A body is closed: every source outside becomes a capture, filled when the fan-out starts.
+//! A body is closed: every source outside it becomes a capture, which is filled when the fan-out starts.
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Slot, SlotId, Source};
+use trefoil_ir::{Expr, SlotId, Source};
 use trefoil_template::Value;
 
+use crate::build::FlowSlots;
 use crate::sirenspec::names::known::{INSTANCE, Instance, Known};
 
 /// A factory's body under construction.
 #[derive(Debug)]
 pub struct Body {
     /// Its slots.
-    pub slots: Vec<Slot>,
-    /// What comes in from outside.
+    pub slots: FlowSlots,
+    /// The values captured from outside.
     pub captures: Vec<(SlotId, Source)>,
 }
 
-/// A slot of an instance as a slot of its flow; none: one of the workflow around it.
+/// The slot in the instance's flow; `None`: it is a slot of the enclosing workflow.
 pub fn own(slot: SlotId) -> Option<SlotId> {
     slot.0.checked_sub(INSTANCE).map(SlotId)
 }
 
 impl Body {
-    /// A body with what its instances have themselves.
+    /// A body with the slots that its instances have.
     pub fn new(instance: &Instance) -> Self {
         Self { slots: instance.slots.clone(), captures: Vec::new() }
     }
 
-    /// A source as the body sees it.
+    /// A source as seen from the body.
     pub fn close(&mut self, known: &Known, source: Source) -> Source {
         match source {
             Source::Slot(slot) => Source::Slot(self.slot(known, slot)),
@@ -55,7 +56,7 @@ impl Body {
         }
     }
 
-    /// A message of the workflow, as the body sees it.
+    /// A message of the workflow as seen from the body.
     pub fn close_message(&mut self, known: &Known, message: Expr) -> Expr {
         match message {
             Expr::Read(source) => Expr::Read(self.close(known, source)),
@@ -89,8 +90,7 @@ impl Body {
             }
             _ => "outer".into(),
         };
-        self.slots.push(Slot::new(name));
-        let slot = SlotId(self.slots.len() as u32 - 1);
+        let slot = self.slots.add(name);
         self.captures.push((slot, source));
         slot
     }

@@ -1,4 +1,4 @@
-//! Workflow nodes: another file's flow, called with the message and the node's inputs.
+//! Workflow nodes: calls of another file's flow with the message and the node's inputs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, at: usize, node: &
             made.message.get_or_insert(flow.at(node.reference?.span));
             layers.push(message);
         } else {
-            // The sub-workflow has a default message of its own.
+            // The sub-workflow has its own default message.
             let nothing = Expr::Const(Value::Object(Arc::new(Object::default())));
             layers.push(Expr::If { source, then: Box::new(message), otherwise: Box::new(nothing) });
         }

@@ -1,8 +1,8 @@
-//! Factory nodes: a flow of its own for every item, and what they left as a list and as text.
+//! Factory nodes: a separate flow for every item, and the results as a list and as text.
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Flow, FlowId, ForEach, Intake, Items, Source, Step, StepId, StepKind, StepPolicy};
+use trefoil_ir::{Expr, Flow, FlowId, ForEach, Intake, Items, Source, Step, StepId, StepKind};
 use trefoil_template::Value;
 
 use super::body::{self, Body};
@@ -10,6 +10,7 @@ use super::flow::{FlowBuilder, Scope, Workflow, broken};
 use super::lowered::Lowered;
 use super::message::Carried;
 use super::{agent, swrm};
+use crate::build::{FlowSlots, plain};
 use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, Over, Size, Worker};
 use crate::sirenspec::names::known::Instance;
 use crate::sirenspec::names::stand::Stand;
@@ -52,7 +53,7 @@ pub fn lower(
     Some(lowered)
 }
 
-/// What an instance does.
+/// The work of an instance.
 fn worker(
     flow: &Workflow<'_>,
     made: &mut FlowBuilder<'_>,
@@ -68,22 +69,15 @@ fn worker(
             let user = user_message(flow, made, carried, node, instance, &mut scope);
             let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), user, guards);
             call.system = agent::system(flow, &mut scope, agent);
-            Step {
-                kind: StepKind::Model(Box::new(call)),
-                label: Some(agent.id.value.clone()),
-                origin: flow.at(name.span),
-                when: None,
-                out: None,
-                shape: None,
-                policy: StepPolicy::default(),
-            }
+            let label = Some(agent.id.value.clone());
+            Step { label, ..plain(StepKind::Model(Box::new(call)), flow.at(name.span)) }
         }
         Worker::Swrm(swarm) => {
             let own = |(id, slot): &(Arc<str>, _)| (id.clone(), body::own(*slot).unwrap_or(*slot));
             let members: Vec<_> = instance.agents.iter().map(own).collect();
             let origin = flow.manifest.nodes.get(scope.node).map_or_else(Default::default, |n| n.id.span);
             let kind = swrm::steps(flow, made, &mut scope, &members, swarm);
-            crate::build::plain(kind, flow.at(origin))
+            plain(kind, flow.at(origin))
         }
     };
     Some(made.builder.step(step))
@@ -97,7 +91,7 @@ fn inner(
     instance: &Instance,
     rendered: Vec<(Arc<str>, Expr)>,
     body: StepId,
-    slots: Vec<trefoil_ir::Slot>,
+    slots: FlowSlots,
 ) -> Option<FlowId> {
     let id = flow.manifest.nodes.get(at)?.id;
     let own = |slot| body::own(slot).unwrap_or(slot);
@@ -105,16 +99,8 @@ fn inner(
         name: id.value.clone(),
         sort: "instance",
         origin: flow.at(id.span),
-        slots,
-        intake: Intake {
-            slot: own(instance.intake),
-            wrap: None,
-            fields: Vec::new(),
-            closed: false,
-            tolerated: &[],
-            schema: None,
-            raw: None,
-        },
+        slots: slots.0,
+        intake: Intake::plain(own(instance.intake)),
         init: if rendered.is_empty() { Vec::new() } else { vec![(own(instance.rendered), Expr::Object(rendered))] },
         body,
         output: None,
@@ -123,7 +109,7 @@ fn inner(
     }))
 }
 
-/// The inputs as lines; without any, the item; without a list either, what led to the node (decision S9).
+/// The inputs as lines; without inputs, the item; without an item, the message to the node (decision S9).
 fn user_message(
     flow: &Workflow<'_>,
     made: &mut FlowBuilder<'_>,
@@ -137,7 +123,7 @@ fn user_message(
         return Expr::Lines(Box::new(Expr::Read(Source::Slot(own(instance.rendered)))));
     }
     match (instance.item, &mut scope.body) {
-        // An item is printed as templates print it: null is a word (decision S3).
+        // The item is rendered as in templates: null prints as a word (decision S3).
         (Some(item), _) => Expr::Join {
             parts: vec![Source::Slot(own(item))],
             separator: "".into(),

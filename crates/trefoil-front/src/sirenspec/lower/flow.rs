@@ -1,14 +1,15 @@
-//! One workflow while it is lowered: what it says, what it can name, and what has been made of it so far.
+//! One workflow during lowering: its manifest, its names, and the parts made so far.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Guard, ModelCall, ModelChoice, ModelParameters, Schema, SchemaId, Slot, SlotId};
+use trefoil_ir::{Expr, Guard, ModelCall, ModelChoice, ModelParameters, Schema, SchemaId};
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
 use super::body::Body;
+use crate::build::{self, Builder, FlowSlots};
 use crate::read::to_value;
 use crate::sirenspec::manifest::{GuardList, Guardrail, Manifest, Model};
 use crate::sirenspec::names::binding::Texts;
@@ -16,16 +17,15 @@ use crate::sirenspec::names::child::Child;
 use crate::sirenspec::names::known::Known;
 use crate::sirenspec::names::links::Links;
 use crate::sirenspec::names::stand::{Reading, Stand};
-use crate::{Builder, build};
 
 /// A workflow to lower.
 #[derive(Clone, Copy)]
 pub struct Workflow<'m> {
-    /// What the file says.
+    /// Its manifest.
     pub manifest: &'m Manifest<'m>,
-    /// What it can name.
+    /// The names available in it.
     pub known: &'m Known,
-    /// How its nodes hang together.
+    /// The links between its nodes.
     pub links: &'m Links,
     /// Its texts.
     pub texts: &'m Texts,
@@ -33,36 +33,31 @@ pub struct Workflow<'m> {
     pub children: &'m [Option<Child>],
 }
 
-/// The places of the texts of a node.
+/// The place of a text of a node.
 pub struct Scope<'b> {
     /// The node.
     pub node: usize,
-    /// Where in it.
+    /// The part of the node.
     pub stand: Stand,
-    /// Inside of a factory's instance: its flow.
+    /// The flow of the factory instance that contains it, if any.
     pub body: Option<&'b mut Body>,
 }
 
-/// What has been made so far.
+/// The parts made so far.
 pub struct FlowBuilder<'b> {
     /// The program's arenas.
     pub builder: &'b mut Builder,
     /// The flow's slots.
-    pub slots: Vec<Slot>,
-    /// Where the message of the run is needed first.
+    pub slots: FlowSlots,
+    /// The first place that needs the message of the run.
     pub message: Option<Location>,
     schemas: BTreeMap<Location, SchemaId>,
 }
 
 impl<'b> FlowBuilder<'b> {
-    /// Nothing yet, but for the slots.
-    pub fn new(builder: &'b mut Builder, slots: Vec<Slot>) -> Self {
+    /// Empty, except for the slots.
+    pub fn new(builder: &'b mut Builder, slots: FlowSlots) -> Self {
         Self { builder, slots, message: None, schemas: BTreeMap::new() }
-    }
-    /// Another slot.
-    pub fn slot(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.slots.push(Slot::new(name));
-        SlotId(self.slots.len() as u32 - 1)
     }
     fn schema(&mut self, json: &Value, origin: Location) -> SchemaId {
         let builder = &mut *self.builder;
@@ -78,13 +73,13 @@ impl Scope<'_> {
     }
 }
 
-/// What stands in for an expression whose mistake has been reported.
+/// A placeholder for an expression with a reported mistake.
 pub fn broken() -> Expr {
     Expr::Const(Value::Null)
 }
 
 impl Workflow<'_> {
-    /// A place of the file.
+    /// The location of a span in the file.
     pub fn at(&self, span: Span) -> Location {
         self.known.at(span)
     }
@@ -102,12 +97,13 @@ impl Workflow<'_> {
         self.bound(scope, text).map_or_else(broken, build::as_text)
     }
 
-    /// A template that may be absent.
+    /// An optional template as text.
     pub fn text_or(&self, scope: &mut Scope<'_>, text: Option<&Text>) -> Expr {
         text.map_or_else(broken, |t| self.text(scope, t))
     }
 
-    /// A system message. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.
+    /// A system message. Literal text also keeps its place, because a trace shows where each part of a prompt is
+    /// written.
     pub fn prompt(&self, scope: &mut Scope<'_>, text: &Text) -> Expr {
         self.bound(scope, text).map_or_else(broken, Expr::Template)
     }
@@ -117,7 +113,7 @@ impl Workflow<'_> {
         self.bound(scope, text).map_or_else(broken, build::as_typed)
     }
 
-    /// A value of `inputs`: a template, or a number or boolean as it is.
+    /// A value of `inputs`: a template, or a literal number or boolean.
     pub fn input(&self, scope: &mut Scope<'_>, node: &Node) -> Expr {
         match node.string() {
             Some(text) => self.typed(scope, text),
@@ -125,7 +121,7 @@ impl Workflow<'_> {
         }
     }
 
-    /// The guardrails that hold for a call: its own, else the workflow's, else the default.
+    /// The guardrails of a call: its own, otherwise the workflow's, otherwise the default.
     pub fn guards(&self, made: &mut FlowBuilder<'_>, own: Option<&GuardList>) -> Vec<Guard> {
         let Some(list) = own.or(self.manifest.guardrails.as_ref()) else { return vec![Guard::Injection] };
         list.guards
@@ -145,7 +141,7 @@ impl Workflow<'_> {
                 name: model.name.clone(),
                 origin: self.at(model.text.span),
             },
-            // Reported; the program is thrown away.
+            // The mistake was reported, so the program does not run.
             None => ModelChoice { provider: None, name: "".into(), origin: self.at(Default::default()) },
         };
         ModelCall {

@@ -1,4 +1,4 @@
-//! The graph of a workflow: its nodes with their edges, and the output tree at the end.
+//! The graph of a workflow: its nodes and edges, and the output tree.
 
 use trefoil_ir::{Edge, Export, Expr, Graph, GraphNode, NodeId, StepId};
 
@@ -10,7 +10,7 @@ use crate::sirenspec::names::links::Link;
 use crate::sirenspec::names::source::{parts, seeded};
 use crate::sirenspec::names::stand::{Reading, Stand};
 
-/// The graph; the steps are those of the nodes, in order.
+/// The graph; `steps` are those of the nodes, in order.
 pub fn graph(flow: &Workflow<'_>, carried: &Carried, steps: &[StepId]) -> Graph {
     Graph { nodes: steps.iter().enumerate().map(|(at, step)| node(flow, carried, at, *step)).collect() }
 }
@@ -46,14 +46,14 @@ fn id(at: usize) -> NodeId {
     NodeId(at as u32)
 }
 
-/// The output tree: what is seeded under `output`, overlaid by what nodes wrote there, the later node's last.
+/// The output tree: the seeds under `output`, overlaid with what nodes wrote there; later nodes take precedence.
 pub fn output(flow: &Workflow<'_>) -> Expr {
     let written = flow.known.writes.iter().enumerate().filter(|(_, write)| write.root == Root::Output);
     let writes: Vec<usize> = written.map(|(at, _)| at).collect();
     Expr::Read(seeded(flow.known, Root::Output, parts(flow.known, flow.links, &writes)))
 }
 
-/// What a caller can read under the output: the result of every node by its id.
+/// The results that a caller can read under the output: those of every node, by id.
 pub fn exports(flow: &Workflow<'_>) -> Vec<Export> {
     let node = |n: &NodeName| Export { key: n.id.clone(), slot: n.slot, member: n.output.clone(), inner: n.exports };
     flow.known.nodes.iter().map(node).collect()

@@ -1,4 +1,4 @@
-//! Human nodes: a person's answer.
+//! Human nodes: a question to a person.
 
 use trefoil_ir::{Expr, HumanCall, Source, StepKind};
 use trefoil_template::Value;

@@ -1,19 +1,19 @@
-//! A node as a step, but for what every type of node has in common.
+//! A lowered node without the parts that all types of node share.
 
 use trefoil_ir::{Expr, StepKind, StepPolicy};
 
-/// What a type of node lowers to; label, slot and place are added here.
+/// The part specific to a type of node; the caller adds label, slot and place.
 pub struct Lowered {
     /// What it does.
     pub kind: StepKind,
-    /// What the result becomes: the node's context.
+    /// Converts the result to the node's context.
     pub shape: Option<Expr>,
     /// Retry, timeout, failure.
     pub policy: StepPolicy,
 }
 
 impl Lowered {
-    /// With no policies.
+    /// Without policies.
     pub fn new(kind: StepKind) -> Self {
         Self { kind, shape: None, policy: StepPolicy::default() }
     }

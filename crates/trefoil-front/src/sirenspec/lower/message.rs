@@ -1,4 +1,4 @@
-//! The user message of an agent node: what the node that leads to it left (decision S5).
+//! The user message of an agent node: the output of the node that leads to it (decision S5).
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,23 @@ use trefoil_ir::{Expr, SlotId, Source};
 use super::flow::{FlowBuilder, Workflow};
 use crate::sirenspec::manifest::NodeKind;
 
-/// How many nodes in a row may leave nothing before a node gets the run's message instead of an earlier node's output.
+/// How many nodes in a row may have no output before a node gets the run's message instead of an earlier node's output.
 const DEEPEST: u32 = 16;
 
-/// What flows along edges: per edge into a join, the slot that is filled when it is taken.
+/// The values passed on by edges: for each edge into a join, the slot that is filled when the edge is taken.
 #[derive(Debug, Default)]
 pub struct Carried(BTreeMap<(usize, usize), SlotId>);
 
 impl Carried {
-    /// The slot for what flows from one node to another, if it has to be kept.
+    /// The slot for the value that one node passes to another, if it must be kept.
     pub fn slot(&self, from: usize, to: usize) -> Option<SlotId> {
         self.0.get(&(from, to)).copied()
     }
 }
 
 impl Workflow<'_> {
-    /// Slots for the edges whose being taken matters: conditional ones into nodes with several predecessors.
+    /// Slots for conditional edges into nodes with several predecessors, for which it matters whether the edge was
+    /// taken.
     pub fn carried(&self, made: &mut FlowBuilder<'_>) -> Carried {
         let mut carried = Carried::default();
         for to in 0..self.known.nodes.len() {
@@ -34,7 +35,7 @@ impl Workflow<'_> {
                 let conditional = self.links.incoming(to).filter(|l| l.from == from).all(|l| l.conditional);
                 let ids = [from, to].map(|at| self.known.nodes.get(at).map_or("", |n| &*n.id));
                 if conditional {
-                    let slot = made.slot(ids.join(" -> "));
+                    let slot = made.slots.add(ids.join(" -> "));
                     carried.0.insert((from, to), slot);
                 }
             }
@@ -42,7 +43,7 @@ impl Workflow<'_> {
         carried
     }
 
-    /// The nodes whose edges lead to this one, in the order of the file.
+    /// The nodes with edges to this one, in file order.
     fn predecessors(&self, node: usize) -> Vec<usize> {
         let mut sources: Vec<usize> = self.links.incoming(node).map(|l| l.from).collect();
         sources.sort_unstable();
@@ -54,7 +55,7 @@ impl Workflow<'_> {
     pub fn message(&self, made: &mut FlowBuilder<'_>, carried: &Carried, node: usize) -> Expr {
         let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         match mains {
-            // Right after the node in whose place it runs, which left nothing: it is sent what that node was sent.
+            // A fallback directly after its node, which has no output, gets the same message as that node.
             [main] if self.links.chain && self.leading(node) == mains => {
                 self.message_within(made, carried, *main, DEEPEST)
             }
@@ -67,7 +68,7 @@ impl Workflow<'_> {
         let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         if leading.is_empty() {
             return match mains {
-                // A fallback does the job of the node that failed.
+                // A fallback gets the message of the node that failed.
                 [main] if depth > 0 => self.message_within(made, carried, *main, depth - 1),
                 _ => self.input_message(made),
             };
@@ -98,14 +99,14 @@ impl Workflow<'_> {
         self.predecessors(node)
     }
 
-    /// Whether a node that led on has an output for sure.
+    /// Whether a predecessor that ran certainly has an output.
     fn leaves_something(&self, node: usize) -> bool {
         let stands_in = self.links.fallback_of.get(node).is_some_and(|of| !of.is_empty());
         match self.manifest.nodes.get(node).map(|n| &n.kind) {
             // May be null.
             Some(NodeKind::Tool(_)) => false,
             _ if self.links.chain => !stands_in && self.links.leaves(node),
-            // An edge is taken when its node ended well.
+            // An edge is taken only if its source succeeded.
             _ => !self.links.skips(node),
         }
     }

@@ -1,5 +1,5 @@
-//! From a workflow whose texts are bound to a flow with a graph; factory instances are flows of their own. Total and silent:
-//! what is broken was reported, and something stands in for it.
+//! Lowers a workflow with bound texts to a flow with a graph; factory instances are separate flows. Total and silent:
+//! mistakes were reported before, and placeholders take their place.
 
 mod agent;
 mod body;
@@ -23,8 +23,7 @@ use crate::Builder;
 use crate::build::plain;
 use flow::FlowBuilder;
 
-/// Lowers a workflow. `name` is what it is called; `entry`: a run starts here. Gives its flow, and what callers have to know
-/// about its input.
+/// Lowers a workflow. `entry`: a run can start here. Returns its flow, and what callers need to know about its input.
 pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: bool) -> (FlowId, Wanted) {
     let id = builder.reserve_flow();
     let mut made = FlowBuilder::new(builder, flow.known.slots.clone());
@@ -43,7 +42,7 @@ pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: b
         name: name.into(),
         sort: "workflow",
         origin,
-        slots: made.slots,
+        slots: made.slots.0,
         intake: flow.known.inputs.intake(&reads, entry),
         init: Vec::new(),
         body,

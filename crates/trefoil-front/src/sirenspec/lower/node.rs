@@ -1,4 +1,4 @@
-//! Nodes as steps of the graph: what every type of node has in common.
+//! Nodes as steps of the graph: the parts that all types of node share.
 
 use trefoil_ir::{Refused, Step, StepId, StepKind};
 
@@ -21,7 +21,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, carried: &Carried,
         NodeKind::Tool(kind) => tool::lower(flow, at, kind),
         NodeKind::Broken => None,
     };
-    // A node that lacks what it needs (reported) is still a node; what it would do is unknown.
+    // A node that lacks something required (reported) is still a node, but its effect is unknown.
     let unknown = || StepKind::Refused(Refused { feature: "an unknown node".into(), message: "".into() });
     let lowered = lowered.unwrap_or_else(|| Lowered::new(unknown()));
     Some(made.builder.step(Step {

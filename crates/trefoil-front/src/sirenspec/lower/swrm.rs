@@ -1,5 +1,5 @@
-//! Swarms: agents that answer at the same time, then a synthesis or the list of what they said. A node of its own, or
-//! what a factory does for every item.
+//! Swarms: concurrent agents, followed by a synthesis or a list of their answers. Either a node, or the work of a
+//! factory for each item.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, at: usize, swrm: &
     Some(lowered)
 }
 
-/// The agents' steps and what sums them up; the result is the swarm's output.
+/// The steps of the agents and of the synthesis; the result is the swarm's output.
 pub fn steps(
     flow: &Workflow<'_>,
     made: &mut FlowBuilder<'_>,
@@ -82,7 +82,7 @@ fn call(
     StepKind::Model(Box::new(flow.call(speaker, call.model.as_ref(), user, guards)))
 }
 
-/// The agents' texts in order; empty text for one that failed.
+/// The agents' texts in order, with an empty text for a failed one.
 fn list(members: &[(Arc<str>, SlotId)]) -> Expr {
     let text = |slot: SlotId| {
         let source = Source::Member(slot, vec!["output".into()]);

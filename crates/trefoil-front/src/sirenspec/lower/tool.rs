@@ -1,4 +1,4 @@
-//! Tool nodes: a tool call named by the node's id. Whether anything answers it is for the host to say.
+//! Tool nodes: a tool call with the node's id as its name. Only the host knows whether the tool exists.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub fn lower(flow: &Workflow<'_>, at: usize, node: &ToolNode<'_>) -> Option<Lowe
     Some(lowered)
 }
 
-/// A value in which every text is a template; keys are not.
+/// A value whose texts are templates; its keys are not.
 fn nested(flow: &Workflow<'_>, scope: &mut Scope<'_>, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, text) => flow.typed(scope, text),

@@ -1,13 +1,13 @@
-//! `agents`: who can speak, with which model and system prompt.
+//! `agents`: the declared agents, with model and system prompt.
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Entry, Style, Text};
+use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::guardrail::{self, GuardList};
+use super::named::{self, Named};
 use super::scalar;
-use crate::learn::whole;
 use crate::mend::respelt;
 use crate::{Fields, Reader, providers};
 
@@ -16,13 +16,13 @@ use crate::{Fields, Reader, providers};
 pub struct Agent<'n> {
     /// Its id.
     pub id: &'n Text,
-    /// All of it.
+    /// The span of the whole agent.
     pub span: Span,
-    /// Its model, unless that is broken.
+    /// Its model, unless it is invalid.
     pub model: Option<Model<'n>>,
     /// Its system prompt, a template.
     pub system: Option<&'n Text>,
-    /// Its own guardrails; none: the workflow's.
+    /// Its own guardrails; `None`: the workflow's.
     pub guardrails: Option<GuardList>,
 }
 
@@ -31,7 +31,7 @@ pub struct Agent<'n> {
 pub struct Model<'n> {
     /// The provider.
     pub provider: Arc<str>,
-    /// The provider's name for it.
+    /// The provider's name for the model.
     pub name: Arc<str>,
     /// Where it is written.
     pub text: &'n Text,
@@ -39,13 +39,13 @@ pub struct Model<'n> {
 
 /// The entries of `agents`.
 pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Agent<'n>> {
-    let Some(agents) = fields.fields("agents") else { return Vec::new() };
-    agents.entries().iter().map(|entry| one(agents.reader, entry)).collect()
+    let Some(agents) = fields.take("agents") else { return Vec::new() };
+    named::read(fields.reader, &agents.value, "agents").into_iter().map(|named| one(fields.reader, &named)).collect()
 }
 
-fn one<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Agent<'n> {
-    let mut agent = Agent { id: &entry.key, span: whole(entry), model: None, system: None, guardrails: None };
-    let Some(mut fields) = reader.fields(&entry.value, &format!("agent `{}`", entry.key.value)) else { return agent };
+fn one<'n>(reader: &Reader<'_>, named: &Named<'n>) -> Agent<'n> {
+    let mut agent = Agent { id: named.id, span: named.span, model: None, system: None, guardrails: None };
+    let Some(mut fields) = named.keys_of(reader, "agent") else { return agent };
     fields.also_called(&[
         ("prompt", "system"),
         ("instruction", "system"),
@@ -60,10 +60,10 @@ fn one<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     agent
 }
 
-/// The quotes of a word processor.
+/// Typographic quotes.
 const TYPOGRAPHIC: [char; 4] = ['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'];
 
-/// What no model's name has in it.
+/// Whether a character cannot occur in a model name.
 fn odd(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '`') || TYPOGRAPHIC.contains(&c)
 }
@@ -72,7 +72,7 @@ fn bare(text: &str) -> String {
     text.chars().filter(|c| !odd(*c)).collect()
 }
 
-/// Says that a model is another maker's, or names its provider twice.
+/// Reports a model of another provider, or one that names its provider twice.
 fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
     let other = match providers::other_maker(provider, name) {
         Some(other) => other,
@@ -94,9 +94,9 @@ fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
     reader.report(respelt(d.help(format!("write `{meant}`")), reader.at(text.span), text, near));
 }
 
-/// Reports spaces or quotes in the name of a model: no provider has such names.
+/// Reports spaces or quotes in the name of a model, because no provider has such names.
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
-    // Typographic quotes are reported wherever they are.
+    // Typographic quotes are reported separately.
     let told = |c: char| odd(c) && !TYPOGRAPHIC.contains(&c);
     let ended = trimmed.ends_with([',', ';']);
     if !(ended || text.value.contains(told)) || text.value.contains("{{") {
@@ -112,19 +112,19 @@ pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
 }
 
 fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
-    match text.value.split_once(':') {
-        Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
-            let start = provider.len() - provider.trim_start().len();
-            let span = text.source(start as u32..(start + provider.trim().len()) as u32);
+    match providers::parts(&text.value) {
+        Some((provider, name)) => {
+            let start = text.value.len() - text.value.trim_start().len();
+            let span = text.source(start as u32..(start + provider.len()) as u32);
             // `“openai` is reported with the quote.
-            if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider.trim() == bare(provider) {
-                reader.report_all(providers::check(provider.trim(), reader.at(span)));
+            if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider == bare(provider) {
+                reader.report_all(providers::check(provider, reader.at(span)));
             }
-            tidy(reader, text, &format!("{}:{}", provider.trim(), name.trim()));
-            maker(reader, text, provider.trim(), name.trim());
-            Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
+            tidy(reader, text, &format!("{provider}:{name}"));
+            maker(reader, text, provider, name);
+            Some(Model { provider: provider.into(), name: name.into(), text })
         }
-        _ => {
+        None => {
             let help = match text.value.split_once('/') {
                 Some((provider, name)) => format!("write `{provider}:{name}`"),
                 None => match text.value.trim_matches([':', ' ']) {

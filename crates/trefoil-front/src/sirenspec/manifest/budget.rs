@@ -1,4 +1,4 @@
-//! `budget`: ceilings of a run.
+//! `budget`: limits of a run.
 
 use trefoil_ir::{Budget, OnExceeded};
 use trefoil_syntax::Diagnostic;
@@ -6,13 +6,13 @@ use trefoil_syntax::Diagnostic;
 use super::scalar;
 use crate::Fields;
 
-/// Micro-dollars of a number of dollars that a manifest has. More than 0 stays so.
+/// Converts dollars to micro-dollars. A positive amount stays positive.
 pub fn micro(dollars: f64) -> u64 {
     let micro = (dollars * 1e6).round() as u64;
     if dollars > 0.0 { micro.max(1) } else { 0 }
 }
 
-/// `budget` at the top; none: it has no ceiling that can be read.
+/// `budget` at the top level; `None`: it has no readable limit.
 pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
     let mut budget = fields.fields("budget")?;
     let reader = budget.reader;

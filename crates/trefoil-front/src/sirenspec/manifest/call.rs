@@ -1,4 +1,4 @@
-//! Workflow nodes: another file as one node.
+//! Workflow nodes: another file as a node.
 
 use trefoil_syntax::yaml::{Entry, Text};
 
@@ -9,13 +9,13 @@ use crate::Fields;
 /// A sub-workflow.
 #[derive(Debug, Clone)]
 pub struct CallNode<'n> {
-    /// The file, relative to the one that names it.
+    /// The file, relative to the file of the node.
     pub reference: Option<&'n Text>,
-    /// What the sub-workflow sees as `inputs.*`, beside the message.
+    /// The values for the sub-workflow's `inputs.*`, in addition to the message.
     pub inputs: Vec<&'n Entry>,
-    /// A second place for its output.
+    /// A second path for its output.
     pub writes: Option<Write<'n>>,
-    /// How deep workflows may be nested at this node.
+    /// The maximum nesting of workflows at this node.
     pub max_depth: u32,
 }
 

@@ -1,4 +1,4 @@
-//! `edges`: what leads where, and when.
+//! `edges`: transitions between nodes, with conditions.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Text};
@@ -8,11 +8,11 @@ use crate::{Fields, Reader};
 /// An edge.
 #[derive(Debug, Clone)]
 pub struct Edge<'n> {
-    /// The node it leaves.
+    /// The source node.
     pub from: &'n Text,
-    /// The node it enters.
+    /// The target node.
     pub to: &'n Text,
-    /// Its condition; none: always.
+    /// Its condition; `None`: always.
     pub when: Option<&'n Text>,
     /// The whole entry.
     pub node: &'n Node,
@@ -30,7 +30,7 @@ fn one<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<Edge<'n>> {
     fields.also_called(&[("source", "from"), ("target", "to"), ("if", "when"), ("condition", "when")]);
     let from = end(&mut fields, "from", "from_node");
     let to = end(&mut fields, "to", "to_node");
-    // `when: true` is a boolean to YAML and an expression here.
+    // `when: true` is a boolean in YAML, but an expression here.
     let when = fields.take("when").and_then(|entry| match entry.value.scalar() {
         Some((_, text)) => Some(text),
         None => {

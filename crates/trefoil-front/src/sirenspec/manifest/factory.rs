@@ -1,4 +1,4 @@
-//! Factory nodes: one agent or swarm for every item of a list, or a number of agents.
+//! Factory nodes: an agent or swarm for each item of a list, or a number of agents.
 
 use trefoil_ir::OnItemFailure;
 use trefoil_syntax::yaml::{Entry, Scalar, Text};
@@ -12,25 +12,25 @@ use crate::{Fields, Reader};
 /// A factory.
 #[derive(Debug, Clone)]
 pub struct FactoryNode<'n> {
-    /// Who works.
+    /// The agent or swarm.
     pub worker: Option<Worker<'n>>,
-    /// Over what.
+    /// The items.
     pub over: Option<Over<'n>>,
-    /// Rendered for every instance, in order.
+    /// The inputs, rendered in order for each instance.
     pub inputs: Vec<&'n Entry>,
-    /// At most this many at a time.
+    /// The maximum number of concurrent instances.
     pub concurrency: u32,
-    /// Per instance, milliseconds.
+    /// The timeout of one instance in milliseconds.
     pub timeout_ms: u64,
     /// Where that is written.
     pub timeout_at: Option<Span>,
-    /// What one failing instance does.
+    /// What happens when an instance fails.
     pub on_failure: OnItemFailure,
-    /// Where the list of outputs goes.
+    /// The path for the list of outputs.
     pub writes: Option<Write<'n>>,
 }
 
-/// Who works in an instance.
+/// The work of an instance.
 #[derive(Debug, Clone)]
 pub enum Worker<'n> {
     /// A declared agent.
@@ -39,7 +39,7 @@ pub enum Worker<'n> {
     Swrm(Swrm<'n>),
 }
 
-/// What a factory ranges over.
+/// The items of a factory.
 #[derive(Debug, Clone)]
 pub enum Over<'n> {
     /// `for_each`: a list, as a template or as JSON.
@@ -51,7 +51,7 @@ pub enum Over<'n> {
 /// A number of instances.
 #[derive(Debug, Clone)]
 pub enum Size<'n> {
-    /// This many.
+    /// A literal number.
     Fixed(i64),
     /// A template.
     Text(&'n Text),
@@ -156,7 +156,7 @@ fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: O
         .label(reader.at(first.key.span), "the other one"),
         None => {
             let at = reader.at(fields.lack(&[a, b]));
-            // All is said about a key without a value.
+            // Nothing else needs to be reported about a key without a value.
             for key in [a, b] {
                 fields.take_nullable(key);
             }
@@ -165,7 +165,7 @@ fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: O
     });
 }
 
-/// `inputs` of a factory or workflow node: text, or a number or boolean as it is.
+/// `inputs` of a factory or workflow node: texts, or literal numbers or booleans.
 pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
     let outer: Vec<&str> = fields.entries().iter().map(|e| &*e.key.value).collect();
     let Some(inputs) = fields.fields("inputs") else { return Vec::new() };
@@ -178,7 +178,7 @@ pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
     inputs.entries().iter().collect()
 }
 
-/// Says that a key of the node has slipped into its inputs.
+/// Reports a key of the node that is wrongly written in its inputs.
 fn misplaced(reader: &Reader<'_>, node: &[&str], entry: &Entry) {
     let key = &*entry.key.value;
     let fits = match key {

@@ -1,4 +1,4 @@
-//! `guardrails`: of the workflow, of an agent, of a swrm agent.
+//! `guardrails` of the workflow, of an agent, or of a swarm's agent.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ pub struct GuardList {
 /// One guardrail.
 #[derive(Debug, Clone)]
 pub enum Guardrail {
-    /// Complete as it is.
+    /// A complete guardrail.
     Ready(Guard),
-    /// The answer must fit this JSON Schema, which is written there.
+    /// The answer must match this JSON Schema, written at this span.
     Schema(Value, Span),
 }
 
 impl GuardList {
-    /// Whether the answer has to fit a schema.
+    /// Whether there is a schema that the answer must match.
     pub fn has_schema(&self) -> bool {
         self.guards.iter().any(|g| matches!(g, Guardrail::Schema(..)))
     }
@@ -37,7 +37,7 @@ impl GuardList {
 
 const NAMES: [&str; 5] = ["injection", "length", "pii", "schema", "cost_cap"];
 
-/// `guardrails` of a mapping; none when absent or null.
+/// `guardrails` of a mapping; `None` if absent or null.
 pub fn read(fields: &mut Fields<'_, '_>) -> Option<GuardList> {
     let items = fields.list("guardrails")?;
     let mut list = GuardList::default();
@@ -48,7 +48,7 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<GuardList> {
     Some(list)
 }
 
-/// Says that a guardrail is there already: by its name alone.
+/// Reports a guardrail that is listed twice; compares only names.
 fn twin(reader: &Reader<'_>, before: &[Node], item: &Node) {
     let Some(name) = item.string() else { return };
     if let Some(first) = before.iter().find(|b| b.string().is_some_and(|b| b.value == name.value)) {

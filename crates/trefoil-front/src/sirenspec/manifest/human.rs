@@ -1,4 +1,4 @@
-//! Human nodes: a person answers.
+//! Human nodes: questions to a person.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::Fields;
 /// A question to a person.
 #[derive(Debug, Clone)]
 pub struct HumanNode<'n> {
-    /// The question, a template; none: the node's id.
+    /// The question, a template; `None`: the node's id is used.
     pub prompt: Option<&'n Text>,
-    /// Where the answer goes.
+    /// The path for the answer.
     pub writes: Option<Write<'n>>,
-    /// Milliseconds.
+    /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Where that is written.
     pub timeout_at: Option<Span>,
-    /// What happens without an answer in time.
+    /// What happens on timeout.
     pub on_timeout: OnTimeout,
 }
 
@@ -45,7 +45,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
     }
     let read = fields
         .word("on_timeout", &[("abort", Choice::Abort), ("skip", Choice::Skip), ("use_default", Choice::UseDefault)]);
-    // A misspelt choice is reported; a default says which one was meant.
+    // A misspelt choice is reported; a default shows which one was meant.
     let meant = read.is_none() && fields.take("on_timeout").is_some() && fields.take("default_output").is_some();
     let choice = read.unwrap_or(if meant { Choice::UseDefault } else { Choice::Abort });
     let on_timeout = match choice {

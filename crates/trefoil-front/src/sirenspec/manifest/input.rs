@@ -1,4 +1,4 @@
-//! `input` and `state`: what a run starts with.
+//! `input` and `state`: the initial values of a run.
 
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
@@ -15,24 +15,24 @@ use crate::{Fields, Reader};
 pub struct InputField<'n> {
     /// Its name.
     pub name: &'n Text,
-    /// All of it.
+    /// The span of the whole field.
     pub span: Span,
-    /// What it is when the run does not say; none: the run has to.
+    /// The default; `None`: the run must pass a value.
     pub default: Option<Value>,
 }
 
-/// Values that are there before any node ran.
+/// Values that exist before any node runs.
 #[derive(Debug, Clone, Default)]
 pub struct SeededState<'n> {
     /// Under `working`.
     pub working: Object,
     /// Under `output`.
     pub output: Object,
-    /// The same as they are written, by tree.
+    /// The values as written, with their trees.
     pub written: Vec<(Root, &'n Node)>,
 }
 
-/// `input`: `message` and further fields, with defaults that give the type (decision S4).
+/// `input`: `message` and other fields, whose defaults define their types (decision S4).
 pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
     let Some(input) = fields.fields("input") else { return Vec::new() };
     input
@@ -79,8 +79,8 @@ fn tree<'n>(state: &mut Fields<'n, '_>, root: Root, written: &mut Vec<(Root, &'n
     }
 }
 
-/// Says that a default is a word for a value rather than one: a type, as other formats declare it, or what was to be
-/// filled in.
+/// Reports a default that is not a value: the name of a type, as other formats declare it, or a text that was meant to
+/// be replaced.
 fn stand_in(reader: &Reader<'_>, entry: &Entry) {
     const WORDS: [&str; 16] = [
         "string", "str", "number", "integer", "int", "float", "boolean", "bool", "array", "object", "dict", "required",
@@ -91,7 +91,7 @@ fn stand_in(reader: &Reader<'_>, entry: &Entry) {
     let begins = |word: &str| value.get(1..).is_some_and(|v| v.to_ascii_lowercase().starts_with(word));
     let blank =
         value.starts_with('<') && value.ends_with('>') && (begins("your") || begins("insert") || begins("todo"));
-    // Of a field for the name of a type it is one.
+    // In a field for the name of a type, such a name is a value.
     let named = ["type", "kind", "format"].iter().any(|word| entry.key.value.to_ascii_lowercase().contains(word));
     if !blank && (!WORDS.contains(&value) || named) {
         return;
@@ -101,13 +101,13 @@ fn stand_in(reader: &Reader<'_>, entry: &Entry) {
     reader.report(d.help(format!("write a default value, or `{}:` for a required field", entry.key.value)));
 }
 
-/// Reports a field that is declared with a type, as in other formats: its value here is the default itself.
+/// Reports a field that is declared with a type, as in other formats; here the mapping itself would be the default.
 fn declared(reader: &Reader<'_>, entry: &Entry) {
     const TYPES: [&str; 13] = [
         "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
         "dict",
     ];
-    // What else a schema has, a field that holds a schema has too.
+    // Other keys of a schema may also occur in a field whose value is a schema.
     const KEYS: [&str; 8] = ["type", "default", "description", "required", "enum", "title", "examples", "example"];
     let Some(mapping) = entry.value.mapping() else { return };
     let kind = mapping.get("type").and_then(|e| e.value.string());

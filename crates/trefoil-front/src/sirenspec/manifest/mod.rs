@@ -1,6 +1,6 @@
-//! What a SirenSpec file says, read from the spanned tree: structs that mirror the format, every problem reported.
+//! Reads a SirenSpec file from the spanned tree to structs that mirror the format, and reports every problem.
 //!
-//! Does not resolve names: whether an agent, a node or a path exists is for lowering to say.
+//! Does not resolve names of agents, nodes or paths.
 
 mod agent;
 mod budget;
@@ -10,6 +10,7 @@ mod factory;
 mod guardrail;
 mod human;
 mod input;
+mod named;
 mod node;
 mod policy;
 mod request;

@@ -1,4 +1,4 @@
-//! `nodes`: what a workflow does. One struct a type, chosen by `type`.
+//! `nodes`: the nodes of a workflow. One struct for each `type`.
 
 use trefoil_ir::Retry;
 use trefoil_syntax::yaml::{Entry, Text};
@@ -7,12 +7,13 @@ use trefoil_syntax::{Diagnostic, Span, suggest};
 use super::call::{self, CallNode};
 use super::factory::{self, FactoryNode};
 use super::human::{self, HumanNode};
+use super::named::{self, Named};
 use super::policy::{self, OnFailure};
 use super::scalar;
 use super::swrm::{self, Swrm};
 use super::tool::{self, ToolNode};
 use super::write::{self, Write};
-use crate::learn::whole;
+
 use crate::mend::respelt;
 use crate::{Fields, Reader};
 
@@ -21,9 +22,9 @@ use crate::{Fields, Reader};
 pub struct Node<'n> {
     /// Its id.
     pub id: &'n Text,
-    /// All of it.
+    /// The span of the whole node.
     pub span: Span,
-    /// What it does.
+    /// Its type.
     pub kind: NodeKind<'n>,
 }
 
@@ -38,16 +39,16 @@ pub enum NodeKind<'n> {
     Factory(FactoryNode<'n>),
     /// Another workflow.
     Call(CallNode<'n>),
-    /// A person.
+    /// A question to a person.
     Human(HumanNode<'n>),
     /// A tool.
     Tool(ToolNode<'n>),
-    /// Unreadable; already reported.
+    /// Invalid; already reported.
     Broken,
 }
 
 impl<'n> NodeKind<'n> {
-    /// What its `writes` says.
+    /// Its `writes`, if it has one.
     pub fn writes(&self) -> Option<&Write<'n>> {
         match self {
             Self::Agent(kind) => kind.writes.as_ref(),
@@ -62,19 +63,19 @@ impl<'n> NodeKind<'n> {
 /// An agent node.
 #[derive(Debug, Clone)]
 pub struct AgentNode<'n> {
-    /// Who speaks.
+    /// The agent.
     pub agent: Option<&'n Text>,
-    /// Where the answer goes.
+    /// The path for the answer.
     pub writes: Option<Write<'n>>,
     /// Whether text is shown while it arrives.
     pub streaming: bool,
-    /// Tries; none: the workflow's default.
+    /// Retries; `None`: the workflow's default.
     pub retry: Option<Retry>,
-    /// What a failure does; none: the workflow's default.
+    /// What happens on failure; `None`: the workflow's default.
     pub on_failure: Option<OnFailure<'n>>,
-    /// Tokens of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
-    /// Where they are written.
+    /// Where it is written.
     pub max_tokens_at: Option<Span>,
 }
 
@@ -93,14 +94,13 @@ const TYPES: [(&str, ReadKind); 6] = [
 /// The entries of `nodes`.
 pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Node<'n>> {
     let reader = fields.reader;
-    let Some(nodes) = fields.require("nodes").and_then(|e| reader.fields(&e.value, "nodes")) else {
-        return Vec::new();
-    };
-    nodes.entries().iter().for_each(|entry| reserved(reader, &entry.key));
-    nodes.entries().iter().map(|entry| Node { id: &entry.key, span: whole(entry), kind: kind(reader, entry) }).collect()
+    let Some(nodes) = fields.require("nodes") else { return Vec::new() };
+    let nodes = named::read(reader, &nodes.value, "nodes");
+    nodes.iter().for_each(|named| reserved(reader, named.id));
+    nodes.iter().map(|named| Node { id: named.id, span: named.span, kind: kind(reader, named) }).collect()
 }
 
-/// Names that mean something else in templates and conditions.
+/// Names with another meaning in templates and conditions.
 const RESERVED: [&str; 8] = ["inputs", "env", "item", "index", "total", "working", "output", "_budget"];
 
 fn reserved(reader: &Reader<'_>, id: &Text) {
@@ -111,15 +111,13 @@ fn reserved(reader: &Reader<'_>, id: &Text) {
     }
 }
 
-fn kind<'n>(reader: &Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
-    let Some(mut fields) = reader.fields(&entry.value, &format!("node `{}`", entry.key.value)) else {
-        return NodeKind::Broken;
-    };
+fn kind<'n>(reader: &Reader<'_>, named: &Named<'n>) -> NodeKind<'n> {
+    let Some(mut fields) = named.keys_of(reader, "node") else { return NodeKind::Broken };
     fields.also_called(&OTHERS);
-    fields.elsewhere(&[("when", "on an edge that leads to the node")]);
+    fields.elsewhere(&ELSEWHERE);
     let read = match fields.take("type") {
         None => match unsaid(&fields) {
-            Some(key) => untyped(&fields, &entry.key.value, key),
+            Some(key) => untyped(&fields, &named.id.value, key),
             None => TYPES.first().map(|(_, read)| *read),
         },
         Some(written) => match written.value.string().and_then(|text| other_type(reader, text)) {
@@ -146,7 +144,15 @@ fn kind<'n>(reader: &Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
     kind
 }
 
-/// What people write for the keys of nodes.
+/// Where keys belong that people write in nodes.
+const ELSEWHERE: [(&str, &str); 4] = [
+    ("when", "on an edge that leads to the node"),
+    ("prompt", "in the agent, as `system`"),
+    ("system", "in the agent"),
+    ("model", "in the agent"),
+];
+
+/// Common wrong names for the keys of nodes.
 const OTHERS: [(&str, &str); 17] = [
     ("kind", "type"),
     ("output", "output_key"),
@@ -167,7 +173,7 @@ const OTHERS: [(&str, &str); 17] = [
     ("depth", "max_depth"),
 ];
 
-/// What other systems call the types of nodes.
+/// Names of other systems for the types of nodes.
 const OTHER_TYPES: [(&str, &str); 12] = [
     ("llm", "agent"),
     ("model", "agent"),
@@ -183,7 +189,7 @@ const OTHER_TYPES: [(&str, &str); 12] = [
     ("call", "workflow"),
 ];
 
-/// A word of another system for a type: reported, and read as what it means.
+/// Reports a type with the name of another system; the node is read as the equivalent type.
 fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
     let (_, name) = OTHER_TYPES.iter().find(|(word, _)| *word == &*text.value)?;
     let at = reader.at(text.span);
@@ -194,7 +200,7 @@ fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
     TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
 }
 
-/// The `type` of a node that says it is of one agent, and lists several.
+/// The `type` of a node that says it has one agent but lists several.
 fn swarm_of_agent<'n>(fields: &mut Fields<'n, '_>) -> Option<&'n Text> {
     let kind = fields.take("type").and_then(|e| e.value.string()).filter(|text| &*text.value == "agent")?;
     let entries = fields.entries();
@@ -214,7 +220,7 @@ const TELLING: [(&str, &str); 8] = [
     ("prompt", "human"),
 ];
 
-/// The key that tells of what type a node is that does not say so and cannot be an agent node.
+/// The key that shows the type of a node without `type`, if it cannot be an agent node.
 fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
     let entries = fields.entries();
     let has = |key: &str| entries.iter().any(|e| &*e.key.value == key && !e.value.is_null());
@@ -227,14 +233,14 @@ fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
     TELLING.iter().find_map(|(key, kind)| Some((find(key)?, *kind))).or(swarm)
 }
 
-/// Such a node: read as what it must be.
+/// Reports such a node; it is read as the type that the key shows.
 fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
     let reader = fields.reader;
     let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
     let head = fields.lack(&["type"]);
     let d = Diagnostic::error("missing-key", reader.at(head), message);
     let d = d.label(reader.at(tells.key.span), format!("only for {kind} nodes"));
-    // A misspelt `type` is fixed where it is.
+    // A misspelt `type` is fixed at its place.
     let misspelt =
         fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
     reader.report(match reader.indent(head).filter(|_| !misspelt) {

@@ -15,7 +15,7 @@ use crate::{Fields, Reader};
 pub enum OnFailure<'n> {
     /// The run fails.
     Abort,
-    /// Another node runs in its place.
+    /// Another node runs instead.
     Fallback(&'n Text),
     /// The run continues without its output.
     Skip,
@@ -81,7 +81,7 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
     Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
 }
 
-/// Reports a `retry` that never retries although it is configured.
+/// Reports a configured `retry` that never retries.
 fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     let reader = retry.reader;
     let empty = || retry.entry("on").filter(|e| e.value.sequence().is_some_and(<[Node]>::is_empty));
@@ -90,7 +90,7 @@ fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     };
     match (attempts, retry.entry("max_attempts")) {
         (None, None) => {
-            // A misspelling is reported as that.
+            // A misspelling is reported separately.
             let other = |key: &str| suggest::near(key, ["max_attempts"]).is_some();
             if retry.written_as("max_attempts").is_none() && !retry.entries().iter().any(|e| other(&e.key.value)) {
                 let message = "`retry` has no effect: `max_attempts` is 1 by default".to_owned();
@@ -121,7 +121,7 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
         return reader.wrong_type(node, "on", "an HTTP status or a class of failures");
     };
     let found: &[RetryOn] = match &*text.value {
-        // A call that never answered has no status either.
+        // A call that timed out has no status either.
         "network_error" => &[RetryOn::Network, RetryOn::Timeout],
         "timeout" => &[RetryOn::Timeout],
         "guardrail_violation" => &[RetryOn::Guardrail],
@@ -186,7 +186,7 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
             ("use_default", Action::UseDefault),
         ],
     );
-    // A misspelt action is reported; the other keys say which one was meant.
+    // A misspelt action is reported; the other keys show which one was meant.
     let unreadable = read.is_none() && policy.take("action").is_some();
     let meant = [("fallback_node", Action::Fallback), ("default_output", Action::UseDefault)];
     let meant = meant.into_iter().find(|(key, _)| unreadable && policy.take(key).is_some());

@@ -1,5 +1,5 @@
-//! Requests that are odd but can be sent: a body that no server reads, invalid JSON, a header with a
-//! name that no server knows.
+//! Reports requests that are unusual but can be sent: a body that servers ignore, invalid JSON, a header with an
+//! unknown name.
 
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, suggest};
@@ -8,7 +8,7 @@ use crate::Reader;
 use crate::mend::respelt;
 use crate::requests;
 
-/// Looks at a header.
+/// Checks a header.
 pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
     let written = &*name.value;
     let told = |d: Diagnostic, meant: &str, sure: bool| {
@@ -22,24 +22,10 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
         let message = format!("unknown header `{written}`");
         told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
     }
-    if !written.eq_ignore_ascii_case("Authorization") {
-        return;
-    }
-    for scheme in ["Bearer", "Basic"] {
-        let Some(rest) = value.value.strip_prefix(scheme) else { continue };
-        if rest.starts_with(':') || rest.starts_with("{{") {
-            let end = scheme.len() + usize::from(rest.starts_with(':'));
-            let place = reader.at(value.source(0..end as u32));
-            let d = Diagnostic::warning("no-effect", place, format!("`{scheme}` needs a space before its value"));
-            let meant = if rest.starts_with(": ") { scheme.to_owned() } else { format!("{scheme} ") };
-            let straight = (place.span.end - place.span.start) as usize == end;
-            let d = d.help(format!("write `{scheme} {{{{ ... }}}}`"));
-            reader.report(if straight { d.suggestion(format!("write `{scheme} `"), place, meant) } else { d });
-        }
-    }
+    reader.report_all(requests::scheme(reader.file, name, value, "{{ ... }}"));
 }
 
-/// Looks at a body.
+/// Checks a body.
 pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text, &Text)]) {
     if method == "GET" {
         let message = format!("a {method} request has no body");
@@ -74,7 +60,7 @@ pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text,
     });
 }
 
-/// JSON with a number instead of every placeholder; none if a placeholder may be more than a value.
+/// The JSON with a number instead of every placeholder; `None` if a placeholder may be more than a value.
 fn filled(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Scalars with the format's leniency: numbers and booleans may be quoted, whole numbers may carry `.0`; text may not be
-//! a number.
+//! Scalars as leniently as the format reads them: numbers and booleans may be quoted, integers may have `.0`; text must
+//! not be a number.
 
 use std::ops::RangeInclusive;
 
@@ -9,16 +9,16 @@ use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 use crate::read::number::{NumberUnit, unit_of};
 use crate::{Fields, Reader};
 
-/// The longest time a manifest may name, in seconds: over thirty years, and far from overflowing milliseconds.
+/// The longest duration in a manifest in seconds: over thirty years, far below an overflow in milliseconds.
 const LONGEST: f64 = 1e9;
 
-/// A whole number of a key.
+/// An integer of a key.
 pub fn whole(fields: &mut Fields<'_, '_>, key: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
     let entry = fields.take(key)?;
     whole_node(fields.reader, &entry.value, key, unit_of(key), range)
 }
 
-/// A whole number, of a certain unit.
+/// An integer with a unit.
 pub fn whole_node(
     reader: &Reader<'_>,
     node: &Node,
@@ -28,14 +28,14 @@ pub fn whole_node(
 ) -> Option<i64> {
     let lenient = match node.scalar() {
         Some((Scalar::Str, t)) => t.value.trim().parse::<i64>().ok(),
-        // Exact: a float that is whole and this small is an integer in disguise (`2.0`).
+        // Exact: a small float without a fraction (`2.0`) is an integer.
         Some((Scalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
         _ => return reader.integer(node, what, range),
     };
     match lenient {
         Some(i) if range.contains(&i) => Some(i),
         Some(i) => {
-            reader.error("out-of-range", node.span, format!("`{what}` must be {}, not {i}", bounds(&range)));
+            reader.beyond(node, what, &range, &i);
             None
         }
         None => {
@@ -46,20 +46,12 @@ pub fn whole_node(
     }
 }
 
-fn bounds(range: &RangeInclusive<i64>) -> String {
-    if *range.end() == i64::MAX {
-        format!("at least {}", range.start())
-    } else {
-        format!("from {} to {}", range.start(), range.end())
-    }
-}
-
-/// A whole number of a key that fits 32 bits, at least `least`.
+/// An integer of a key that fits in 32 bits and is at least `least`.
 pub fn count(fields: &mut Fields<'_, '_>, key: &'static str, least: u32) -> Option<u32> {
     whole(fields, key, i64::from(least)..=i64::from(u32::MAX)).and_then(|i| u32::try_from(i).ok())
 }
 
-/// Seconds of a key, in milliseconds; `zero` says whether none at all is allowed.
+/// A number of seconds, in milliseconds. `zero`: whether 0 is allowed.
 pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Option<u64> {
     let entry = fields.take(key)?;
     let reader = fields.reader;
@@ -82,14 +74,14 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
     None
 }
 
-/// Whole seconds of a key that bounds one call, as milliseconds.
+/// The timeout of one call in whole seconds, in milliseconds.
 pub fn patience(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;
     let seconds = whole_node(fields.reader, &entry.value, key, Some(NumberUnit::Seconds), 1..=1_000_000_000)?;
     Some(seconds.unsigned_abs() * 1000)
 }
 
-/// A boolean of a key: also `yes`, `no`, `on`, `off`, `1`, `0`.
+/// A boolean of a key; also accepts `yes`, `no`, `on`, `off`, `1`, `0`.
 pub fn flag(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<bool> {
     let entry = fields.take(key)?;
     let lenient = match entry.value.scalar() {
@@ -108,21 +100,21 @@ pub fn flag(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<bool> {
     lenient.or_else(|| fields.reader.boolean(&entry.value, key))
 }
 
-/// Text of a key in which `{{ }}` is not read: says so when there is one.
+/// A text of a key that is not a template; reports `{{ }}` in it.
 pub fn plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
     let text = fields.text(key)?;
     not_a_template(fields.reader, text, key);
     Some(text)
 }
 
-/// Text of a required key in which `{{ }}` is not read.
+/// The same for a required key.
 pub fn require_plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
     let text = fields.require_text(key)?;
     not_a_template(fields.reader, text, key);
     Some(text)
 }
 
-/// Warns of every placeholder in the texts of a value in which none is read.
+/// Reports every placeholder in the texts of a value that are not templates.
 pub fn no_templates(reader: &Reader<'_>, node: &Node, key: &str) {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, text) => {
@@ -138,7 +130,7 @@ pub fn no_templates(reader: &Reader<'_>, node: &Node, key: &str) {
     }
 }
 
-/// Warns of a placeholder where none is read.
+/// Reports a placeholder in a text that is not a template.
 pub fn not_a_template(reader: &Reader<'_>, text: &Text, key: &str) {
     if let Some(at) = text.value.find("{{").filter(|at| text.value.get(*at..).is_some_and(|t| t.contains("}}"))) {
         let start = at as u32;

@@ -1,4 +1,4 @@
-//! `swrm`: agents that answer at the same time, and who sums up. A node of its own, or the worker of a factory.
+//! `swrm`: concurrent agents and a synthesis. Either a node, or the work of a factory.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{Fields, Reader};
 /// A swarm.
 #[derive(Debug, Clone)]
 pub struct Swrm<'n> {
-    /// Its agents, in order; ids are unique.
+    /// Its agents, in order; their ids are unique.
     pub members: Vec<Member<'n>>,
-    /// At most this many at a time; none: all.
+    /// The maximum number of concurrent agents; `None`: all.
     pub concurrency: Option<u32>,
-    /// Who sums up.
+    /// The synthesis of the answers.
     pub synthesis: Option<Synthesis<'n>>,
-    /// What one failing agent does.
+    /// What happens when an agent fails.
     pub on_failure: OnItemFailure,
 }
 
@@ -29,22 +29,22 @@ pub struct Swrm<'n> {
 pub struct Member<'n> {
     /// Its id.
     pub id: &'n Text,
-    /// All of it.
+    /// The span of the whole agent.
     pub span: trefoil_syntax::Span,
-    /// What it is asked, and by which model.
+    /// Its prompt and model.
     pub call: Synthesis<'n>,
 }
 
-/// A prompt and the model it goes to.
+/// A prompt and its model.
 #[derive(Debug, Clone)]
 pub struct Synthesis<'n> {
-    /// The model, unless it is broken.
+    /// The model, unless it is invalid.
     pub model: Option<Model<'n>>,
     /// The prompt, a template.
     pub prompt: Option<&'n Text>,
-    /// Its own guardrails; none: the workflow's.
+    /// Its own guardrails; `None`: the workflow's.
     pub guardrails: Option<GuardList>,
-    /// The place to point at.
+    /// The place for findings.
     pub origin: trefoil_syntax::Span,
 }
 
@@ -58,7 +58,7 @@ pub fn node<'n>(fields: &mut Fields<'n, '_>) -> Swrm<'n> {
     swrm
 }
 
-/// `agents`, `synthesis`, `concurrency`: what a swrm node and a factory's `swrm` share.
+/// `agents`, `synthesis`, `concurrency`: the keys that a swrm node and a factory's `swrm` share.
 pub fn body<'n>(fields: &mut Fields<'n, '_>) -> Swrm<'n> {
     let reader = fields.reader;
     let mut members: Vec<Member<'n>> = Vec::new();
@@ -89,14 +89,8 @@ pub fn on_failure(fields: &mut Fields<'_, '_>) -> Option<OnItemFailure> {
 
 fn add<'n>(reader: &Reader<'_>, members: &mut Vec<Member<'n>>, member: Member<'n>) {
     if let Some(first) = members.iter().find(|m| m.id.value == member.id.value) {
-        return reader.report(
-            Diagnostic::error(
-                "duplicate-id",
-                reader.at(member.id.span),
-                format!("two agents of this swarm are named `{}`", member.id.value),
-            )
-            .label(reader.at(first.id.span), "the first one"),
-        );
+        let message = format!("two agents of this swarm are named `{}`", member.id.value);
+        return reader.twice(member.id.span, first.id.span, message);
     }
     members.push(member);
 }
@@ -125,7 +119,9 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
                 foreign(fields.reader, provider, name);
                 name.value.clone()
             }
-            None => match provider.value.split_once(':').filter(|(p, _)| crate::providers::PROVIDERS.contains(p)) {
+            None => match crate::providers::parts(&provider.value)
+                .filter(|(p, _)| crate::providers::PROVIDERS.contains(p))
+            {
                 Some(two) => {
                     split(fields.reader, provider, two);
                     return None;
@@ -140,7 +136,7 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     Synthesis { model, prompt, guardrails, origin }
 }
 
-/// Checks a provider; reports a model after it, which has a key of its own here.
+/// Checks a provider; reports a model written after it, because the model has a separate key here.
 fn alone(reader: &Reader<'_>, provider: &Text) {
     let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
     let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
@@ -152,11 +148,11 @@ fn alone(reader: &Reader<'_>, provider: &Text) {
     reader.report(crate::mend::respelt(d.help(format!("write `{name}`")), at, provider, near));
 }
 
-/// Reports a model name that starts with the provider, which has a key of its own here.
+/// Reports a model name that starts with the provider, because the provider has a separate key here.
 fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     super::agent::tidy(reader, name, name.value.trim());
     let Some((first, rest)) = name.value.split_once([':', '/']) else { return };
-    // Names with a colon in them (`llama3.2:1b`) and with the maker in front (`meta/llama`) are the provider's business.
+    // Some providers use names with a colon (`llama3.2:1b`) or with the maker first (`meta/llama`).
     let colon = name.value.get(first.len()..).is_some_and(|t| t.starts_with(':'));
     let known = colon && crate::providers::PROVIDERS.contains(&first);
     if rest.is_empty() || !known && (first != &*provider.value || first == "openrouter") {
@@ -168,7 +164,7 @@ fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     reader.report(crate::mend::respelt(d, reader.at(name.span), name, near));
 }
 
-/// Says that a model is another maker's.
+/// Reports a model of another provider.
 fn foreign(reader: &Reader<'_>, provider: &Text, name: &Text) {
     let Some(other) = crate::providers::other_maker(&provider.value, name.value.trim()) else { return };
     let message = format!("`{}` is a model of `{other}`, not of `{}`", name.value.trim(), provider.value);
@@ -178,14 +174,14 @@ fn foreign(reader: &Reader<'_>, provider: &Text, name: &Text) {
     reader.report(crate::mend::respelt(d, reader.at(provider.span), provider, near));
 }
 
-/// A provider with the model after it, and no `model`.
+/// Reports a provider that is followed by the model, without the key `model`.
 fn split(reader: &Reader<'_>, provider: &Text, (name, model): (&str, &str)) {
     let message = "`provider` must be the name of the provider, without a model";
     let d = Diagnostic::error("unknown-provider", reader.at(provider.span), message);
-    reader.report(d.help(format!("write two keys: `provider: {name}` and `model: {}`", model.trim())));
+    reader.report(d.help(format!("write two keys: `provider: {name}` and `model: {model}`")));
 }
 
-/// The model of a swrm agent that names only its provider.
+/// The model of a swarm's agent that names only its provider.
 fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
     match &*provider.value {
         "openai" => Some("gpt-4o-mini"),
@@ -193,7 +189,7 @@ fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
         "ollama" => Some("llama3.2"),
         other => {
             if let Some(d) = crate::providers::slip(other, reader.at(provider.content())) {
-                // Without a model there is nothing to call, whichever adapters are available.
+                // Without a model no call is possible, whichever adapters are available.
                 reader.report(Diagnostic { severity: Severity::Error, ..d });
                 return None;
             }

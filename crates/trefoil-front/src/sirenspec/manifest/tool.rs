@@ -1,4 +1,4 @@
-//! Tool nodes: HTTP requests and Python functions. Read and checked; what runs them is the host's choice.
+//! Tool nodes: HTTP requests and Python functions. Read and checked; how they are run depends on the host.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::{Fields, Reader, requests};
 /// A tool node.
 #[derive(Debug, Clone)]
 pub struct ToolNode<'n> {
-    /// What is called.
+    /// The tool to call.
     pub settings: Option<ToolSettings<'n>>,
-    /// Where the result goes in the node's context, segments.
+    /// The path for the result in the node's context.
     pub output_key: Vec<Arc<str>>,
-    /// Further tries after the first.
+    /// The number of retries.
     pub retries: u32,
-    /// A failure leaves null and the run continues.
+    /// Whether the result is null on failure and the run continues.
     pub skip: bool,
 }
 
-/// What a tool node calls.
+/// The tool of a tool node.
 #[derive(Debug, Clone)]
 pub enum ToolSettings<'n> {
     /// An HTTP request.
@@ -30,11 +30,11 @@ pub enum ToolSettings<'n> {
         url: Option<&'n Text>,
         /// `GET` or `POST`.
         method: &'static str,
-        /// Values are templates.
+        /// The headers, whose values are templates.
         headers: Vec<(&'n Text, &'n Text)>,
         /// The body, a template.
         body: Option<&'n Text>,
-        /// Milliseconds.
+        /// The timeout in milliseconds.
         timeout_ms: u64,
         /// Where that is written.
         timeout_at: Option<Span>,
@@ -45,7 +45,7 @@ pub enum ToolSettings<'n> {
         module: Option<&'n Text>,
         /// The function, a template.
         function: Option<&'n Text>,
-        /// Its arguments; every text in them is a template.
+        /// Its arguments, whose texts are templates.
         args: Option<&'n Entry>,
     },
 }
@@ -112,7 +112,7 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at }
 }
 
-/// An address that is written out, or whose start is: without `http` and a host no request can go anywhere.
+/// Checks a literal address, or its literal start: without `http` and a host, no request can be sent.
 fn address(reader: &Reader<'_>, url: &Text) {
     let text = url.value.trim();
     let written = text.split("{{").next().unwrap_or_default();

@@ -16,24 +16,24 @@ use super::policy::{self, OnFailure};
 use super::scalar;
 use crate::{Fields, Reader};
 
-/// A workflow as its file says it.
+/// A workflow as written.
 #[derive(Debug, Clone)]
 pub struct Manifest<'n> {
-    /// Who can speak.
+    /// The agents.
     pub agents: Vec<Agent<'n>>,
-    /// What is done, in the order of the file.
+    /// The nodes, in file order.
     pub nodes: Vec<Node<'n>>,
-    /// What leads where.
+    /// The edges.
     pub edges: Vec<Edge<'n>>,
     /// Declared input fields.
     pub input: Vec<InputField<'n>>,
-    /// Values that are there from the start.
+    /// Values that exist from the start.
     pub state: SeededState<'n>,
-    /// The workflow's guardrails; none: the default.
+    /// The workflow's guardrails; `None`: the default.
     pub guardrails: Option<GuardList>,
-    /// For agent nodes that say nothing themselves.
+    /// Defaults for agent nodes.
     pub defaults: Defaults<'n>,
-    /// Ceilings.
+    /// The limits of a run.
     pub budget: Option<Budget>,
     /// A file of environment variables.
     pub env_file: Option<&'n Text>,
@@ -41,22 +41,22 @@ pub struct Manifest<'n> {
 }
 
 impl<'n> Manifest<'n> {
-    /// The agent of an id.
+    /// The agent with this id.
     pub fn agent(&self, id: &str) -> Option<&Agent<'n>> {
         self.by_id.get(id).and_then(|at| self.agents.get(*at))
     }
 }
 
-/// Policies for agent nodes that say nothing themselves.
+/// Policies of agent nodes that have none themselves.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults<'n> {
-    /// Tries.
+    /// Retries.
     pub retry: Option<Retry>,
-    /// What a failure does.
+    /// What happens on failure.
     pub on_failure: Option<OnFailure<'n>>,
 }
 
-/// Reads a file's root; none when it is not a mapping.
+/// Reads a file's root; `None` if it is not a mapping.
 pub fn read<'n>(reader: &Reader<'_>, root: &'n yaml::Node) -> Option<Manifest<'n>> {
     let mut fields = reader.fields(root, "the workflow")?;
     fields.deciding(&[("edges", "the nodes run in the order of the file")]);
@@ -114,16 +114,16 @@ fn version(fields: &mut Fields<'_, '_>) {
     }
 }
 
-/// It belongs at the top, so that is where it is missing.
+/// Reports a missing version at the top level.
 fn no_version(fields: &Fields<'_, '_>) {
     let reader = fields.reader;
     let d = Diagnostic::error("missing-key", reader.at(Span::new(0, 0)), "the workflow needs `version`");
     let head = fields.head();
-    // A misspelt key is fixed in its place.
+    // A misspelt key is fixed at its place.
     let misspelt = fields.entries().iter().any(|e| suggest::nearest(&e.key.value, ["version"]).is_some());
     let block = reader.indent(head) == Some("") && !misspelt;
     reader.report(match block {
-        // A required key is not added without asking: the file may belong to another system.
+        // Adding a required key needs review, because the file may belong to another system.
         true => d.suggestion(
             "write `version: \"0.1\"` above it",
             reader.at(Span::new(head.start, head.start)),

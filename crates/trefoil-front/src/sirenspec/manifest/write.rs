@@ -8,17 +8,17 @@ use trefoil_syntax::{Diagnostic, suggest};
 use crate::mend::{renamed, rewritten};
 use crate::{Fields, Reader};
 
-/// Which of the two trees.
+/// One of the two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Root {
-    /// What nodes read.
+    /// The tree that nodes read.
     Working,
-    /// What the run gives back.
+    /// The tree that the run returns.
     Output,
 }
 
 impl Root {
-    /// As manifests write it.
+    /// Its name in manifests.
     pub fn word(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -32,19 +32,19 @@ impl Root {
 pub struct Write<'n> {
     /// The tree.
     pub root: Root,
-    /// The segments after it, at least one.
+    /// The segments after it; at least one.
     pub path: Vec<Arc<str>>,
-    /// As it is written; none: the format implies it.
+    /// The path as written; `None`: the format implies it.
     pub text: Option<&'n Text>,
 }
 
-/// `writes` of a node that has to have one.
+/// The required `writes` of a node.
 pub fn require<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
     let text = fields.require_text("writes")?;
     parse(fields.reader, text)
 }
 
-/// `writes` of a node that may have one.
+/// The optional `writes` of a node.
 pub fn optional<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
     let text = fields.text("writes")?;
     parse(fields.reader, text)
@@ -65,9 +65,9 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
             );
             let quoted = !first.starts_with(char::is_alphanumeric);
             d = match suggest::near(first, ["working", "output"]).filter(|_| meant(&text.value).is_none()) {
-                // A quote in front is reported where the quotes are.
+                // A leading quote is reported where quotes are checked.
                 Some(near) if quoted => d.help(format!("did you mean `{}`?", near.name)),
-                // Whatever is too much of the only word may be the name.
+                // The extra characters of the only word may be the name.
                 Some(near) => {
                     let sure = *text.value != *first;
                     renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
@@ -100,7 +100,7 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         let d = Diagnostic::warning("reserved-name", reader.at(text.span), message);
         reader.report(d.help("write to another path"));
     }
-    // A lone root stores under the key of its own name.
+    // A lone root writes the key with its own name.
     let path = if path.is_empty() {
         let message = format!("`{first}` alone writes `{first}.{first}`: the name after the dot is missing");
         let d = Diagnostic::warning("bad-path", reader.at(text.span), message);
@@ -112,7 +112,7 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
     Some(Write { root, path, text: Some(text) })
 }
 
-/// The path of one of the trees that is written as other languages write paths: `output/y`, `$.output.y`, `output["y"]`.
+/// The path in one of the trees, written in the notation of another language: `output/y`, `$.output.y`, `output["y"]`.
 fn meant(text: &str) -> Option<String> {
     let apart = |c: char| !in_path(c) || matches!(c, '.' | '$' | ':' | ';' | '\\');
     let mut segments: Vec<&str> = text.split(apart).filter(|s| !s.is_empty()).collect();

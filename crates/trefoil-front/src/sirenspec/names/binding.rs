@@ -1,4 +1,4 @@
-//! Every text of a workflow, bound in its place: what rules look at, and what lowering puts in the program.
+//! Every text of a workflow, bound in its place. Used by rules and by lowering.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ pub struct Texts {
 
 /// A text of a workflow.
 pub struct Bound {
-    /// Where it is.
+    /// Its place.
     pub here: Arc<Here>,
     /// The text.
     pub text: BoundText,
 }
 
 impl Texts {
-    /// Binds all of them; those of nodes are parsed already.
+    /// Binds all texts; those of nodes are already parsed.
     pub fn new(manifest: &Manifest<'_>, known: &Arc<Known>, links: &Arc<Links>, nodes: Vec<OfNode>) -> Self {
         let mut texts = Self { all: Vec::with_capacity(nodes.len() + links.edges.len()), by_place: HashMap::default() };
         let here = |who, stand, position| Here { known: known.clone(), links: links.clone(), who, stand, position };
@@ -52,7 +52,7 @@ impl Texts {
         texts
     }
 
-    /// A text in several places (an alias of YAML) is bound once where they see the same.
+    /// A text in several places (a YAML alias) is bound once if the same names are available there.
     fn add(&mut self, here: Here, text: Parsed) {
         let key = (here.who, here.stand, text.source.span);
         if self.by_place.contains_key(&key) {
@@ -63,12 +63,12 @@ impl Texts {
         self.all.push(Bound { text: text.bind(here.clone()), here });
     }
 
-    /// All of them: those of the nodes in the order of the file, those of the edges, and unused ones.
+    /// All texts: those of nodes in file order, those of edges, and unused ones.
     pub fn all(&self) -> &[Bound] {
         &self.all
     }
 
-    /// Which fields of the input they read.
+    /// The input fields that the texts read.
     pub fn reads(&self, inputs: &Inputs) -> Reads {
         let mut reads = Reads::default();
         for Bound { here, text } in self.all.iter().filter(|text| !text.here.is_condition()) {
@@ -82,7 +82,7 @@ impl Texts {
                 match inputs.field(&field.name) {
                     Some(_) if matches!(used.bound.end, End::Nothing(_)) => {}
                     Some(_) => reads.field(&field.name, used.at, needed),
-                    // Perhaps a factory's input, if anybody used the agent.
+                    // It may be an input of a factory if the agent is used in one.
                     None if here.who == Reading::Nobody && !here.is_slip(&field.name) => {}
                     None if needed => reads.lack(&field.name),
                     None => {}
@@ -92,13 +92,13 @@ impl Texts {
         reads
     }
 
-    /// A text by its place.
+    /// The text at a place.
     pub fn get(&self, who: Reading, stand: Stand, text: &yaml::Text) -> Option<&Bound> {
         self.by_place.get(&(who, stand, text.span)).and_then(|at| self.all.get(*at))
     }
 }
 
-/// The agents that no node names.
+/// The agents that no node uses.
 pub fn unused<'a, 'm>(manifest: &'a Manifest<'m>) -> impl Iterator<Item = &'a Agent<'m>> {
     let named = manifest.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Agent(kind) => kind.agent,

@@ -1,4 +1,4 @@
-//! A sub-workflow, as its callers see it.
+//! A sub-workflow as seen by its callers.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ pub struct Child {
     pub flow: FlowId,
     /// The type of its output tree.
     pub output: Value,
-    /// That of the output tree and, under it, the results of its nodes.
+    /// The type of the output tree, with the results of its nodes under it.
     pub readable: Value,
-    /// What it wants as input.
+    /// Its input.
     pub wanted: Wanted,
     /// Its file.
     pub file: FileId,
-    /// Where what callers read is declared.
+    /// The declarations of what callers can read.
     pub members: Members,
 }
 
-/// What callers have to know about a sub-workflow's input.
+/// What callers need to know about a sub-workflow's input.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Fields that are declared or read.
     pub known: Vec<Arc<str>>,
-    /// Fields that have no default and somebody reads.
+    /// Fields that are read and have no default.
     pub needed: Vec<Arc<str>>,
-    /// Fields that are read although they are neither declared nor passed.
+    /// Fields that are read but neither declared nor passed.
     pub lacking: Vec<Arc<str>>,
     /// Where fields are declared.
     pub places: Vec<(Arc<str>, Location)>,

@@ -1,12 +1,11 @@
-//! What a workflow declares and which declarations its keys name: for editors and rules about names. Texts tell what they
-//! mention when they are bound.
+//! The declarations of a workflow, and which of them its keys mention: for editors and rules about names. Mentions in
+//! texts are recorded when the texts are bound.
 
 use std::sync::Arc;
 
-use trefoil_ir::{Declaration, DeclarationKind, types as ir};
+use trefoil_ir::{DeclarationKind, types as ir};
 use trefoil_syntax::yaml::{Node as Yaml, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::Value;
 
 use super::child::Child;
 use super::keys::places;
@@ -16,7 +15,8 @@ use crate::learn::{self, whole};
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, OnFailure, Root, Swrm, Worker};
 use crate::types::{object_type, text_type, type_of};
 
-/// Notes all of it. A workflow's name is none in its file, so this is its first byte; `extent` is all of it.
+/// Records everything. A file does not contain the name of its workflow, so its place is the first byte; `extent` is
+/// the whole file.
 pub fn note(
     reader: &Reader<'_>,
     manifest: &Manifest<'_>,
@@ -29,8 +29,7 @@ pub fn note(
     }
     let workflow = reader.at(Span::new(0, 0));
     let say = Say { reader, manifest, known, children, workflow };
-    let of = Thing { kind: DeclarationKind::Workflow, name, at: workflow, extent, parent: None };
-    say.declare(of, object_type(), "a workflow");
+    learn::declare(reader, DeclarationKind::Workflow, name, (workflow, extent, None), object_type(), "a workflow");
     say.inputs();
     say.agents();
     for (at, node) in manifest.nodes.iter().enumerate() {
@@ -53,22 +52,7 @@ struct Say<'s, 'd> {
     workflow: Location,
 }
 
-/// Something with a name.
-struct Thing<'t> {
-    kind: DeclarationKind,
-    name: &'t str,
-    at: Location,
-    extent: Span,
-    parent: Option<Location>,
-}
-
 impl Say<'_, '_> {
-    fn declare(&self, thing: Thing<'_>, schema: Value, note: &str) {
-        let Thing { kind, name, at, extent, parent } = thing;
-        let note = (!note.is_empty()).then(|| note.into());
-        self.reader.facts(|f| f.declare(Declaration { kind, name: name.into(), at, extent, parent, schema, note }));
-    }
-
     fn child(&self, node: usize) -> Option<&Child> {
         self.children.get(node).and_then(Option::as_ref)
     }
@@ -80,19 +64,16 @@ impl Say<'_, '_> {
                 None if &*field.name.value == "message" => (text_type(), "the message that starts the run".into()),
                 None => (ir::any(), "an input".into()),
             };
-            let (name, at) = (&*field.name.value, self.reader.at(field.name.content()));
-            let parent = Some(self.workflow);
-            self.declare(Thing { kind: DeclarationKind::Input, name, at, extent: field.span, parent }, schema, &note);
+            let place = (self.reader.at(field.name.content()), field.span, Some(self.workflow));
+            learn::declare(self.reader, DeclarationKind::Input, &*field.name.value, place, schema, &note);
         }
     }
 
     fn agents(&self) {
         for agent in &self.manifest.agents {
             let note = agent.model.as_ref().map_or("an agent".into(), |m| format!("an agent on `{}`", m.text.value));
-            let (name, at) = (&*agent.id.value, self.reader.at(agent.id.content()));
-            let parent = Some(self.workflow);
-            let thing = Thing { kind: DeclarationKind::Agent, name, at, extent: agent.span, parent };
-            self.declare(thing, text_type(), &note);
+            let place = (self.reader.at(agent.id.content()), agent.span, Some(self.workflow));
+            learn::declare(self.reader, DeclarationKind::Agent, &*agent.id.value, place, text_type(), &note);
         }
     }
 
@@ -103,9 +84,8 @@ impl Say<'_, '_> {
             NodeKind::Factory(factory) => {
                 for entry in &factory.inputs {
                     let note = format!("an input of every instance of `{}`", node.id.value);
-                    let (name, at) = (&*entry.key.value, self.reader.at(entry.key.content()));
-                    let (kind, extent, parent) = (DeclarationKind::Input, whole(entry), Some(known.at));
-                    self.declare(Thing { kind, name, at, extent, parent }, ir::any(), &note);
+                    let place = (self.reader.at(entry.key.content()), whole(entry), Some(known.at));
+                    learn::declare(self.reader, DeclarationKind::Input, &*entry.key.value, place, ir::any(), &note);
                 }
                 if let Some(Worker::Swrm(swrm)) = &factory.worker {
                     self.swarm(swrm, known.at);
@@ -113,29 +93,29 @@ impl Say<'_, '_> {
             }
             _ => {}
         }
-        let (kind, name, parent) = (DeclarationKind::Node, &*known.id, Some(self.workflow));
-        self.declare(Thing { kind, name, at: known.at, extent: node.span, parent }, known.schema.clone(), &known.note);
+        let place = (known.at, node.span, Some(self.workflow));
+        learn::declare(self.reader, DeclarationKind::Node, &*known.id, place, known.schema.clone(), &known.note);
     }
 
     fn swarm(&self, swrm: &Swrm<'_>, node: Location) {
         for member in &swrm.members {
-            let (name, at) = (&*member.id.value, self.reader.at(member.id.content()));
-            let thing = Thing { kind: DeclarationKind::Agent, name, at, extent: member.span, parent: Some(node) };
-            self.declare(thing, text_type(), "an agent of a swarm");
+            let place = (self.reader.at(member.id.content()), member.span, Some(node));
+            let name = &*member.id.value;
+            learn::declare(self.reader, DeclarationKind::Agent, name, place, text_type(), "an agent of a swarm");
         }
     }
 
     fn seeds(&self, root: Root, tree: &Yaml, parent: Location) {
         for entry in tree.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
-            let (name, at) = (&*entry.key.value, self.reader.at(entry.key.content()));
+            let at = self.reader.at(entry.key.content());
             let schema = type_of(&crate::read::to_value(&entry.value));
-            let thing = Thing { kind: DeclarationKind::Key, name, at, extent: whole(entry), parent: Some(parent) };
-            self.declare(thing, schema, &format!("in `{}` from the start", root.word()));
+            let (place, note) = ((at, whole(entry), Some(parent)), format!("in `{}` from the start", root.word()));
+            learn::declare(self.reader, DeclarationKind::Key, &*entry.key.value, place, schema, &note);
             self.seeds(root, &entry.value, at);
         }
     }
 
-    /// A written path: its parts are declared where they are written first, and named wherever they are written again.
+    /// A written path: each part is declared where it is written first, and mentioned where it is written again.
     fn write(&self, node: usize, written: &Node<'_>) {
         let Some((write, text)) = written.kind.writes().and_then(|write| Some((write, write.text?))) else { return };
         let mut parent = Some(self.workflow);
@@ -147,7 +127,7 @@ impl Say<'_, '_> {
             if key.at == at {
                 let schema = if depth + 1 == write.path.len() { key.first.clone() } else { object_type() };
                 let note = format!("written by `{}`", self.known.id(node));
-                self.declare(Thing { kind: DeclarationKind::Key, name, at, extent: text.span, parent }, schema, &note);
+                learn::declare(self.reader, DeclarationKind::Key, name, (at, text.span, parent), schema, &note);
             } else {
                 learn::names_at(self.reader, at, Some(key.at));
             }
@@ -155,7 +135,7 @@ impl Say<'_, '_> {
         }
     }
 
-    /// What names something outside of templates.
+    /// Records names outside templates.
     fn references(&self) {
         let (reader, manifest) = (self.reader, self.manifest);
         let node = |text: &Text| self.known.node_of(&text.value).and_then(|at| self.known.nodes.get(at)).map(|n| n.at);

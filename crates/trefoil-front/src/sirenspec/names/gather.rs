@@ -1,8 +1,8 @@
-//! Putting the names of a workflow together from its manifest.
+//! Collects the names of a workflow from its manifest.
 
 use std::sync::Arc;
 
-use trefoil_ir::{OnItemFailure, Slot, SlotId, types as ir};
+use trefoil_ir::{OnItemFailure, SlotId, types as ir};
 use trefoil_syntax::FileId;
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::Value;
@@ -12,23 +12,24 @@ use super::inputs::Inputs;
 use super::keys::{Key, Keys};
 use super::known::{INSTANCE, Instance, Known, NodeName, WriteName, agents};
 use super::types;
+use crate::build::FlowSlots;
 use crate::names::Members;
 use crate::sirenspec::manifest::{FactoryNode, Manifest, Member, Node, NodeKind, Over, Root, Swrm, Worker, Write};
 use crate::types::member_type;
 
 impl Known {
-    /// The names of a manifest; gives everything that has a value its slot. `inputs` makes the input fields, whose slot it is
-    /// given.
+    /// The names of a manifest; adds a slot for everything that has a value. `inputs` makes the input fields from the
+    /// slot of the input.
     pub fn new(
         file: FileId,
         manifest: &Manifest<'_>,
         children: &[Option<Child>],
         inputs: impl FnOnce(SlotId) -> Inputs,
     ) -> Self {
-        let mut slots = Vec::new();
+        let mut slots = FlowSlots::default();
         let mut known = Self {
             file,
-            inputs: inputs(slot(&mut slots, "inputs")),
+            inputs: inputs(slots.add("inputs")),
             nodes: Vec::new(),
             writes: Vec::new(),
             keys: Keys::default(),
@@ -43,7 +44,7 @@ impl Known {
             known.node(node, children.get(at).and_then(Option::as_ref));
         }
         for write in &known.writes {
-            if let Some(slot) = known.nodes.get(write.node).and_then(|n| known.slots.get_mut(n.slot.index())) {
+            if let Some(slot) = known.nodes.get(write.node).and_then(|n| known.slots.0.get_mut(n.slot.index())) {
                 slot.writes.push(format!("{}.{}", write.root.word(), write.path.join(".")).into());
             }
         }
@@ -58,7 +59,7 @@ impl Known {
         let mut name = NodeName {
             id: id.clone(),
             at: self.at(node.id.content()),
-            slot: slot(&mut self.slots, id.clone()),
+            slot: self.slots.add(id.clone()),
             exports: None,
             schema: types::under(&output, types::text()),
             members: Members::default(),
@@ -76,7 +77,7 @@ impl Known {
                 let schema = swrm_output(swrm);
                 self.write(at, id, Some(&implied), &output, &schema);
                 let members = swrm.members.iter().map(|m| &m.id.value);
-                name.agents = members.map(|m| (m.clone(), slot(&mut self.slots, format!("{id}.{m}")))).collect();
+                name.agents = members.map(|m| (m.clone(), self.slots.add(format!("{id}.{m}")))).collect();
                 name.schema = types::object([("output".into(), schema), ("agents".into(), agents(&name.agents))]);
                 name.lenient = swrm.on_failure == OnItemFailure::Continue;
                 name.members = Members::of(vec![self.agents_of(swrm)]);
@@ -98,7 +99,7 @@ impl Known {
                 let tree = child.map_or(ir::any(), |c| c.output.clone());
                 self.write(at, id, Some(&implied), &output, &tree);
                 self.write(at, id, call.writes.as_ref(), &output, &tree);
-                name.exports = Some(slot(&mut self.slots, format!("{id} (inner)")));
+                name.exports = Some(self.slots.add(format!("{id} (inner)")));
                 name.schema = types::under(&output, child.map_or(ir::any(), |c| c.readable.clone()));
                 name.members =
                     Members::of(child.map(|c| ("output".into(), None, c.members.clone())).into_iter().collect());
@@ -112,15 +113,15 @@ impl Known {
         self.nodes.push(name);
     }
 
-    /// Where the agents of a swarm are declared: what `agents` of its node has.
+    /// The declarations of a swarm's agents, which are under `agents` of its node.
     fn agents_of(&self, swrm: &Swrm<'_>) -> crate::names::Member {
         let place = |m: &Member<'_>| (m.id.value.clone(), Some(self.at(m.id.content())), Members::default());
         ("agents".into(), None, Members::of(swrm.members.iter().map(place).collect()))
     }
 
     fn instance(&self, factory: &FactoryNode<'_>) -> Instance {
-        let mut slots = Vec::new();
-        let mut add = |name: Arc<str>| SlotId(INSTANCE + slot(&mut slots, name).0);
+        let mut slots = FlowSlots::default();
+        let mut add = |name: Arc<str>| SlotId(INSTANCE + slots.add(name).0);
         let each = matches!(factory.over, Some(Over::List(_)) | None);
         let inputs = factory.inputs.iter().map(|e| (e.key.value.clone(), self.at(e.key.content()))).collect();
         let members = match &factory.worker {
@@ -141,7 +142,7 @@ impl Known {
 
     fn write(&mut self, node: usize, id: &str, write: Option<&Write<'_>>, member: &[Arc<str>], schema: &Value) {
         let Some(write) = write else { return };
-        // Where the node's own context has the same value at the same place, there is nothing more to see.
+        // If the node's own context has the same value at the same path, there is nothing to add.
         let own = id.split('.').chain(member.iter().map(|s| &**s));
         if write.root == Root::Working && own.eq(write.path.iter().map(|s| &**s)) {
             return;
@@ -159,7 +160,7 @@ impl Known {
         });
     }
 
-    /// Where written and seeded paths are declared.
+    /// The declarations of written and seeded paths.
     fn declared(&self, manifest: &Manifest<'_>) -> Keys {
         let place = |span| self.at(span);
         let mut keys = Keys::default();
@@ -168,7 +169,7 @@ impl Known {
         }
         for (at, (node, known)) in manifest.nodes.iter().zip(&self.nodes).enumerate() {
             if let Some(write) = node.kind.writes() {
-                // In the order of the nodes.
+                // Writes are in the order of the nodes.
                 let from = self.writes.partition_point(|w| w.node < at);
                 let mut own = self.writes.iter().skip(from).take_while(|w| w.node == at);
                 let found = own.find(|w| w.root == write.root && w.path == write.path);
@@ -183,18 +184,12 @@ impl Known {
     }
 }
 
-/// What a swarm gives: the synthesis's text, or the list of the agents' texts.
+/// The type of a swarm's output: the synthesis's text, or the list of the agents' texts.
 fn swrm_output(swrm: &Swrm<'_>) -> Value {
     if swrm.synthesis.is_some() { types::text() } else { ir::list(types::text()) }
 }
 
-/// Adds a slot.
-fn slot(slots: &mut Vec<Slot>, name: impl Into<Arc<str>>) -> SlotId {
-    slots.push(Slot::new(name));
-    SlotId(slots.len() as u32 - 1)
-}
-
-/// One line about a node.
+/// A one-line description of a node.
 fn note(kind: &NodeKind<'_>) -> String {
     match kind {
         NodeKind::Agent(kind) => match kind.agent {

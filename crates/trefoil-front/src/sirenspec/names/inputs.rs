@@ -1,4 +1,4 @@
-//! The input of a workflow: which `inputs.*` there are, which of them a run has to give (decision S4).
+//! The input of a workflow: the available `inputs.*`, and which of them a run must pass (decision S4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::child::Wanted;
 use crate::sirenspec::manifest::Manifest;
 use crate::types::text_type;
 
-/// What a run gives a workflow.
+/// The input of a workflow.
 pub struct Inputs {
     /// The slot of the whole input.
     pub slot: SlotId,
@@ -28,17 +28,17 @@ pub struct Field {
     /// Its name in `input:`.
     pub declared: Option<Location>,
     origin: Origin,
-    /// The type of the default that a caller overrides.
+    /// The type of a default that a caller can override.
     usual: Option<Value>,
 }
 
-/// Where a field comes from.
+/// The origin of a field.
 enum Origin {
     /// `input:` of the file, with its default.
     Declared(Location, Option<Value>),
-    /// The workflow node that calls this file; overrides the declarations.
+    /// Passed by the workflow node that calls this file; overrides the declarations.
     Given,
-    /// A workflow node of another file of the project gives it; here the file is run by itself.
+    /// Passed by a workflow node of another file of the project, but here the file is run directly.
     Offered,
 }
 
@@ -46,19 +46,19 @@ enum Origin {
 #[derive(Debug, Default)]
 pub struct Reads {
     fields: BTreeMap<Arc<str>, ReadOf>,
-    /// Read without a default, and neither declared nor given.
+    /// The fields read without a default that are neither declared nor passed.
     lacking: Vec<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct ReadOf {
     at: Location,
-    /// Somebody reads it without a default.
+    /// Whether it is read without a default.
     needed: bool,
 }
 
 impl Inputs {
-    /// The input fields of a manifest; `given` by its caller, or `offered` by others when it has none.
+    /// The input fields of a manifest: `given` by its caller, or, without one, `offered` by other files.
     pub fn new(
         manifest: &Manifest<'_>,
         at: impl Fn(trefoil_syntax::Span) -> Location,
@@ -110,7 +110,7 @@ impl Inputs {
         Self { slot, fields }
     }
 
-    /// The field of a name.
+    /// The field with this name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|f| &*f.name == name)
     }
@@ -120,7 +120,7 @@ impl Inputs {
         self.fields.iter().map(|f| &*f.name)
     }
 
-    /// What callers have to know.
+    /// What callers need to know.
     pub fn wanted(&self, reads: &Reads) -> Wanted {
         let mut wanted = Wanted { lacking: reads.lacking.clone(), ..Wanted::default() };
         for field in &self.fields {
@@ -138,26 +138,18 @@ impl Inputs {
         wanted
     }
 
-    /// How a call's input gets in; `entry`: a run starts here.
+    /// How a call's input is processed; `entry`: a run can start here.
     pub fn intake(&self, reads: &Reads, entry: bool) -> Intake {
         let others = self.fields.iter().any(|f| &*f.name != "message");
         let fields = self.fields.iter().map(|field| self.taken(field, reads, others || !entry)).collect();
-        Intake {
-            slot: self.slot,
-            wrap: Some("message".into()),
-            fields,
-            closed: true,
-            tolerated: &[],
-            schema: None,
-            raw: None,
-        }
+        Intake { wrap: Some("message".into()), fields, closed: true, ..Intake::plain(self.slot) }
     }
 
     fn taken(&self, field: &Field, reads: &Reads, lenient: bool) -> InputField {
         let read = reads.fields.get(&field.name).copied();
         let needed = read.is_some_and(|r| r.needed);
         let message = &*field.name == "message";
-        // If it is optional, empty text lets the reader's own `default(...)` fire.
+        // If it is optional, an empty text triggers the `default(...)` of the reader.
         let unneeded = || Some(Value::from(""));
         let (origin, default) = match &field.origin {
             Origin::Declared(at, Some(default)) => (*at, Some(default.clone())),
@@ -177,7 +169,7 @@ impl Inputs {
         InputField { name: field.name.clone(), schema, default, usual, nullable, optional: false, origin }
     }
 
-    /// Some place in the file, for fields that it does not mention.
+    /// A place in the file for fields that it does not mention.
     fn place(&self) -> Location {
         let declared = self.fields.iter().find_map(|f| match &f.origin {
             Origin::Declared(at, _) => Some(*at),
@@ -188,7 +180,7 @@ impl Inputs {
 }
 
 impl Field {
-    /// What it is unless given, where a run starts here.
+    /// The default value, if a run starts here.
     pub fn default(&self) -> Option<&Value> {
         match &self.origin {
             Origin::Declared(_, default) => default.as_ref(),
@@ -196,7 +188,7 @@ impl Field {
         }
     }
 
-    /// One line about it.
+    /// A one-line description.
     pub fn note(&self) -> Arc<str> {
         match &self.origin {
             Origin::Declared(_, Some(default)) => format!("an input with the default `{}`", default.to_text()).into(),
@@ -208,20 +200,20 @@ impl Field {
 }
 
 impl Reads {
-    /// Adds that an unknown field is read.
+    /// Records that an unknown field is read.
     pub fn lack(&mut self, name: &Arc<str>) {
         if !self.lacking.contains(name) {
             self.lacking.push(name.clone());
         }
     }
 
-    /// Adds that a field is read there; `needed`: it has to be given.
+    /// Records that a field is read at this place; `needed`: a value must be passed.
     pub fn field(&mut self, name: &str, at: Location, needed: bool) {
         self.fields.entry(name.into()).or_insert(ReadOf { at, needed }).needed |= needed;
     }
 }
 
-/// The schema that a default stands for.
+/// The type of a default value.
 fn type_of(default: &Value) -> Value {
     let kind = match default {
         Value::Bool(_) => "boolean",

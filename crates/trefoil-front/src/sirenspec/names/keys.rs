@@ -1,4 +1,4 @@
-//! Where written and seeded paths are declared, and what they hold.
+//! The declarations and types of written and seeded paths.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use crate::names::{Member, Members};
 use crate::sirenspec::manifest::{Root, Write};
 use crate::types::{object_type, type_of};
 
-/// Written and seeded paths, each part of them, by their tree.
+/// Each part of written and seeded paths, by tree.
 #[derive(Default)]
 pub struct Keys {
     working: BTreeMap<Vec<Arc<str>>, Key>,
@@ -27,11 +27,11 @@ pub struct Key {
     pub at: Location,
     /// The type of its value.
     pub schema: Value,
-    /// The type of the first value that is written there.
+    /// The type of the first value written there.
     pub first: Value,
-    /// It is there from the start.
+    /// Whether it exists from the start.
     pub seeded: bool,
-    /// Who writes it.
+    /// The nodes that write it.
     writers: Vec<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Keys {
         }
     }
 
-    /// Seeded values of a tree, wherever they are nested. `at` tells places of the file.
+    /// Adds the seeded values of a tree at any depth. `at` makes locations in the file.
     pub fn seed(&mut self, root: Root, tree: &Yaml, path: &mut Vec<Arc<str>>, at: &dyn Fn(Span) -> Location) {
         for entry in tree.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
             path.push(entry.key.value.clone());
@@ -62,7 +62,7 @@ impl Keys {
         }
     }
 
-    /// A path that a node writes: its parts are declared where they are written first.
+    /// Adds a path that a node writes. Each part is declared where it is written first.
     pub fn write(&mut self, write: &Write<'_>, node: usize, schema: &Value, at: &dyn Fn(Span) -> Location) {
         for (depth, at) in places(write, at) {
             let last = depth + 1 == write.path.len();
@@ -78,7 +78,7 @@ impl Keys {
         }
     }
 
-    /// A path that a node writes unasked, known by the node's own place.
+    /// Adds a path that the format writes implicitly for a node; its place is the node's.
     pub fn implied(&mut self, root: Root, path: Vec<Arc<str>>, node: usize, key: Key) {
         self.of_mut(root).entry(path).or_insert(Key { writers: vec![node], ..key });
     }
@@ -103,7 +103,7 @@ impl Keys {
         all.take_while(move |(p, _)| p.starts_with(path))
     }
 
-    /// The names that start with a root's keys, for a place where these nodes have ended.
+    /// The names with a root's keys as prefix, for a place where these nodes have ended.
     pub fn names(&self, root: Root, prefix: &str, ended: &dyn Fn(usize) -> Option<Defined>) -> Vec<(Arc<str>, Entry)> {
         let first = |(path, key): (&Vec<Arc<str>>, &Key)| {
             let [name] = path.as_slice() else { return None };
@@ -120,16 +120,16 @@ impl Keys {
 }
 
 impl Key {
-    /// A key that has not been written yet.
+    /// A key that no node has written yet.
     pub fn new(at: Location, schema: Value) -> Self {
         Self { at, first: schema.clone(), schema, seeded: false, writers: Vec::new() }
     }
 }
 
-/// The parts of a written path, by depth, and where they are written; none: the format implies it.
+/// The parts of a written path, by depth, with their places; empty if the format implies it.
 pub fn places(write: &Write<'_>, at: &dyn Fn(Span) -> Location) -> Vec<(usize, Location)> {
     let Some(text) = write.text else { return Vec::new() };
-    // After `working.`; a lone root is the key of its own name.
+    // After `working.`; a lone root is the key with its own name.
     let mut start = if &*text.value == write.root.word() { 0 } else { write.root.word().len() + 1 };
     let place = |segment: &Arc<str>| {
         let at = at(text.source(start as u32..(start + segment.len()) as u32));

@@ -1,11 +1,11 @@
-//! What a workflow's texts can name: nodes, written and seeded paths, input fields; with their types, their slots and the
-//! places where they are declared. Without borrows: an editor asks long after the file was read.
+//! The names available in a workflow: nodes, written and seeded paths, input fields, with their types, slots and
+//! declarations. Has no borrows, because editors use it long after the file was read.
 //!
-//! Knows nothing of order: whether a node has ended by the time somebody reads it is for [`Links`](super::links::Links).
+//! Knows nothing of order: [`Links`](super::links::Links) says whether a node has ended when its result is read.
 
 use std::sync::Arc;
 
-use trefoil_ir::{Slot, SlotId, Source, types as ir};
+use trefoil_ir::{SlotId, Source, types as ir};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Object, Segment, Value};
@@ -13,11 +13,12 @@ use trefoil_template::{Object, Segment, Value};
 use super::inputs::Inputs;
 use super::keys::Keys;
 use super::types;
+use crate::build::FlowSlots;
 use crate::names::Members;
 use crate::sirenspec::manifest::Root;
 
-/// Slots of a factory's instances are numbered from here on, as long as it is not known what they read of the workflow
-/// around them.
+/// The first number for the slots of a factory's instances, used until it is known what they read from the enclosing
+/// workflow.
 pub const INSTANCE: u32 = 1 << 30;
 
 /// The names of a workflow.
@@ -26,17 +27,17 @@ pub struct Known {
     pub file: FileId,
     /// Input fields.
     pub inputs: Inputs,
-    /// Nodes, in the order of the file.
+    /// Nodes, in file order.
     pub nodes: Vec<NodeName>,
     /// Written paths, by node.
     pub writes: Vec<WriteName>,
-    /// Where written and seeded paths are declared.
+    /// The declarations of written and seeded paths.
     pub keys: Keys,
-    /// The slots of all of them.
-    pub slots: Vec<Slot>,
-    /// What is there from the start.
+    /// The slots of all nodes.
+    pub slots: FlowSlots,
+    /// The values that exist from the start.
     pub seeds: [Object; 2],
-    /// Some id of a node has dots.
+    /// Whether the id of a node contains dots.
     pub dotted: bool,
     /// Nodes by their ids.
     pub by_id: HashMap<Arc<str>, usize>,
@@ -44,11 +45,11 @@ pub struct Known {
     pub by_head: HashMap<Arc<str>, Vec<usize>>,
 }
 
-/// A node and where its results are.
+/// A node and the slots of its results.
 pub struct NodeName {
     /// Its id.
     pub id: Arc<str>,
-    /// Where that is written, without quotes.
+    /// The place of its id, without quotes.
     pub at: Location,
     /// The slot of its context: `{output, ...}`.
     pub slot: SlotId,
@@ -56,50 +57,50 @@ pub struct NodeName {
     pub exports: Option<SlotId>,
     /// The type of the context.
     pub schema: Value,
-    /// The places where the names of the context are declared.
+    /// The declarations of the context's members.
     pub members: Members,
-    /// From the context to the node's main result.
+    /// The path from the context to the node's main result.
     pub output: Vec<Arc<str>>,
-    /// Of a swrm node: the slots of its agents' contexts.
+    /// For a swrm node: the slots of its agents' contexts.
     pub agents: Vec<(Arc<str>, SlotId)>,
-    /// One failing agent leaves the others to continue.
+    /// Whether the other agents or instances continue when one fails.
     pub lenient: bool,
-    /// Of a factory: what only its instances can name.
+    /// For a factory: the names available only in its instances.
     pub instance: Option<Instance>,
-    /// One line about it.
+    /// A one-line description.
     pub note: Arc<str>,
 }
 
-/// What the texts of a factory's instance can name beside what the workflow has. Slots are numbered from [`INSTANCE`] on.
+/// The names available in a factory's instance in addition to the workflow's. Slots are numbered from [`INSTANCE`] on.
 #[derive(Debug, Clone)]
 pub struct Instance {
     /// The slot of the (empty) call input.
     pub intake: SlotId,
-    /// The list element; none with `swarm_size`.
+    /// The slot of the list element; `None` with `swarm_size`.
     pub item: Option<SlotId>,
-    /// Its position.
+    /// The slot of its index.
     pub index: SlotId,
-    /// How many there are.
+    /// The slot of the number of items.
     pub total: SlotId,
-    /// The rendered `inputs`.
+    /// The slot of the rendered `inputs`.
     pub rendered: SlotId,
-    /// Their names, and where they are declared.
+    /// The names of the inputs, with their declarations.
     pub inputs: Vec<(Arc<str>, Location)>,
     /// The agents of its swarm.
     pub agents: Vec<(Arc<str>, SlotId)>,
     /// All of these slots.
-    pub slots: Vec<Slot>,
+    pub slots: FlowSlots,
 }
 
 /// A path that a node writes.
 pub struct WriteName {
     /// The tree.
     pub root: Root,
-    /// Where in it.
+    /// The path in the tree.
     pub path: Vec<Arc<str>>,
-    /// Who writes.
+    /// The node.
     pub node: usize,
-    /// From the node's context to the value.
+    /// The path from the node's context to the value.
     pub member: Vec<Arc<str>>,
     /// The type of the value.
     pub schema: Value,
@@ -111,12 +112,12 @@ pub fn words(path: &[Segment]) -> Vec<Arc<str>> {
 }
 
 impl Known {
-    /// A place of the file.
+    /// The location of a span in the file.
     pub fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }
 
-    /// The node of an id.
+    /// The node with this id.
     pub fn node_of(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
@@ -131,7 +132,7 @@ impl Known {
         self.nodes.iter().map(|n| &*n.id)
     }
 
-    /// Whether an input of this name is one that a factory makes for its instances.
+    /// Whether an input with this name is made by a factory for its instances.
     pub fn is_made(&self, input: &str) -> bool {
         self.nodes.iter().filter_map(|n| n.instance.as_ref()).any(|i| i.inputs.iter().any(|(name, _)| &**name == input))
     }
@@ -145,14 +146,14 @@ impl Known {
         }
     }
 
-    /// The type of a whole tree: what a sub-workflow's caller can read.
+    /// The type of a whole tree, which callers of a sub-workflow can read.
     pub fn tree(&self, root: Root) -> Value {
         let seeds = types::of(&Value::Object(Arc::new(self.seeds(root).clone())));
         let writes = self.writes.iter().filter(|w| w.root == root);
         writes.fold(seeds, |tree, write| types::lay(&tree, &write.path, &write.schema))
     }
 
-    /// The output tree with the nodes' results under it: a name that the tree has wins.
+    /// The output tree with the nodes' results under it; names in the tree take precedence.
     pub fn readable(&self, output: &Value) -> Value {
         if !types::is_closed(output) {
             return output.clone();
@@ -167,7 +168,7 @@ impl Known {
         types::object(all)
     }
 
-    /// Where callers find what is in the output tree, and the nodes under it.
+    /// The declarations of the members of the output tree and of the nodes under it.
     pub fn members(&self) -> Members {
         let mut members = self.keys.inside(Root::Output, &[]);
         let hidden = |n: &&NodeName| self.keys.get(Root::Output, std::slice::from_ref(&n.id)).is_none();

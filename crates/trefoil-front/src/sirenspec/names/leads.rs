@@ -1,4 +1,4 @@
-//! What a path under `working` or `output` leads to for who reads it: who wrote what touches it and has ended by then.
+//! What a path under `working` or `output` resolves to for a reader: the overlapping writes by nodes that have ended.
 
 use std::sync::Arc;
 
@@ -6,44 +6,44 @@ use super::place::Here;
 use super::stand::Reading;
 use crate::sirenspec::manifest::Root;
 
-/// What a path leads to, for who reads it.
+/// What a path resolves to for a reader.
 #[derive(Debug, PartialEq)]
 pub enum Leads {
-    /// To values that are there by now, or may be.
+    /// To values that exist, or may exist, at this point.
     There(There),
-    /// Into the agents of the reader's own swarm.
+    /// To the agents of the reader's own swarm.
     Agents,
-    /// To what the reader itself leaves.
+    /// To the result of the reader itself.
     Own(usize),
-    /// To what a node leaves that has not ended by then.
+    /// To the result of a node that has not ended yet.
     Late {
         /// The node.
         node: usize,
-        /// It writes the path; else it is named by its id.
+        /// Whether it writes the path; otherwise the path contains its id.
         writes: bool,
     },
-    /// Nowhere. `begins`: the id of a node continues after it.
+    /// To nothing.
     Nowhere {
-        /// As said.
+        /// Whether the path is the start of a node's id.
         begins: bool,
     },
 }
 
-/// Values that are there by now, or may be.
+/// Values that exist, or may exist, at this point.
 #[derive(Debug, Default, PartialEq)]
 pub struct There {
-    /// Those that were written, by nodes that have ended.
+    /// The writes by nodes that have ended.
     pub writes: Vec<usize>,
-    /// The context of a node, and how many segments name it.
+    /// The node whose context is read, and the number of segments in its id.
     pub node: Option<(usize, usize)>,
-    /// A written or seeded value can be read.
+    /// Whether a written or seeded value can be read.
     pub provided: bool,
-    /// A seeded value is there.
+    /// Whether there is a seeded value.
     pub seeded: bool,
 }
 
 impl Here {
-    /// What a path of a tree leads to.
+    /// What a path in a tree resolves to.
     pub fn leads(&self, root: Root, path: &[Arc<str>]) -> Leads {
         let known = &*self.known;
         let mut look = known.look(root, path);

@@ -1,5 +1,5 @@
-//! From edges, fallbacks, the order of the file and template references to one order of the nodes (decision S6). What is wrong
-//! with it is kept for those who tell: cycles, edges that do not count.
+//! Computes one order of the nodes from edges, fallbacks, file order and template references (decision S6). Also
+//! records mistakes for finders to report: cycles, edges without effect.
 
 use super::known::Known;
 use super::order::Order;
@@ -7,32 +7,32 @@ use super::reads::{self, NodeRead};
 use super::texts::OfNode;
 use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
 
-/// How the nodes of a workflow hang together.
+/// The links between the nodes of a workflow.
 #[derive(Default)]
 pub struct Links {
-    /// The edges whose ends there are, without those into fallbacks.
+    /// Edges between existing nodes, except those to fallbacks.
     pub edges: Vec<Link>,
-    /// Edges into fallbacks: only their order counts.
+    /// Edges to fallbacks, which only affect the order.
     pub idle: Vec<Link>,
-    /// Per node: the node that runs when it fails.
+    /// For each node: the node that runs when it fails.
     pub fallback: Vec<Option<usize>>,
-    /// Per node: the nodes in whose place it runs.
+    /// For each node: the nodes whose fallback it is.
     pub fallback_of: Vec<Vec<usize>>,
-    /// Per node: nodes that have to end first, beside its edges.
+    /// For each node: nodes that must end first, in addition to those with edges to it.
     pub after: Vec<Vec<usize>>,
-    /// No edges: the order of the file.
+    /// Whether there are no edges, so that nodes run in file order.
     pub chain: bool,
-    /// Who ends before whom; none when there is a cycle.
+    /// Which nodes end before which others; `None` if there is a cycle.
     pub order: Option<Order>,
-    /// Which node's templates read what which other node leaves.
+    /// Which nodes' templates read the results of which other nodes.
     pub reads: Vec<NodeRead>,
-    /// The cycles, where there are any.
+    /// The cycles, if there are any.
     pub knots: Knots,
-    /// Per node: the edges into it.
+    /// For each node: its incoming edges.
     into: Vec<Vec<usize>>,
-    /// Per node: it counts as done when it fails, without a result.
+    /// For each node: whether it counts as done, without a result, when it fails.
     skips: Vec<bool>,
-    /// Per node: it runs in every run.
+    /// For each node: whether it runs in every run.
     always: Vec<bool>,
 }
 
@@ -43,25 +43,25 @@ pub struct Link {
     pub from: usize,
     /// Its target.
     pub to: usize,
-    /// Its place in the manifest.
+    /// Its index in the manifest.
     pub edge: usize,
     /// It has a condition.
     pub conditional: bool,
 }
 
-/// Nodes that wait for each other.
+/// Cycles of nodes that wait for each other.
 #[derive(Default)]
 pub struct Knots {
-    /// By edges and fallbacks.
+    /// Cycles caused by edges and fallbacks.
     pub edges: Vec<Vec<usize>>,
-    /// By what templates read.
+    /// Cycles caused by reads in templates.
     pub reads: Vec<Vec<usize>>,
-    /// The order without what templates read, where there are such knots.
+    /// If there are cycles of the second kind, the order without template reads.
     pub base: Option<Order>,
 }
 
 impl Links {
-    /// Works it all out.
+    /// Computes the links.
     pub fn new(manifest: &Manifest<'_>, known: &Known, texts: &[OfNode]) -> Self {
         let n = manifest.nodes.len();
         let mut links = Self {
@@ -130,7 +130,7 @@ impl Links {
         }
     }
 
-    /// The nodes in the order of the file, a fallback never before the node it stands in for.
+    /// The nodes in file order, but a fallback never before its node.
     fn file_order(&self) -> Vec<usize> {
         let n = self.fallback.len();
         let mut placed = vec![false; n];
@@ -147,7 +147,7 @@ impl Links {
                     *mark = true;
                 }
                 order.push(at);
-                // One that the file has further down has its turn yet.
+                // A fallback that is further down in the file is visited later.
                 todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < from));
             }
         };
@@ -157,7 +157,7 @@ impl Links {
         order
     }
 
-    /// A fallback runs when its node failed, whatever leads to it.
+    /// Separates the edges to fallbacks, because a fallback runs when its node fails, whatever edges it has.
     fn part_idle_edges(&mut self) {
         let Self { edges, idle, fallback_of, after, .. } = self;
         edges.retain(|link| {
@@ -170,7 +170,7 @@ impl Links {
         });
     }
 
-    /// The order of these pairs and of what templates read, or what keeps the nodes from having one.
+    /// Computes the order from these pairs and from template reads, or records the cycles that prevent one.
     fn put_in_order(&mut self, n: usize, mut pairs: Vec<(usize, usize)>) {
         let by_id: Vec<(usize, usize)> = self.reads.iter().filter(|r| r.by_id).map(|r| (r.source, r.reader)).collect();
         let read_each_other = Order::new(n, &by_id).err().unwrap_or_default();
@@ -187,8 +187,8 @@ impl Links {
         }
         let before = pairs.len();
         for read in &self.reads {
-            // What runs later is not waited for: by id that is an error where the template is bound, by path the
-            // reader sees what was there before.
+            // A node never waits for one that runs later. A reference by id to it is reported when the template is
+            // bound; a path reads the value from before.
             let settled = base.precedes(read.source, read.reader) || base.precedes(read.reader, read.source);
             if settled || read.reader == read.source || self.chain {
                 continue;
@@ -234,7 +234,7 @@ impl Links {
         self.always.get(node).copied().unwrap_or(false)
     }
 
-    /// Whether the node counts as done when it fails, without a result.
+    /// Whether the node counts as done, without a result, when it fails.
     pub fn skips(&self, node: usize) -> bool {
         self.skips.get(node).copied().unwrap_or(false)
     }

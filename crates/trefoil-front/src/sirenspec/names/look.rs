@@ -1,4 +1,4 @@
-//! What a path under `working` or `output` can mean in some run, whatever the order of nodes.
+//! What a path under `working` or `output` can mean in any run, independently of the order of nodes.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::sirenspec::manifest::Root;
 /// What a path can mean.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// The node that is named, and how many segments its id takes.
+    /// The node that the path names, and the number of segments in its id.
     pub named: Option<(usize, usize)>,
-    /// That node's context can have the rest of the path.
+    /// Whether that node's context can have the rest of the path.
     pub in_node: bool,
-    /// Written paths that touch this one.
+    /// Written paths that overlap with this one.
     pub writes: Vec<usize>,
-    /// A seeded value is there.
+    /// Whether there is a seeded value.
     pub seeded: bool,
 }
 
 impl Known {
-    /// The node that a path starts with: ids may hold dots, the longest wins.
+    /// The node whose id starts the path. Ids may contain dots; the longest match is used.
     pub fn node_at(&self, path: &[Arc<str>]) -> Option<(usize, usize)> {
         let (first, rest) = path.split_first()?;
         let mut found = self.node_of(first).map(|at| (at, 1));
@@ -38,13 +38,13 @@ impl Known {
         found
     }
 
-    /// Whether the id of a node continues after a path.
+    /// Whether a path is the start of a node's id.
     pub fn begins_id(&self, path: &[Arc<str>]) -> bool {
         let start = format!("{}.", path.join("."));
         self.dotted && self.ids().any(|id| id.starts_with(&start))
     }
 
-    /// What a path in a tree can mean. Nodes are looked for under `working` only.
+    /// What a path in a tree can mean. Nodes are only considered under `working`.
     pub fn look(&self, root: Root, path: &[Arc<str>]) -> Look {
         let mut look = Look::default();
         if root == Root::Working
@@ -66,7 +66,7 @@ impl Known {
         self.writes.get(write).is_some_and(|w| w.root == root && w.path.iter().zip(path).all(|(a, b)| a == b))
     }
 
-    /// Whether a write that touches a path can be what the path reads.
+    /// Whether an overlapping write can provide the value that the path reads.
     pub fn provides(&self, write: usize, path: &[Arc<str>]) -> bool {
         self.writes.get(write).is_some_and(|w| match path.get(w.path.len()..) {
             Some(rest) => types::missing(&w.schema, rest).is_none(),
@@ -74,7 +74,7 @@ impl Known {
         })
     }
 
-    /// Whether something is at a path, in some run.
+    /// Whether the path can have a value in any run.
     pub fn leads(&self, root: Root, path: &[Arc<str>]) -> bool {
         let look = self.look(root, path);
         !path.is_empty() && (look.in_node || look.seeded || look.writes.iter().any(|w| self.provides(*w, path)))
@@ -94,7 +94,7 @@ impl Known {
         Some(value)
     }
 
-    /// What may be after a path's first segments: for suggestions.
+    /// The possible segments after a path, for suggestions.
     pub fn candidates(&self, root: Root, path: &[Arc<str>]) -> Vec<Arc<str>> {
         let mut all: Vec<Arc<str>> = Vec::new();
         if root == Root::Working {

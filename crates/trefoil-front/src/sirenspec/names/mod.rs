@@ -1,7 +1,7 @@
-//! The names of a workflow as data: what there is ([`known`]), in which order nodes run ([`links`]), what a text sees from
-//! where it is ([`place`], `roots`, [`tree`]), and every text bound there ([`binding`]).
+//! The names of a workflow as data: the available names ([`known`]), the order of nodes ([`links`]), the names visible
+//! from a text's place ([`place`], `roots`, [`tree`]), and every text bound in its place ([`binding`]).
 //!
-//! Reports nothing: `trefoil-lint` finds what is wrong with the names.
+//! Reports nothing: `trefoil-lint` finds mistakes in names.
 
 pub mod binding;
 pub mod child;

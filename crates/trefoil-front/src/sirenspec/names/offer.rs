@@ -1,4 +1,4 @@
-//! The names that editors offer for a text in a place, in their order.
+//! The names that editors suggest for a text, in order.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::sirenspec::manifest::Root;
 use crate::types::{integer_type, object_type};
 
 impl Here {
-    /// The names that may start a path in a template, in the order to offer them.
+    /// The names that can start a path in a template, in the order of suggestion.
     pub fn offered(&self) -> Vec<(Arc<str>, Entry)> {
         let local = self.local();
         let mut names = self.nodes_ended("");
-        // Within an instance its own inputs hide the workflow's.
+        // In an instance, its own inputs hide the workflow's.
         let fields = self.known.inputs.fields.iter().map(|field| {
             let schema = if &*field.name == "message" { types::text() } else { field.schema.clone() };
             let entry = Entry::new(schema).declared(field.declared).note(field.note());
@@ -52,8 +52,8 @@ impl Here {
         self.known.nodes.iter().enumerate().filter_map(node).collect()
     }
 
-    /// Whether a node has run on the way here, told from the node alone: one that a condition may skip is there `sometimes`,
-    /// even where every way leads through it.
+    /// Whether a node has run at this point, judging by the node alone: a node that a condition may skip is
+    /// `Sometimes`, even if every path to this place goes through it.
     fn as_offered(&self, node: usize) -> Option<Defined> {
         let always = self.links.runs(node) && self.links.leaves(node) || self.who == Reading::EdgeFrom(node);
         self.ended(node).then_some(if always { Defined::Always } else { Defined::Sometimes })

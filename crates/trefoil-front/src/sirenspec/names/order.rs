@@ -1,15 +1,15 @@
-//! Which node ends before which: from edges or the order of the file, fallbacks, and what templates read (decision S6).
+//! Which node ends before which: computed from edges or file order, fallbacks, and template reads (decision S6).
 //!
-//! Pure index arithmetic; reports nothing. `links` makes its input from a manifest and tells the user what is wrong.
+//! Works only on indexes and reports nothing. `links` makes its input from a manifest.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A relation "ends before" on nodes `0..n`, closed under transitivity.
+/// A transitive relation "ends before" on nodes `0..n`.
 pub struct Order {
-    /// A topological order; ties go by declaration.
+    /// A topological order; nodes without a relation are in declaration order.
     pub sequence: Vec<usize>,
-    /// A node's place in it.
+    /// The index of each node in it.
     pub rank: Vec<usize>,
     before: Vec<Bits>,
 }
@@ -38,7 +38,7 @@ impl Bits {
 }
 
 impl Order {
-    /// The order that these pairs (first, then) make; or one cycle for every knot of nodes that wait for each other.
+    /// The order given by these pairs (first, then), or one cycle for each group of nodes that wait for each other.
     pub fn new(n: usize, pairs: &[(usize, usize)]) -> Result<Self, Vec<Vec<usize>>> {
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); n];
         let mut waits = vec![0usize; n];
@@ -73,7 +73,7 @@ impl Order {
         if order.sequence.len() == n { Ok(order) } else { Err(cycles(&after, &waits)) }
     }
 
-    /// Whether `first` has ended by the time `then` starts.
+    /// Whether `first` has ended when `then` starts.
     pub fn precedes(&self, first: usize, then: usize) -> bool {
         self.before.get(then).is_some_and(|set| set.contains(first))
     }
@@ -85,7 +85,7 @@ impl Order {
     }
 }
 
-/// The shortest cycle through the first node of every knot, in the order of the arrows.
+/// For each group, the shortest cycle through its first node, in the direction of the edges.
 fn cycles(after: &[Vec<usize>], waits: &[usize]) -> Vec<Vec<usize>> {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
     let nodes: Vec<_> = after.iter().map(|_| graph.add_node(())).collect();
@@ -109,7 +109,7 @@ fn cycles(after: &[Vec<usize>], waits: &[usize]) -> Vec<Vec<usize>> {
     found
 }
 
-/// The shortest way from a node back to itself inside a knot; none when there is no such way.
+/// The shortest path from a node back to itself within a group, if there is one.
 fn around(after: &[Vec<usize>], knot: &[usize], start: usize) -> Option<Vec<usize>> {
     let mut came: trefoil_syntax::hash::HashMap<usize, usize> = trefoil_syntax::hash::HashMap::default();
     let mut queue = VecDeque::from([start]);

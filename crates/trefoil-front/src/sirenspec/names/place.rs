@@ -1,5 +1,5 @@
-//! A place of texts in a workflow, and what it has of its own: an instance's loop variables and inputs, a swarm's
-//! agents, what has ended by now.
+//! The place of a text in a workflow, and its additional names: an instance's loop variables and inputs, a swarm's
+//! agents, the nodes that have ended.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::types::integer_type;
 /// A place of texts.
 #[derive(Clone)]
 pub struct Here {
-    /// What there is.
+    /// The names of the workflow.
     pub known: Arc<Known>,
-    /// Which node ends before which.
+    /// The order of the nodes.
     pub links: Arc<Links>,
-    /// Who reads.
+    /// The reader.
     pub who: Reading,
-    /// Where in it.
+    /// The part of the node.
     pub stand: Stand,
-    /// What the text is for.
+    /// What the text is used for.
     pub position: Position,
 }
 
-/// What may be asked of what was spent so far.
+/// The members of the usage so far.
 pub const SPENT: [&str; 2] = ["total_tokens", "estimated_usd"];
 
 impl Here {
@@ -38,7 +38,7 @@ impl Here {
         matches!(self.who, Reading::EdgeFrom(_))
     }
 
-    /// The node that reads.
+    /// The node that contains the text.
     pub fn node(&self) -> Option<&NodeName> {
         match self.who {
             Reading::Node(node) => self.known.nodes.get(node),
@@ -46,7 +46,7 @@ impl Here {
         }
     }
 
-    /// What only instances of a factory see.
+    /// The names available only in instances of a factory.
     pub fn instance(&self) -> Option<&Instance> {
         match self.stand {
             Stand::Inputs | Stand::Instance | Stand::Synthesis { instance: true } => self.node()?.instance.as_ref(),
@@ -71,12 +71,12 @@ impl Here {
         }
     }
 
-    /// Whether a failing agent of that swarm leaves the others to continue.
+    /// Whether the other agents of that swarm continue when one fails.
     pub fn is_lenient(&self) -> bool {
         self.stand == Stand::Synthesis { instance: false } && self.node().is_some_and(|node| node.lenient)
     }
 
-    /// Whether a node has ended by now.
+    /// Whether a node has ended at this point.
     pub fn ended(&self, node: usize) -> bool {
         match (&self.links.order, self.who) {
             (None, _) | (_, Reading::Nobody) => true,
@@ -85,7 +85,7 @@ impl Here {
         }
     }
 
-    /// Whether one of these nodes has left its result for sure.
+    /// Whether one of these nodes certainly has a result.
     pub fn surely(&self, producers: &[usize]) -> bool {
         match self.who {
             Reading::Node(me) => self.links.surely(me, producers),
@@ -96,18 +96,18 @@ impl Here {
         }
     }
 
-    /// Whether an unknown input is a misspelt one, in an agent that no node uses: otherwise a factory may pass it.
+    /// Whether an unknown input, in an agent that no node uses, is a misspelling. Otherwise a factory may pass it.
     pub fn is_slip(&self, field: &str) -> bool {
         let near = suggest::near(field, self.known.inputs.names());
         !self.known.is_made(field) && near.is_some_and(|near| near.sure)
     }
 
-    /// An unknown name. In an agent that no node uses, it may exist where the agent is used.
+    /// An unknown name. In an agent that no node uses, it may exist where the agent will be used.
     pub fn unknown(&self) -> Defined {
         if self.who == Reading::Nobody { Defined::Sometimes } else { Defined::Never }
     }
 
-    /// What was spent so far, named by so many segments.
+    /// The usage so far, at this depth of a path.
     pub fn spent(&self, skip: u16) -> Entry {
         let mut spent: Vec<SlotId> = Vec::new();
         let slot = |node: usize| self.known.nodes.get(node).map(|n| n.slot);
@@ -127,7 +127,7 @@ impl Here {
     }
 }
 
-/// The type of what was spent so far.
+/// The type of the usage so far.
 pub fn spent_type() -> Value {
     types::object(SPENT.into_iter().zip([integer_type(), ir::any()]).map(|(name, of)| (name.into(), of)))
 }

@@ -1,4 +1,4 @@
-//! Which node's templates read what which other node leaves: a node waits for what it reads (decision S10).
+//! Which nodes' templates read the results of which other nodes: a node waits for what it reads (decision S10).
 
 use trefoil_syntax::Location;
 
@@ -6,25 +6,25 @@ use super::known::{Known, words};
 use super::texts::OfNode;
 use crate::sirenspec::manifest::Root;
 
-/// One node reads what another leaves.
+/// A read of one node's result by another node.
 pub struct NodeRead {
-    /// Who reads.
+    /// The node that reads.
     pub reader: usize,
-    /// Who leaves it.
+    /// The node whose result is read.
     pub source: usize,
     /// The reference.
     pub at: Location,
     /// As written.
     pub path: String,
-    /// The source is named by its id; else by a path it writes, which may have been there before.
+    /// Whether the source is named by its id; otherwise by a path it writes, which may have had a value before.
     pub by_id: bool,
 }
 
-/// All of them.
+/// All reads.
 pub fn all(known: &Known, texts: &[OfNode]) -> Vec<NodeRead> {
     let mut all = Vec::new();
     for OfNode { node: reader, text, .. } in texts {
-        // The readable parts of a text with mistakes still order nodes.
+        // The readable parts of a text with mistakes also affect the order.
         for reference in text.references() {
             let Some((head, rest)) = reference.path.split_first() else { continue };
             let (root, path) = match &*head.name {

@@ -1,5 +1,5 @@
-//! The names that may start a path in a text (decision S4): the one place that lists them. What is under
-//! `working` and `output` is for [`tree`](super::tree).
+//! The names that can start a path in a text (decision S4), listed only here. [`tree`](super::tree) handles the names
+//! under `working` and `output`.
 
 use std::sync::Arc;
 
@@ -11,11 +11,12 @@ use super::stand::Reading;
 use super::tree::Tree;
 use super::types;
 use crate::names::Tags;
+use crate::names::is_variable;
 use crate::names::{Bound, End, Entry, Found, Names, Nothing, Place};
 use crate::sirenspec::manifest::Root;
 use crate::types::{integer_type, object_type};
 
-/// How tags are written.
+/// The notation of tags.
 const TAGS: Tags = Tags {
     space: " ",
     statements: "this format has no blocks; use `| default('text')` or `when` on an edge",
@@ -23,7 +24,7 @@ const TAGS: Tags = Tags {
 };
 
 impl Here {
-    /// The input field of a name.
+    /// The input field with this name.
     fn field(&self, name: &str) -> Found {
         let rendered = self.instance().map(|i| i.rendered);
         if let Some(((_, at), slot)) = self.own_inputs().iter().find(|(n, _)| &**n == name).zip(rendered) {
@@ -75,14 +76,19 @@ impl Place for Here {
         Some(&TAGS)
     }
 
-    /// Of nothing that is a single word, but for the loop variables, the inputs, and what somebody writes under a name that is
-    /// no everyday word.
+    // `lint` knows what else these names are called elsewhere.
+    fn called(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A single word is not treated as a placeholder, except loop variables, inputs, and written names that are not
+    /// everyday words.
     fn is_meant(&self, path: &[Segment], bound: &Bound, _alone: bool) -> bool {
         let words: Vec<&str> = path.iter().map(|s| &*s.name).collect();
         match words.as_slice() {
             ["item" | "index" | "total", ..] => bound.entries.first().is_some_and(|e| e.defined == Defined::Always),
             ["inputs", _, ..] => bound.end != End::Open(1),
-            ["env", name] => name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'),
+            ["env", name] => is_variable(name),
             ["_budget", _] => true,
             ["inputs" | "env" | "_budget" | "working" | "output"] | ["env" | "_budget", ..] => false,
             [name] => name.contains('_') && self.known.node_of(name).is_none(),
@@ -96,7 +102,7 @@ impl Place for Here {
     }
 }
 
-/// What may start a path.
+/// The names that can start a path.
 struct Roots(Arc<Here>);
 
 impl Names for Roots {

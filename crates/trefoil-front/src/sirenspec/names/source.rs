@@ -1,5 +1,5 @@
-//! How a run reads what a path of a tree leads to: a shared tree is not in memory, so its writers' slots are laid over each
-//! other for that very path.
+//! How a run reads what a path of a tree resolves to. A shared tree does not exist in memory, so the slots of its
+//! writers are composed for each path.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::names::Read;
 use crate::sirenspec::manifest::Root;
 
 impl Tree {
-    /// The value as a run reads it.
+    /// How a run reads the value.
     pub fn there(&self, there: &There) -> Read {
         let known = self.known();
         match (there.provided, there.node) {
@@ -28,7 +28,7 @@ impl Tree {
         }
     }
 
-    /// A node's context, alone.
+    /// The context of a node only.
     fn in_node(&self, node: usize, skip: usize) -> Read {
         let Some(node) = self.known().nodes.get(node) else { return Read { source: Source::missing(0), skip: 0 } };
         let rest = self.path.get(skip - self.base..).unwrap_or(&[]);
@@ -41,7 +41,7 @@ impl Tree {
         }
     }
 
-    /// Written and seeded values, alone.
+    /// Written and seeded values only.
     fn in_tree(&self, there: &There) -> Read {
         let known = self.known();
         if let [write] = there.writes.as_slice()
@@ -57,7 +57,7 @@ impl Tree {
         Read { source: self.composed(&there.writes), skip: self.base as u16 }
     }
 
-    /// The part of a tree that the path leads into.
+    /// The part of a tree that the path reads.
     fn composed(&self, writes: &[usize]) -> Source {
         let mut seed = Object::default();
         if let Some(head) = self.path.first()
@@ -68,7 +68,7 @@ impl Tree {
         laid_over(seed, parts(self.known(), &self.here.links, writes))
     }
 
-    /// The whole tree, as far as it is there by now.
+    /// The whole tree, as far as it exists at this point.
     pub fn everything(&self) -> Source {
         let known = self.known();
         let mut all = Vec::new();
@@ -102,7 +102,7 @@ impl Tree {
     }
 }
 
-/// Written values as parts of a tree, the later node's last.
+/// Written values as parts of a tree; later nodes take precedence.
 pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<ComposedPart> {
     let part = |w: &usize| {
         let write = known.writes.get(*w)?;
@@ -115,13 +115,13 @@ pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<ComposedPart
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Parts over a seed; the seed alone is known at load.
+/// Parts merged into a seed. Without parts, the value is known at load time.
 fn laid_over(seed: Object, parts: Vec<ComposedPart>) -> Source {
     let seed = Value::Object(Arc::new(seed));
     if parts.is_empty() { Source::Const(seed) } else { Source::Compose { seed, parts } }
 }
 
-/// A node's context as a tree of its own, so that a path from the node's id leads into it.
+/// A node's context as a tree, so that a path that starts with the node's id resolves in it.
 fn lay_node(node: &NodeName) -> Source {
     let at = segments(&node.id);
     let seed = at.iter().rev().fold(Value::Object(Arc::default()), |inner, key| {
@@ -130,12 +130,12 @@ fn lay_node(node: &NodeName) -> Source {
     Source::Compose { seed, parts: vec![ComposedPart { at, slot: node.slot, member: Vec::new() }] }
 }
 
-/// A node's id as a path: ids may hold dots.
+/// A node's id as a path, because ids may contain dots.
 fn segments(id: &str) -> Vec<Arc<str>> {
     id.split('.').map(Arc::from).collect()
 }
 
-/// Parts over everything that is seeded in a tree.
+/// Parts merged into all seeded values of a tree.
 pub fn seeded(known: &Known, root: Root, parts: Vec<ComposedPart>) -> Source {
     Source::Compose { seed: Value::Object(Arc::new(known.seeds(root).clone())), parts }
 }

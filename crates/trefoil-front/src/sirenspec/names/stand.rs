@@ -1,30 +1,30 @@
-//! Who reads a text, and in which part of it.
+//! The reader of a text, and the part of it that contains the text.
 
-/// Who reads.
+/// The reader of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// A node, when it starts.
     Node(usize),
-    /// An edge, when the node it leaves has ended: its condition.
+    /// The condition of an edge, after its source node has ended.
     EdgeFrom(usize),
     /// An agent that no node uses.
     Nobody,
 }
 
-/// The part of a node that a text belongs to, as far as that matters to what it can name.
+/// The part of a node that contains a text, as far as it affects the available names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stand {
-    /// Anywhere.
+    /// Any other part.
     Plain,
-    /// In a key whose value decides what is done (`for_each`, `swarm_size`): the environment is out of reach.
+    /// A key whose value decides what is done (`for_each`, `swarm_size`), so it cannot read the environment.
     Decides(&'static str),
-    /// In the `inputs` of a factory, which are rendered before anybody can read them.
+    /// The `inputs` of a factory, which are rendered before they can be read.
     Inputs,
-    /// In what a factory's instance does.
+    /// The work of a factory's instance.
     Instance,
-    /// In the synthesis of a swarm, which reads its agents; that of a factory's swarm, or of a node's.
+    /// The synthesis of a swarm, which reads its agents.
     Synthesis {
-        /// A factory's.
+        /// Whether it is a factory's swarm rather than a node's.
         instance: bool,
     },
 }

@@ -1,9 +1,9 @@
-//! Whether a result is there for sure by the time a node runs: on every path that leads there.
+//! Whether a result certainly exists when a node runs: on every path to the node.
 
 use super::links::Links;
 
 impl Links {
-    /// Whether one of these nodes has surely left its result by the time a node runs.
+    /// Whether one of these nodes certainly has a result when a node runs.
     pub fn surely(&self, node: usize, producers: &[usize]) -> bool {
         let Some(order) = &self.order else { return true };
         let sure = |p: &usize| self.runs(*p) && self.covered(*p, producers);
@@ -13,7 +13,8 @@ impl Links {
         if self.chain {
             return false;
         }
-        // Not in every run, but perhaps on every way that leads here. Before the first of them has ended, on none.
+        // They may not run in every run, but on every path to here. Before the first of them has ended, no path has a
+        // result.
         let rank = |at: &usize| order.rank.get(*at).copied().unwrap_or(0);
         let (Some(first), last) = (producers.iter().map(rank).min(), rank(&node)) else { return false };
         let mut on_all_ways = vec![false; (last + 1).saturating_sub(first)];
@@ -39,7 +40,7 @@ impl Links {
         on_all_ways.last().copied().unwrap_or(false)
     }
 
-    /// A node that ran has left its result, or its fallback has.
+    /// Whether a node that ran, or its fallback, has a result.
     fn covered(&self, node: usize, producers: &[usize]) -> bool {
         let mut at = node;
         for _ in 0..=self.fallback.len() {
@@ -54,7 +55,7 @@ impl Links {
         false
     }
 
-    /// Whether a node that counts as done has left a result.
+    /// Whether a node that counts as done has a result.
     pub fn leaves(&self, node: usize) -> bool {
         self.covered(node, &[node])
     }

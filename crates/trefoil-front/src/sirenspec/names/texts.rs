@@ -1,4 +1,4 @@
-//! Every template of a node, wherever it is: the one walk that ordering, binding and rules share.
+//! Every template of a node: the one traversal shared by ordering, binding and rules.
 
 use trefoil_ir::Position;
 use trefoil_syntax::FileId;
@@ -9,30 +9,31 @@ use super::stand::Stand;
 use crate::bound::Parsed;
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, Over, Size, Swrm, ToolNode, ToolSettings, Worker};
 
-/// A text, where it is and what it is for.
+/// A text with its place and purpose.
 #[derive(Debug, Clone, Copy)]
 pub struct Template<'m> {
     /// The text.
     pub text: &'m Text,
-    /// Where in the node.
+    /// The part of the node.
     pub stand: Stand,
-    /// What for.
+    /// What it is used for.
     pub position: Position,
 }
 
-/// A text of a node, parsed.
+/// A parsed text of a node.
 pub struct OfNode {
     /// The node.
     pub node: usize,
-    /// Where in it.
+    /// The part of the node.
     pub stand: Stand,
-    /// What for.
+    /// What it is used for.
     pub position: Position,
     /// The text.
     pub text: Parsed,
 }
 
-/// Parses the templates of all nodes: what they refer to orders the nodes, and order decides what it means.
+/// Parses the templates of all nodes before they are bound: their references determine the order of the nodes, which in
+/// turn affects binding.
 pub fn parse(file: FileId, manifest: &Manifest<'_>) -> Vec<OfNode> {
     let nodes = manifest.nodes.iter().enumerate();
     let templates = nodes.flat_map(|(at, node)| of_node(manifest, node).into_iter().map(move |t| (at, t)));
@@ -43,7 +44,7 @@ pub fn parse(file: FileId, manifest: &Manifest<'_>) -> Vec<OfNode> {
     parsed.collect()
 }
 
-/// The templates of a node, those of the agent it names included.
+/// The templates of a node, including those of its agent.
 pub fn of_node<'m>(manifest: &Manifest<'m>, node: &Node<'m>) -> Vec<Template<'m>> {
     let mut all = Vec::new();
     let system = |agent: Option<&Text>| agent.and_then(|id| manifest.agent(&id.value)).and_then(|agent| agent.system);

@@ -1,6 +1,6 @@
-//! The trees `working` and `output` as one place sees them (decision S4): what is seeded, what nodes wrote there, and under
-//! `working` what nodes left. Not a tree in memory: what a path leads to is worked out for that very path, because who wrote
-//! what touches it decides how it is read.
+//! The trees `working` and `output` as seen from one place (decision S4): seeded values, values written by nodes, and,
+//! under `working`, the results of nodes. There is no tree in memory: each path is resolved separately, because the
+//! nodes that wrote overlapping paths determine how it is read.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::names::{Doubt, Entry, Found, Names, Nothing, Read};
 use crate::sirenspec::manifest::Root;
 use crate::types::{member_type, object_type};
 
-/// What is inside of a path of a tree.
+/// The names under a path of a tree.
 pub struct Tree {
-    /// For whom.
+    /// The reader's place.
     pub here: Arc<Here>,
     /// Which tree.
     pub root: Root,
-    /// How many segments name it.
+    /// The number of segments that name the tree.
     pub base: usize,
-    /// The path so far, without those.
+    /// The path so far, without those segments.
     pub path: Vec<Arc<str>>,
-    /// What it leads to.
+    /// What it resolves to.
     leads: Leads,
 }
 
@@ -35,7 +35,7 @@ impl Tree {
         Self { here, root, base: 1, path: Vec::new(), leads: Leads::There(There::default()) }
     }
 
-    /// The names under `working`, as templates write them.
+    /// The names under `working` without the prefix, as in templates.
     pub fn bare(here: Arc<Here>) -> Self {
         Self { here, root: Root::Working, base: 0, path: Vec::new(), leads: Leads::There(There::default()) }
     }
@@ -46,13 +46,13 @@ impl Tree {
         Self { here: self.here.clone(), root: self.root, base: self.base, path, leads }
     }
 
-    /// What there is.
+    /// The names of the workflow.
     pub fn known(&self) -> &Known {
         &self.here.known
     }
 
-    /// The type of what is there, and where it is declared: in the context of a node, which is named by so many segments, or
-    /// else where it is written.
+    /// The type and the declaration of the value: in the context of a node (whose id has this number of segments),
+    /// otherwise where it is written.
     fn declared(&self, node: Option<(usize, usize)>) -> Entry {
         let node = node.and_then(|(node, taken)| Some((self.known().nodes.get(node)?, taken)));
         let Some((node, taken)) = node else { return self.written() };
@@ -65,7 +65,7 @@ impl Tree {
         Entry::new(schema).declared(at)
     }
 
-    /// The same of a written or seeded path: as far as somebody declares it, and the rest by its type.
+    /// The same for a written or seeded path: by its declaration, and beyond that by its type.
     fn written(&self) -> Entry {
         let declared = |n: usize| self.known().keys.get(self.root, self.path.get(..n)?);
         let depth = (1..=self.path.len()).rev().find(|n| declared(*n).is_some()).unwrap_or(0);
@@ -75,20 +75,20 @@ impl Tree {
         Entry::new(end).declared(rest.is_empty().then_some(key.at))
     }
 
-    /// What follows the id of the reader, where its swarm's agents are.
+    /// The segments after the id of the reader, which name its swarm's agents.
     pub fn behind_id(&self) -> (usize, &[Arc<str>]) {
         let taken = self.known().node_at(&self.path).map_or(0, |(_, taken)| taken);
         (taken, self.path.get(taken..).unwrap_or_default())
     }
 
-    /// What a node has not left yet where this is read.
+    /// The result of a node that does not exist yet at this point.
     fn late(&self, node: usize, writes: bool, own: bool) -> Read {
         let (name, segment) = (self.known().id(node).into(), self.base + self.path.len() - 1);
         let source = Source::Missing(Missing::Key(segment as u16), Lost::Late { name, writes, own });
         Read { source, skip: 0 }
     }
 
-    /// What is known of them.
+    /// The entry of the agents.
     fn agents_entry(&self) -> Entry {
         let (taken, rest) = self.behind_id();
         let mut schema = types::object([("agents".into(), known::agents(self.here.swarm()))]);

@@ -1,4 +1,4 @@
-//! The types of the results of nodes, as JSON Schemas: enough to tell a path that can exist from one that never does.
+//! The types of the results of nodes, as JSON Schemas: enough to distinguish possible paths from impossible ones.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use trefoil_template::Value;
 
 use crate::types::{object_of, text_type, type_of};
 
-/// An object with these members and no others.
+/// An object with exactly these members.
 pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
     object_of(members)
 }
@@ -22,7 +22,7 @@ pub fn under(path: &[Arc<str>], inner: Value) -> Value {
     path.iter().rev().fold(inner, |inner, key| object([(key.clone(), inner)]))
 }
 
-/// The type of a value that is there from the start. Its objects are taken as complete, its lists hold anything.
+/// The type of a seeded value. Its objects are complete; its lists may contain anything.
 pub fn of(value: &Value) -> Value {
     match value {
         Value::Null => types::of_kind("null"),
@@ -31,7 +31,7 @@ pub fn of(value: &Value) -> Value {
     }
 }
 
-/// The type at a key: anything, if it is unknown; none: nothing ever is there.
+/// The type at a key: any type if it is unknown; `None`: the key never exists.
 pub fn at(of: &Value, key: &str) -> Option<Value> {
     match types::member(of, key) {
         Member::Is { schema, .. } => Some(schema),
@@ -40,7 +40,7 @@ pub fn at(of: &Value, key: &str) -> Option<Value> {
     }
 }
 
-/// The index of the first segment that can never be there; none: the path may resolve.
+/// The index of the first segment that can never exist; `None`: the path may resolve.
 pub fn missing(of: &Value, path: &[Arc<str>]) -> Option<usize> {
     let mut here = of;
     for (index, segment) in path.iter().enumerate() {
@@ -64,7 +64,7 @@ fn lacks(mut here: Value, path: &[Arc<str>]) -> Option<usize> {
     None
 }
 
-/// The keys at the end of a path, where they are known.
+/// The keys at the end of a path, if they are known.
 pub fn keys(of: &Value, path: &[Arc<str>]) -> Vec<Arc<str>> {
     let end = path.iter().try_fold(of.clone(), |of, key| match types::member(&of, key) {
         Member::Is { schema, .. } if types::solid_kinds(&of).is_some_and(|k| k == ["object"]) => Some(schema),
@@ -73,8 +73,8 @@ pub fn keys(of: &Value, path: &[Arc<str>]) -> Vec<Arc<str>> {
     end.map(|end| types::declares(&end)).unwrap_or_default()
 }
 
-/// A type laid at a path of another one: where both are objects their keys join, otherwise the later one wins or, when the
-/// two may take turns, anything goes.
+/// A type merged into another one at a path. If both are objects, their keys are joined. Otherwise the later one takes
+/// precedence; if either may be there, the result is any type.
 pub fn lay(of: &Value, path: &[Arc<str>], inner: &Value) -> Value {
     let Some((first, rest)) = path.split_first() else {
         return match of {
@@ -85,7 +85,7 @@ pub fn lay(of: &Value, path: &[Arc<str>], inner: &Value) -> Value {
         };
     };
     if !is_closed(of) {
-        // Something else may be there as well.
+        // Another value is also possible.
         return types::any();
     }
     let mut members: Vec<(Arc<str>, Value)> =
@@ -103,12 +103,12 @@ pub fn is_closed(of: &Value) -> bool {
         && of.get("additionalProperties") == Some(&Value::Bool(false))
 }
 
-/// Whether nothing is inside of a value.
+/// Whether a value has no members.
 fn is_scalar(of: &Value) -> bool {
     types::kinds(of).is_some_and(|all| all.iter().all(|k| !matches!(*k, "object" | "array")))
 }
 
-/// A list that is written out as JSON.
+/// A literal JSON list.
 pub fn written_list(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
     json.is_array().then(|| Value::from_json(json))

@@ -1,11 +1,11 @@
-//! `kind: Agent`: what is reported, and what the flow is.
+//! `kind: Agent`: the findings and the flow.
 
 use expect_test::expect;
 use trefoil_ir::{StepKind, ValidatorKind};
 
 use super::support::{END, agent as named, check, check_one, ir, load, load_with, workflow};
 
-/// An agent with these further lines below `spec`.
+/// An agent with these additional lines below `spec`.
 fn agent(name: &str, more: &str) -> String {
     format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: \"1.0.0\" }}\nspec:\n  \
@@ -133,13 +133,13 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
     let refused = program.steps.iter().filter(|s| matches!(s.kind, StepKind::Refused(_))).count();
     assert_eq!(refused, 1, "the run does not start");
     assert!(program.steps.iter().any(|s| matches!(s.kind, StepKind::Model(_))), "the call stays visible");
-    // No tools is nothing.
+    // An empty list of tools has no effect.
     check_one(&agent("a", &format!("{TASK}  tools: []\n")), expect![""]);
 }
 
 #[test]
 fn iterations_and_time_limits_have_the_documented_defaults() {
-    // execution -> iterations, milliseconds of an iteration; 1 without validators needs no loop.
+    // execution -> iterations, milliseconds of an iteration; a single iteration without validators needs no loop.
     let cases = [
         ("", None, 300_000),
         ("  execution: { mode: one-shot }\n", None, 300_000),
@@ -213,7 +213,7 @@ spec:
       {{topic}} {{input.topc}} {{workflow.task}} {{nowhere}}
       {{#if a}}
 ";
-    // Names beside it are checked too.
+    // Names next to it are checked too.
     check_one(
         manifest,
         expect![[r#"
@@ -298,7 +298,7 @@ fn context_comes_from_the_manifest_its_files_or_the_operator() {
     );
 }
 
-/// The inputs that the judges of the first document's validators get.
+/// The inputs of the judges in the first document's validators.
 fn judge_inputs(files: &[(&str, &str)]) -> Vec<String> {
     let text = ir(&load(files));
     text.lines().filter(|l| l.trim_start().starts_with("judge `")).map(|l| l.trim().to_owned()).collect()

@@ -1,4 +1,5 @@
-//! Real manifests, each alone: what the original runs has no error, what is broken has one at the right line.
+//! Real manifests, each by itself: those that the original system runs have no errors; broken ones have an error at the
+//! right line.
 
 use std::path::PathBuf;
 
@@ -17,15 +18,15 @@ fn corpus() -> Option<PathBuf> {
     Some(dir)
 }
 
-/// The files with errors, and the lines of these.
+/// The files with errors, and the lines of the errors.
 const BROKEN: &[(&str, &[u32])] = &[
-    // No `task`: the format has no `spec.prompt`.
+    // No `task`; the format has no `spec.prompt`.
     ("docs-agent-guides-configuring-security-contexts-1-my-research-agent.yaml", &[6]),
     // Arithmetic in a template.
     ("docs-wf-reference-workflow-manifest-1-dev-pipeline.yaml", &[134]),
-    // `target: ~`, which once meant the end.
+    // `target: ~`, which used to mean the end.
     ("hist-orchestrator-examples-workflows-100monkeys-classic.yaml", &[92, 95]),
-    // The same, and a template where the list of agents should be.
+    // The same, and a template instead of the list of agents.
     ("hist-orchestrator-examples-workflows-the-forge.yaml", &[110, 138, 150, 207]),
 ];
 
@@ -38,7 +39,7 @@ fn every_manifest_loads_or_is_reported_where_it_is_broken() {
     assert!(names.len() > 40, "the corpus is there");
     for path in names {
         let name = path.file_name().unwrap().to_str().unwrap();
-        // Pieces of documentation without a header are nobody's manifests.
+        // Pieces of documentation without a header are not manifests of any format.
         if name.starts_with("docs-frag-") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Our own examples: every one loads without error or warning.
+//! Our own examples: each loads without errors or warnings.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ fn a_mutilated_example_is_a_program_or_has_an_error() {
     for (entry, (_, text)) in all.iter().enumerate().filter(|(_, (name, _))| name.ends_with(".yaml")) {
         let lines: Vec<&str> = text.lines().collect();
         for (i, line) in lines.iter().enumerate() {
-            // One way of five for each line, another one on the next.
+            // One of five changes for each line, with another one for the next line.
             let replacements = [
                 None,
                 with_value(line, "~"),

@@ -1,4 +1,4 @@
-//! Words of other systems: states, commands, conditions, keys and fields by other names.
+//! Words of other systems: other names for states, commands, conditions, keys and fields.
 
 use expect_test::{Expect, expect};
 

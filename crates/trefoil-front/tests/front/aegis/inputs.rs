@@ -1,4 +1,4 @@
-//! What a state gives held against what the agent takes, and what templates read of results.
+//! The input that a state passes compared with the one that the agent expects, and what templates read from results.
 
 use expect_test::{Expect, expect};
 
@@ -72,7 +72,7 @@ fn what_a_state_gives_is_held_against_what_the_agent_takes() {
     ] {
         check(&[("w.yaml", &given(input)), ("a.yaml", &taker)], expected);
     }
-    // It shows where the agent declares what it needs.
+    // The finding shows where the agent declares the properties that it needs.
     check(
         &[("w.yaml", &given("{}")), ("a.yaml", &taker)],
         expect![[r#"

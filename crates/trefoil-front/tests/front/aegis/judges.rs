@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::support::{END, agent, check, workflow};
 
-/// A judge whose answer has these properties, and whose prompt is this one, if one is given.
+/// A judge whose answer has these properties, with this prompt if one is given.
 fn judge(properties: &str, prompt: &str) -> String {
     let more = format!(
         "  execution:\n    validation:\n      - {{ type: json_schema, schema: {{ type: object, properties: {{ {properties} }} }} }}\n"
@@ -25,7 +25,7 @@ fn a_judge_answers_with_a_score() {
         "#]],
     );
     check(&[("worker.yaml", &worker), ("j.yaml", &judge("score: { type: number }", ""))], expect![""]);
-    // One that says nothing about its answer may answer with a score.
+    // A judge that does not declare its answer may answer with a score.
     check(&[("worker.yaml", &worker), ("j.yaml", &agent("j", ""))], expect![""]);
 }
 

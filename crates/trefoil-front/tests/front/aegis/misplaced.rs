@@ -1,4 +1,4 @@
-//! Keys and kinds that contradict what is around them.
+//! Keys and kinds that contradict their context.
 
 use expect_test::{Expect, expect};
 
@@ -77,7 +77,7 @@ fn a_state_of_a_list_with_its_name_as_a_key() {
     );
 }
 
-/// A slip in a key that decides what runs changes the run; a slip in any other key only loses that key.
+/// A misspelt key that affects what runs changes the run; any other misspelt key only has no effect.
 #[test]
 fn a_slip_in_a_key_that_decides_what_runs_is_an_error() {
     of_workflow(

@@ -1,4 +1,4 @@
-//! Names in workflow templates: where each value comes from, and what is reported (decisions E6, E7, C9).
+//! Names in workflow templates: the source of each value, and the findings (decisions E6, E7, C9).
 
 use expect_test::{Expect, expect};
 
@@ -6,7 +6,7 @@ use super::support::{check, check_one, ir, load};
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: '1' }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
 
-/// One of each kind, in a row; `TEXT` is in the last state's input.
+/// One state of each kind, in a row; `TEXT` is in the input of the last one.
 const ALL: &str = "\
 apiVersion: 100monkeys.ai/v1
 kind: Workflow
@@ -140,7 +140,7 @@ fn what_the_start_input_may_bring_is_not_reported() {
     for text in ["{{#if anything}}x{{/if}}", "{{#if x}}{{x}}{{/if}}", "{{input.q}}", "{{intent}}", "{{attachments}}"] {
         about(text, expect![""]);
     }
-    // A workflow that writes no key reads what it is started with.
+    // A workflow that writes no keys reads its start input.
     check(
         &[
             (
@@ -391,7 +391,7 @@ spec:
     ] {
         check_one(&with(schema, template), expect![""]);
     }
-    // An open schema may have others as well, if all that it declares are given.
+    // An open schema may have other properties as well, if all that it declares are passed.
     check_one(
         &with("{ type: string }", "x, w: '{{A.output}}'"),
         expect![[r#"

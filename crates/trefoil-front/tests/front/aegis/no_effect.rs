@@ -1,4 +1,4 @@
-//! What is written with a purpose and has none.
+//! Settings that have no effect.
 
 use expect_test::{Expect, expect};
 

@@ -1,4 +1,4 @@
-//! What the flows do when they run: decisions E4 to E11, from manifest to result.
+//! What the flows do in a run: decisions E4 to E11, from manifest to result.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::world::World;
 use crate::support::bless;
 
-/// A model that says who speaks and what it read.
+/// A model that answers with the speaker and the prompt.
 fn says(speaker: &str, _: usize, prompt: &str) -> Result<String, u16> {
     Ok(format!("<{speaker}: {prompt}>"))
 }
@@ -72,7 +72,7 @@ fn a_failing_model_call_is_a_failed_iteration() {
         "instruction: x, prompt_template: '{{iteration_number}} {{previous_error}}'",
         "  execution: { mode: iterative }\n",
     )
-    // A call that gets no answer is tried three times before the iteration fails.
+    // A call without an answer is tried three times before the iteration fails.
     .run(json!("x"), |_, before, _| if before < 3 { Err(500) } else { Ok("well".into()) });
     assert_eq!(ended.text(), "well");
     let prompts = ended.prompts("a");

@@ -1,4 +1,4 @@
-//! System commands run by a real `sh` with hostile values (decision E11): a value stays one piece of text, wherever its
+//! System commands run by a real `sh` with hostile values (decision E11): a value remains a single text, wherever its
 //! placeholder is.
 
 use expect_test::expect;
@@ -38,7 +38,7 @@ fn workflow(command: &str) -> String {
     )
 }
 
-/// The start input, whatever slot is asked for.
+/// A scope that returns the start input for every slot.
 struct Input<'a> {
     text: &'a Text,
     input: Value,
@@ -53,7 +53,7 @@ impl Scope for Input<'_> {
     }
 }
 
-/// Script and rendered parameters of the only command.
+/// The script and the rendered parameters of the only command.
 fn call(folder: &Folder, input: &Value) -> (String, Vec<String>) {
     let program = &folder.lowered.as_ref().expect("a program").program;
     let call = program.steps.iter().find_map(|s| match &s.kind {
@@ -82,7 +82,7 @@ fn run(command: &str, a: &str) -> String {
 
 #[test]
 fn hostile_values_stay_one_piece_of_text() {
-    // `<` marks where the value is expected in what is printed.
+    // `<` marks where the value is expected in the output.
     let commands = [
         ("printf '%s|' {{input.a}}", "<|"),
         ("printf '%s|' x {{input.a}} y", "x|<|y|"),

@@ -12,17 +12,17 @@ pub fn load(files: &[(&str, &str)]) -> Folder {
     load_with(files, |_| {})
 }
 
-/// The same, with something done to the project before it is lowered.
+/// The same, with a change to the project before it is lowered.
 pub fn load_with(files: &[(&str, &str)], change: impl FnOnce(&mut Project)) -> Folder {
     Folder::load(&Aegis, files, 0, change)
 }
 
-/// All findings about the first of some files, one a line.
+/// All findings about the first of several files, one on each line.
 pub fn findings(files: &[(&str, &str)]) -> String {
     support::findings(&Aegis, files)
 }
 
-/// Compares all findings about the first of some files.
+/// Compares all findings about the first of several files.
 #[track_caller]
 pub fn check(files: &[(&str, &str)], expected: Expect) {
     bless(&findings(files), &expected);
@@ -34,7 +34,7 @@ pub fn check_one(manifest: &str, expected: Expect) {
     check(&[("manifest.yaml", manifest)], expected);
 }
 
-/// What the findings about one manifest offer to write.
+/// The changes that the findings about one manifest suggest.
 pub fn changes(manifest: &str) -> Changes {
     support::changes(&Aegis, &[("manifest.yaml", manifest)])
 }
@@ -50,7 +50,7 @@ pub fn ir(folder: &Folder) -> String {
 /// A state that ends a workflow.
 pub const END: &str = "    END: { kind: System, command: echo }\n";
 
-/// An agent with these lines under `spec`, beside a task.
+/// An agent with these lines under `spec`, in addition to a task.
 pub fn agent(name: &str, more: &str) -> String {
     format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: '1' }}\nspec:\n  runtime: {{ model: smart }}\n  task: {{ instruction: Work. }}\n{more}"
@@ -76,7 +76,7 @@ pub fn of_workflow(states: &str, expected: Expect) {
     check_one(&workflow(&format!("{states}{END}")), expected);
 }
 
-/// A workflow whose input is a `goal` and nothing else, with these states from `A` on.
+/// A workflow whose only input is a `goal`, with these states from `A` on.
 pub fn workflow_with_goal(states: &str) -> String {
     format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: w\n  input_schema: {{ type: object, required: [goal], properties: {{ goal: {{ type: string }} }} }}\nspec:\n  initial_state: A\n  states:\n{states}"
@@ -89,7 +89,7 @@ pub fn with_goal(states: &str, expected: Expect) {
     check_one(&workflow_with_goal(&format!("{states}{END}")), expected);
 }
 
-/// What all findings offer to write, sure or not.
+/// All suggested changes, safe or not.
 pub fn offered(manifest: &str) -> Vec<String> {
     let all = changes(manifest);
     [all.sure, all.perhaps].concat()

@@ -1,10 +1,10 @@
-//! Tags, placeholders and names without braces: what is nearly right, and what is of another language.
+//! Tags, placeholders and names without braces: slightly wrong ones, and those of other languages.
 
 use expect_test::{Expect, expect};
 
 use super::support::{END, check_one, offered, with_goal, workflow, workflow_with_goal};
 
-/// What is reported of a text that a person is shown.
+/// The findings about a text shown to a person.
 #[track_caller]
 fn of_text(text: &str, expected: Expect) -> String {
     let manifest = workflow(&format!(

@@ -46,7 +46,7 @@ fn transitions(folder: &Folder, state: &str) -> Vec<String> {
     shown.collect()
 }
 
-/// What `trefoil ir` says, below a line that contains `from`.
+/// The output of `trefoil ir` below a line that contains `from`.
 fn ir_from(files: &[(&str, &str)], from: &str) -> String {
     let text = ir(&load(files));
     let at = text.find(from).unwrap_or_else(|| panic!("`{from}` in\n{text}"));

@@ -1,4 +1,5 @@
-//! Runs of manifests on ports in memory: a model that is a function, people with answers, commands by a real `sh`.
+//! Runs of manifests with in-memory ports: a model that is a function, prepared answers of people, commands run by a
+//! real `sh`.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,17 +14,17 @@ use trefoil_template::Value;
 
 use super::support::{load, show};
 
-/// What the model saw: speaker and user message.
+/// The calls that the model received: speaker and user message.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A world for one folder.
+/// The ports and files for one folder.
 pub struct World {
     files: Vec<(String, String)>,
     answers: Vec<(String, String)>,
     pub seen: Seen,
 }
 
-/// How a run ended.
+/// The result of a run.
 pub struct Ended {
     pub result: Result<Value, RunError>,
     pub seen: Vec<(String, String)>,
@@ -89,7 +90,7 @@ impl CommandHost for Shell {
 }
 
 impl World {
-    /// A workflow with these lines below `spec`, and some agents whose prompt is their input.
+    /// A workflow with these lines below `spec`, and agents whose prompt is their input.
     pub fn new(spec: &str, agents: &[&str]) -> Self {
         let flow = format!("apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow }}\nspec:\n{spec}");
         let mut world = Self { files: vec![("flow.yaml".into(), flow)], answers: Vec::new(), seen: Seen::default() };
@@ -98,11 +99,11 @@ impl World {
         }
         world
     }
-    /// Only agents: the first one is run.
+    /// Only agents; the first one is run.
     pub fn agent(name: &str, task: &str, more: &str) -> Self {
         Self { files: Vec::new(), answers: Vec::new(), seen: Seen::default() }.with(name, task, more)
     }
-    /// Another agent: its `task`, and further lines below `spec`.
+    /// Adds an agent with this `task` and these additional lines below `spec`.
     pub fn with(mut self, name: &str, task: &str, more: &str) -> Self {
         let text = format!(
             "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: '1' }}\nspec:\n  runtime: {{}}\n  task: {{ {task} }}\n{more}"
@@ -110,7 +111,7 @@ impl World {
         self.files.push((format!("{name}.yaml"), text));
         self
     }
-    /// Another file.
+    /// Adds a file.
     pub fn file(mut self, name: &str, text: &str) -> Self {
         self.files.push((name.into(), text.into()));
         self
@@ -121,14 +122,14 @@ impl World {
         self.files.retain(|(name, _)| name != "flow.yaml");
         self
     }
-    /// What a person answers to a state.
+    /// Sets a person's answer to a state.
     pub fn answer(mut self, state: &str, answer: &str) -> Self {
         self.answers.push((state.into(), answer.into()));
         self
     }
 
-    /// Runs the first file. `model` answers by speaker, how often it was asked before, and user message; `Err` is an
-    /// HTTP status.
+    /// Runs the first file. `model` gets the speaker, the number of its previous calls, and the user message; `Err` is
+    /// an HTTP status.
     #[track_caller]
     pub fn run(
         self,

@@ -1,4 +1,4 @@
-//! Loops of one pass.
+//! Loops with one pass.
 
 use expect_test::expect;
 

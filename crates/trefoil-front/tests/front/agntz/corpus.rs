@@ -1,12 +1,12 @@
-//! Real manifests, each alone in a folder of its own: what must be said about them, and where. Judged by hand.
+//! Real manifests, each in a separate folder: the findings about each, and their places. Judged by hand.
 //!
-//! Read from the shared material beside the project; without it the test says so and passes.
+//! Read from the shared material next to the project. If it is missing, the test says so and passes.
 
 use std::path::PathBuf;
 
 use super::support::{load, show};
 
-/// File, then its errors and warnings as `line:column rule`, errors with `!`. Files that are not listed load without
+/// A file, then its errors and warnings as `line:column rule`, errors with `!`. Files that are not listed load without
 /// either.
 const FINDINGS: &[(&str, &[&str])] = &[
     ("contract-parallel.yaml", &["!8:10 unknown-reference"]),
@@ -153,7 +153,7 @@ fn every_file_is_judged() {
     }
 }
 
-/// `error 3:5 rule: message` as `!3:5 rule`; infos are left out.
+/// `error 3:5 rule: message` as `!3:5 rule`; infos are omitted.
 fn brief(line: &str) -> Option<String> {
     let (severity, rest) = line.split_once(' ')?;
     let place = rest.split_once(": ").map_or(rest, |(place, _)| place);

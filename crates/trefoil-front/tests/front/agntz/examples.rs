@@ -1,4 +1,4 @@
-//! Our own examples load, all of them, and say what they are expected to say.
+//! Our own examples load, and have the expected findings.
 
 use super::support::{load_as, show};
 

@@ -1,4 +1,5 @@
-//! Keys, operators and prefixes of other systems: told what they are called here, and only changed where nothing else can be meant.
+//! Keys, operators and prefixes of other systems: the finding says what they are called here, and they are only changed
+//! automatically if nothing else can be meant.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Manifests made to hurt: depth, width, references without end.
+//! Hostile manifests: depth, width, endless references.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,7 @@ fn a_long_chain_of_references_ends_in_a_finding() {
 
 #[test]
 fn agents_in_agents_in_agents() {
-    // every level of the manifest costs three of YAML, which has a limit of its own
+    // every level of the manifest takes three levels of YAML, which has its own limit
     let mut text =
         "{ id: leaf, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }".to_owned();
     for i in 0..35 {

@@ -1,4 +1,4 @@
-//! What manifests become: source, findings and program text side by side.
+//! The lowering of manifests: source, findings and program text side by side.
 
 use super::support::story;
 

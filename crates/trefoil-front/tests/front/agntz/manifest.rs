@@ -1,4 +1,4 @@
-//! What is written in one manifest, key by key.
+//! The contents of one manifest, key by key.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Names that are nearly right: what is offered, and what is written without asking.
+//! Misspelt names: what is suggested, and what is fixed automatically.
 
 use expect_test::{Expect, expect};
 
@@ -15,7 +15,7 @@ fn a_right_reader_stays_as_long_as_its_reference_is_wrong() {
 #[test]
 fn steps_without_a_name_are_not_offered() {
     let manifest = "id: p\nkind: sequential\ninputSchema: { q: string }\nsteps:\n  - agent: kb-search\noutput: { r: \"{{kbSearch}}\" }\n";
-    // There is `q`, and no `step 1`.
+    // There is a `q`, but no `step 1`.
     check_one(
         manifest,
         expect![[r#"
@@ -88,6 +88,6 @@ fn an_entry_that_was_copied_has_a_name_of_its_own() {
             info p.yaml 7:40 copied-value: `dates` and `risks` both read `{{c.risks}}`, but there is also a `c.dates` [p.yaml 7:11 `risks` is set here] {maybe: "\"{{c.dates}}\""}
         "#]],
     );
-    // In the other order on purpose, as a judge gets two answers both ways round.
+    // Swapped on purpose, as when a judge gets two answers in both orders.
     look("{ subject: \"{{body}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }", expect![""]);
 }

@@ -1,4 +1,4 @@
-//! The agntz front end: a test is a manifest and what the checker says about it.
+//! The agntz front end. Each test is a manifest and the checker's findings about it.
 
 mod conditions;
 mod corpus;

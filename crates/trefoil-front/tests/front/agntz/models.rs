@@ -1,4 +1,4 @@
-//! Models: names, makers, and how long they take.
+//! Models: names, makers and timeouts.
 
 use expect_test::{Expect, expect};
 
@@ -153,7 +153,7 @@ fn a_time_is_in_milliseconds() {
         "#]],
     );
     silent(&agent(2000), "out-of-range");
-    // A small model nearby may be as fast.
+    // A small local model may be fast enough.
     silent(&agent(800), "out-of-range");
     let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
     let both = |when: &str, expected: Expect| check(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))], expected);

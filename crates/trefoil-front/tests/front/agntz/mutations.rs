@@ -1,9 +1,9 @@
-//! Our own examples, broken in many small ways: nothing panics, and a program comes back exactly when there is no error.
+//! Our own examples, broken in many small ways: nothing panics, and a program is returned exactly if there is no error.
 
 use super::examples::folder;
 use super::support::load_as;
 
-/// Numbers from a seed (xorshift): the same on every machine.
+/// Numbers from a seed (xorshift), the same on every computer.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! Names in templates: what is defined where.
+//! Names in templates: which are defined in which places.
 
 use expect_test::expect;
 

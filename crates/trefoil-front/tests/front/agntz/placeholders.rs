@@ -1,4 +1,4 @@
-//! What looks like a placeholder and is text, and what is a placeholder with something wrong around it.
+//! Text that looks like a placeholder, and placeholders with mistakes around them.
 
 use expect_test::{Expect, expect};
 

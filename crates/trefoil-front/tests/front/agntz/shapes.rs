@@ -1,4 +1,4 @@
-//! Values of another form than the one that is needed, keys in the wrong place, and paths instead of ids: what advice says.
+//! Advice for values of the wrong form, keys in the wrong place, and paths instead of ids.
 
 use expect_test::expect;
 
@@ -121,7 +121,7 @@ fn a_key_of_a_step_in_its_input_is_not_passed_on_silently() {
         warning 13:13 not-computed: `{{t}} != ''` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
     "#]],
     );
-    // Where the agent takes it, it is its own.
+    // If the agent declares it, it is the agent's own input.
     check_one(
         &main("      inputSchema: { t: string, when: string }\n", "when: \"{{t}} != ''\""),
         expect![[r#"

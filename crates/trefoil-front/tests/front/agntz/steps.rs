@@ -1,4 +1,4 @@
-//! Steps: what they call, what they give, when they run.
+//! Steps: what they call, what they pass, when they run.
 
 use expect_test::expect;
 
@@ -72,6 +72,7 @@ steps:
 "#,
         expect![[r#"
             warning 4:98 no-effect: `when` has no effect: it belongs on the step, next to `agent`
+            warning 4:107 unresolved-name: `x` is not declared: it is null unless the input has it (declare it under `inputSchema`; available: `userQuery`)
             error 5:12 wrong-type: `input` must be a mapping, not text (list the inputs, for example `input: { text: "{{draft}}" }`)
             error 6:11 wrong-type: `when` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
             error 7:15 wrong-type: `stateKey` must not be empty

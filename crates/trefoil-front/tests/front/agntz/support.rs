@@ -16,12 +16,12 @@ pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
     Folder::load(&Agntz, manifests, entry, |_| {})
 }
 
-/// All findings about the first of some manifests, one a line.
+/// All findings about the first of several manifests, one on each line.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
     support::findings(&Agntz, manifests)
 }
 
-/// Compares all findings about the first of some manifests.
+/// Compares all findings about the first of several manifests.
 #[track_caller]
 pub fn check(manifests: &[(&str, &str)], expected: Expect) {
     bless(&findings(manifests), &expected);
@@ -33,26 +33,26 @@ pub fn check_one(manifest: &str, expected: Expect) {
     check(&[("agent.yaml", manifest)], expected);
 }
 
-/// Asserts that nothing in a manifest is found by this rule.
+/// Asserts that a manifest has no findings of this rule.
 #[track_caller]
 pub fn silent(manifest: &str, rule: &str) {
     support::silent(&Agntz, &[("agent.yaml", manifest)], rule);
 }
 
-/// What the findings offer to write.
+/// The suggested changes.
 pub fn changes(manifests: &[(&str, &str)]) -> Changes {
     support::changes(&Agntz, manifests)
 }
 
-/// The source, the findings and the program: what snapshots show.
+/// The source, the findings and the program, for snapshots.
 pub fn story(manifests: &[(&str, &str)]) -> String {
     load(manifests).story(manifests, show)
 }
 
-/// What an agent that calls a model needs.
+/// The model of an agent.
 pub const MODEL: &str = "model: { provider: openai, name: gpt-5.4 }";
 
-/// A sequence of one step that takes `q`, with its other keys.
+/// A sequence of one step that has the input `q`, with these other keys.
 pub fn step(keys: &str) -> String {
     format!(
         "id: p\nkind: sequential\ninputSchema: {{ q: string, n: {{ type: integer, default: 5 }}, plan: {{ type: string, enum: [free, team] }}, ok: boolean }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{q}}}}\", inputSchema: {{ q: string }} }}\n{keys}"
@@ -64,7 +64,7 @@ pub fn when(condition: &str) -> String {
     step(&format!("    input: {{ q: \"{{{{q}}}}\" }}\n    when: \"{condition}\"\n"))
 }
 
-/// A model agent that takes three inputs, with its other keys.
+/// A model agent with three inputs, with these other keys.
 pub fn taker(rest: &str) -> String {
     format!(
         "id: a\nkind: llm\ninputSchema: {{ topic: string, kind: string, price: number }}\nmodel: {{ provider: openai, name: gpt-5.4 }}\n{rest}"

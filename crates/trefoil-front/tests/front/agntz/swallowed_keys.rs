@@ -1,4 +1,4 @@
-//! Keys that were indented too far and became a part of something else.
+//! Keys that are indented too far and became part of another value.
 
 use expect_test::expect;
 

@@ -371,15 +371,14 @@ fn a_model_does_not_choose_the_host() {
     check_one(
         &tool("{scheme}://example.com/a", ""),
         expect![[r#"
-        error 5:38 invalid-url: `{scheme}://example.com/a` is not an HTTP URL (start it with `https://` and a host)
-        warning 5:39 untrusted-tool-url: `scheme` decides which host the tool calls, and the model chooses it (use a fixed host or one from the environment, and put the value after it)
-    "#]],
+            error 5:38 invalid-url: `{scheme}://example.com/a` is not an HTTP URL (start it with `https://` and a host)
+        "#]],
     );
     for (url, more) in [
         ("https://h.example.com/{x}", ""),
         ("https://{{env.HOST}}/{x}", ""),
         ("https://h.example.com?q={x}", ""),
-        // The manifest gives the value, so the model does not.
+        // The manifest sets the value, so the model does not.
         ("https://{x}.example.com/a", ", params: { x: eu }"),
     ] {
         silent(&tool(url, more), "untrusted-tool-url");
@@ -396,4 +395,26 @@ fn agents_that_are_written_where_they_are_spawned_are_looked_at() {
             error 5:207 unknown-input: `y` is not a placeholder of the URL (did you mean `x`?) {maybe: "x"}
         "#]],
     );
+}
+
+#[test]
+fn a_kind_of_credentials_needs_a_space_after_it() {
+    let agent = |value: &str| {
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\ntools:\n  - kind: http\n    name: get\n    description: Reads it.\n    url: https://example.com/a\n    headers: {{ Authorization: \"{value}\" }}\n"
+        )
+    };
+    check_one(
+        &agent("Bearer{{secrets.TOKEN}}"),
+        expect![[r#"
+        warning 10:32 no-effect: `Bearer` needs a space before its value (write `Bearer {{...}}`) {maybe: "Bearer "}
+    "#]],
+    );
+    check_one(
+        &agent("Bearer: {{secrets.TOKEN}}"),
+        expect![[r#"
+        warning 10:32 no-effect: `Bearer` needs a space before its value (write `Bearer {{...}}`) {maybe: write `Bearer `: "Bearer"}
+    "#]],
+    );
+    silent(&agent("Bearer {{secrets.TOKEN}}"), "no-effect");
 }

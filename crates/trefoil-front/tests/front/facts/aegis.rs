@@ -1,4 +1,4 @@
-//! What lowering a aegis story learns about its names.
+//! The facts about names from lowering an AEGIS project.
 
 use trefoil_front::aegis::Aegis;
 use trefoil_ir::Defined;

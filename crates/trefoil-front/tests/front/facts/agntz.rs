@@ -1,4 +1,4 @@
-//! What lowering a agntz story learns about its names.
+//! The facts about names from lowering an agntz project.
 
 use trefoil_front::agntz::Agntz;
 use trefoil_ir::{DeclarationKind as Kind, Defined};

@@ -1,4 +1,4 @@
-//! What must hold of the facts of every manifest, over our own examples and the collected ones.
+//! Properties of the facts of every manifest, tested with our own examples and the collected ones.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use trefoil_syntax::{FileId, SourceFile, yaml};
 
 use super::support::learn_as;
 
-/// The manifests of one dialect under a folder, by their paths in it.
+/// The manifests of one dialect in a folder, by path.
 fn manifests(front: &'static dyn FrontEnd, root: &Path, dir: &Path, files: &mut Vec<(String, String)>) {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();

@@ -1,4 +1,4 @@
-//! What front ends tell editors about names: declarations, mentions, scopes.
+//! The facts about names for editors: declarations, mentions, scopes.
 
 mod aegis;
 mod agntz;

@@ -1,4 +1,4 @@
-//! What lowering a sirenspec story learns about its names.
+//! The facts about names from lowering a SirenSpec project.
 
 use trefoil_front::sirenspec::SirenSpec;
 use trefoil_ir::Defined;

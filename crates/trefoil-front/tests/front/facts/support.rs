@@ -48,7 +48,7 @@ impl Learned {
         &self.files.get(at.file).unwrap().text()[at.span.start as usize..at.span.end as usize]
     }
 
-    /// `line:column`, with the file where there are several.
+    /// `line:column`, with the file name if there are several files.
     fn place(&self, at: Location) -> String {
         let file = self.files.get(at.file).unwrap();
         let p = file.position(at.span.start);
@@ -56,7 +56,7 @@ impl Learned {
         format!("{name}{}:{}", p.line, p.column)
     }
 
-    /// Declarations, one a line, in the order of the files: `line:column kind name: type (note)`.
+    /// Declarations, one on each line, in file order: `line:column kind name: type (note)`.
     pub fn declarations(&self) -> String {
         let mut all: Vec<_> = self.facts.declarations.iter().collect();
         all.sort_by_key(|d| d.at);
@@ -71,8 +71,8 @@ impl Learned {
         out
     }
 
-    /// Mentions, one a line: `line:column text -> line:column kind: type`, with `?` where it may be undefined and `!` where
-    /// it is.
+    /// Mentions, one on each line: `line:column text -> line:column kind: type`, with `?` if it may be undefined and
+    /// `!` if it is.
     pub fn mentions(&self) -> String {
         let mut all: Vec<_> = self.facts.mentions.iter().collect();
         all.sort_by_key(|m| (m.at, m.to));
@@ -90,7 +90,7 @@ impl Learned {
         out
     }
 
-    /// Scopes, one a line: `line:column position: names`.
+    /// Scopes, one on each line: `line:column position: names`.
     pub fn scopes(&self) -> String {
         let mut all: Vec<_> = self.facts.scopes.iter().collect();
         all.sort_by_key(|s| s.at);
@@ -123,21 +123,22 @@ impl Learned {
         format!("{out}--- declarations\n{declarations}--- mentions\n{mentions}--- scopes\n{scopes}")
     }
 
-    /// The mention of this text, the first one in the file.
+    /// The first mention of this text in the file.
     pub fn mention(&self, text: &str) -> &trefoil_ir::Mention {
         let mut all: Vec<_> = self.facts.mentions.iter().filter(|m| self.text(m.at) == text).collect();
         all.sort_by_key(|m| m.at);
         all.first().copied().unwrap_or_else(|| panic!("nothing mentions `{text}`:\n{}", self.mentions()))
     }
 
-    /// The names of the scope that holds this text.
+    /// The names in the scope that contains this text.
     pub fn names_at(&self, text: &str) -> Vec<String> {
         let scope = self.facts.scopes.iter().find(|s| self.text(s.at).contains(text));
         let scope = scope.unwrap_or_else(|| panic!("no scope holds `{text}`:\n{}", self.scopes()));
         scope.names.iter().map(|n| format!("{}{}", n.name, mark(n.defined))).collect()
     }
 
-    /// What must hold of the facts of any manifest: a mention has the name of what it names, or is written as it is.
+    /// A property of the facts of any manifest: the text of a mention is the declared name, or is spelled like it in
+    /// the file.
     pub fn check(&self) {
         for m in &self.facts.mentions {
             assert!(!self.text(m.at).is_empty(), "{} mentions nothing", self.place(m.at));
@@ -146,14 +147,14 @@ impl Learned {
             let text = self.text(m.at);
             let Some(to) = m.to else { continue };
             let Some(d) = self.facts.declaration(to) else {
-                // A file that is only referred to declares its names when it is an entry itself.
+                // A file that is only referenced declares its names when it is an entry itself.
                 assert_ne!(to.file, m.at.file, "{} `{text}` names what is not declared", self.place(m.at));
                 continue;
             };
             let written = self.text(d.at);
             assert!(
                 text == &*d.name || text == written || (m.template && text == written.split('@').next().unwrap())
-                    // a workflow that goes by its file's name is referred to by a path
+                    // a workflow that is named after its file is referred to by a path
                     || (d.at.span.is_empty() && text.contains(&*d.name)),
                 "{} `{text}` names `{}`, which is written `{written}`",
                 self.place(m.at),
@@ -174,17 +175,17 @@ impl Learned {
         }
     }
 
-    /// What is never there has been reported, and what has been reported as such is never there.
+    /// Names that never exist are reported, and reported names never exist.
     fn agree(&self) {
         for m in self.facts.mentions.iter().filter(|m| m.defined == Defined::Never) {
             let text = self.text(m.at);
             let within = |d: &Diagnostic| d.file == Some(m.at.file) && d.span.is_some_and(|s| covers(s, m.at.span));
-            // One warning is enough where a name is not declared and is in several places.
+            // One warning is enough for an undeclared name in several places.
             let same = |d: &Diagnostic| {
                 d.file == Some(m.at.file)
                     && d.span.is_some_and(|s| self.text(Location::new(m.at.file, s)).ends_with(text))
             };
-            // Where there is no owner there are no members.
+            // Without the owner there are no members.
             let file = self.files.get(m.at.file).unwrap().text();
             let member = file[..m.at.span.start as usize].ends_with(['.', '/']);
             let said = member || self.diagnostics.iter().any(|d| within(d) || same(d));

@@ -1,4 +1,4 @@
-//! Workflow nodes: which file, with which inputs, and what of it can be read (decision S9).
+//! Workflow nodes: the called file, its inputs, and what can be read from its result (decision S9).
 
 use expect_test::{Expect, expect};
 use trefoil_front::sirenspec::SirenSpec;
@@ -8,7 +8,7 @@ use super::support::{check, lines_with, load};
 
 const CHILD: &str = "version: \"0.1\"\nagents: {c: {model: \"openai:m\", system: \"{{ inputs.topic }} {{ inputs.style }}\"}}\nnodes:\n  write: {agent: c, writes: output.text}\n  check: {agent: c, writes: working.checked}\ninput: {topic: tea, style: plain}\n";
 
-/// A workflow that calls `child.yaml` with these further keys, and reads this of it.
+/// A workflow that calls `child.yaml` with these additional keys, and reads this from its result.
 fn parent(keys: &str, read: &str) -> String {
     format!(
         "version: \"0.1\"\nagents: {{p: {{model: \"openai:m\", system: {read:?}}}}}\nnodes:\n  run: {{type: workflow, ref: ./sub/child.yaml{keys}}}\n  last: {{agent: p, writes: output.last}}\n"
@@ -64,7 +64,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
             error parent.yaml 4:30 missing-input: `./sub/child.yaml` needs the input `style` (pass it: `inputs: {style: ...}`) [sub/child.yaml 6:21 declared here]
         "#]],
     );
-    // What the caller gives need not be declared.
+    // Inputs that the caller passes need not be declared.
     let undeclared = CHILD.replace("input: {topic: tea, style: plain}\n", "");
     expect_pair(&parent(", inputs: {topic: x, style: y}", "x"), &undeclared, expect![""]);
     expect_pair(
@@ -101,7 +101,7 @@ fn the_message_is_inherited() {
     };
     let needs = "version: \"0.1\"\nagents: {c: {model: \"openai:m\", system: x}}\nnodes: {write: {agent: c, writes: output.text}}\n";
     assert_eq!(call(&parent(", inputs: {}", "x"), needs), "input merge({message: $inputs.message}, {})");
-    // Its own message is for runs that have none.
+    // Its own message is only used by runs without one.
     let own = format!("{needs}input: {{message: own}}\n");
     assert_eq!(
         call(&parent("", "x"), &own),

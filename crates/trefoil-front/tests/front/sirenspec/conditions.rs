@@ -1,4 +1,4 @@
-//! Conditions on edges: what they compare, and the words and signs of other languages in them.
+//! Conditions on edges: comparisons, and the words and operators of other languages.
 
 use expect_test::{Expect, expect};
 
@@ -72,7 +72,7 @@ fn a_condition_beside_an_edge_without_one() {
     );
 }
 
-/// A workflow in which an agent with this prompt decides where it goes.
+/// A workflow in which an agent with this prompt selects the edge.
 fn decides(system: &str, edges: [&str; 2]) -> String {
     let [first, second] = edges;
     format!(
@@ -135,7 +135,7 @@ fn condition(when: &str) -> String {
     )
 }
 
-/// What the change of a condition makes of it.
+/// The condition after the suggested change.
 fn mended(when: &str) -> Vec<String> {
     let all = offered(&condition(when));
     all.iter().filter_map(|(text, _)| text.split("when: '").nth(1)?.split("'\n").next().map(str::to_owned)).collect()

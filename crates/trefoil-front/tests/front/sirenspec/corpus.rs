@@ -1,12 +1,12 @@
-//! Real workflows: what is found in each of them, and nothing else.
+//! Real workflows, each with exactly the expected findings.
 
 use std::path::{Path, PathBuf};
 
 use super::support::findings;
 
-/// Per file: what is wrong with it, by line and rule. Files that are not named must be clean.
+/// The findings of each file, by line and rule. Files that are not listed must have none.
 const FOUND: &[(&str, &[&str])] = &[
-    // The file it calls is not there.
+    // The file that it calls is missing.
     ("_all-node-types", &["error 26 unknown-reference"]),
     ("content-moderation-pipeline", &["error 17 unknown-reference"]),
     ("codex-mini", &["warning 28 no-effect", "warning 80 unknown-key"]),

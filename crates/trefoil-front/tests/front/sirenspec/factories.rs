@@ -1,4 +1,4 @@
-//! Factories, swarms and agents whose work reaches nobody.
+//! Factories, swarms and agents whose results are not used.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Words of other systems: keys, types, names of results and ends of edges.
+//! Words of other systems: keys, types, names of results and targets of edges.
 
 use expect_test::{Expect, expect};
 
@@ -24,7 +24,7 @@ fn words_of_other_systems_for_keys() {
             error 5:28 unknown-key: an edge has no key `condition` (did you mean `when`? without it the edge is always taken) {maybe: "when"}
         "#]],
     );
-    // A single key that nobody knows, where a single one is missing.
+    // One unknown key and one missing key.
     check_one(
         &flow("x", "nodes: {n: {agent: a, result: output.n}}\n"),
         expect![[r#"
@@ -94,11 +94,11 @@ fn nodes_that_do_not_say_their_type() {
             error 5:7 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`) [5:7 only for tool nodes]
         "#]],
     );
-    // Somebody wrote a prompt where an agent has it.
+    // A prompt was written where the agent should have it.
     node(
         "  n: {agent: a, prompt: p, writes: output.n}\n",
         expect![[r#"
-            warning 5:17 unknown-key: node `n` has no key `prompt` (it is ignored; available: `type`, `streaming`, `retry`, `on_failure`, `max_tokens_per_call`)
+            warning 5:17 unknown-key: node `n` has no key `prompt` (it belongs in the agent, as `system`)
         "#]],
     );
 }

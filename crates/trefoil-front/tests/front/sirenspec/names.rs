@@ -1,4 +1,5 @@
-//! What templates and conditions may name: nodes, written and seeded paths, inputs, loop variables (decisions S4, C9).
+//! The names available in templates and conditions: nodes, written and seeded paths, inputs, loop variables (decisions
+//! S4, C9).
 
 use expect_test::expect;
 
@@ -139,7 +140,7 @@ fn positions_inside_block_scalars() {
     );
 }
 
-/// Where each reference of the second node's prompt comes from.
+/// The source of each reference in the second node's prompt.
 fn sources(system: &str, state: &str) -> String {
     let text = format!("{}{state}", second(system));
     let lines = lines_with(&[("flow.yaml", &text)], &["system text"]);
@@ -149,16 +150,16 @@ fn sources(system: &str, state: &str) -> String {
 
 #[test]
 fn written_paths_come_before_nodes() {
-    // What is written there is the node's own text.
+    // The node writes its own text there.
     assert_eq!(sources("{{ plan.note }}", ""), "plan.note <- $plan.output");
     // Only the node's context has it.
     assert_eq!(sources("{{ plan.output }}", ""), "plan.output <- $plan.output");
-    // Both can have it: what is written first, then the node.
+    // Both can have it: written values take precedence over the node.
     assert_eq!(
         sources("{{ plan }}", ""),
         "plan <- (compose({} + [plan.note: $plan.output]) | compose({\"plan\":{}} + [plan: $plan])).plan"
     );
-    // A seed lies under what is written.
+    // Written values take precedence over a seed.
     assert_eq!(
         sources("{{ plan.note }}", "state: {working: {plan: {note: none}, other: 1}}\n"),
         "plan.note <- compose({\"plan\":{\"note\":\"none\"}} + [plan.note: $plan.output]).plan.note"
@@ -181,7 +182,7 @@ fn writing_to_the_nodes_own_place_does_not_hide_it() {
     );
     let text = text.replace("agents: {", "agents: {b: {model: \"openai:m\", system: x}, ");
     assert!(lines_with(&[("flow.yaml", &text)], &["system text"])[0].contains("[n.output <- $n.output]"));
-    // Bare, the path that was written wins.
+    // Without a prefix, the written path takes precedence.
     let bare = text.replace("n.output | default('')", "n");
     assert!(
         lines_with(&[("flow.yaml", &bare)], &["system text"])[0].contains("[n <- (compose({} + [n: $n.output]) | "),
@@ -267,7 +268,7 @@ fn factories_see_their_item_and_their_inputs() {
             error 2:68 property-of-text: `index` is a number, so `index.x` fails the run (remove the rest of the path, or make the value an object)
         "#]],
     );
-    // A factory's inputs do not see each other, and neither does what it ranges over see the item.
+    // A factory's inputs cannot read each other, and its list cannot read the item.
     check_one(
         &flow(
             "x",

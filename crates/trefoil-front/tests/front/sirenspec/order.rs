@@ -23,7 +23,7 @@ fn without_edges_the_file_is_the_order() {
             error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (declare `last` first: without edges nodes run in the order of the file)
         "#]],
     );
-    // What was there before is no forward reference.
+    // A value that existed before is not a forward reference.
     check_one(&workflow("{{ three }}", &format!("{LINE}state: {{working: {{three: none}}}}\n")), expect![""]);
     let order = lines_with(&[("flow.yaml", &workflow("x", LINE))], &["node ", "after "]);
     assert_eq!(order, ["node first", "node reader", "after first", "node last", "after reader"]);
@@ -101,7 +101,7 @@ fn cycles_of_templates() {
             error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only nodes that ended before it) [4:38 `two` reads `one.output` of `one`] [3:38 `one` reads `two.output` of `two`]
         "#]],
     );
-    // It is reported where a node reads what comes after it. The same through paths that they write.
+    // Reported where a node reads the result of a later one. The same through written paths.
     let text = text
         .replace("two.output", "second")
         .replace("one.output", "first")
@@ -136,7 +136,7 @@ fn a_fallback_of_a_fallback_has_its_place_wherever_it_is_declared() {
 #[test]
 fn fallbacks_run_in_place_of_their_node() {
     let nodes = "nodes:\n  spare: {agent: x, writes: output.x}\n  main: {agent: x, writes: output.x, on_failure: {action: fallback, fallback_node: spare}}\n  last: {agent: r, writes: output.y}\n";
-    // Declared before its node, it still runs after it.
+    // Although it is declared before its node, it runs after it.
     let lines = lines_with(&[("flow.yaml", &workflow("x", nodes))], &["node ", "after ", "only when", "user "]);
     assert_eq!(
         lines,
@@ -169,7 +169,7 @@ fn fallbacks_run_in_place_of_their_node() {
             error 5:84 edge-cycle: the edges and a `fallback_node` form a cycle: `spare` -> `main` -> `spare` (a fallback cannot run before the node that it replaces) [4:85 `spare` falls back to `main`]
         "#]],
     );
-    // A default fallback does not fall back to itself.
+    // A default fallback is not its own fallback.
     let defaults = "defaults: {on_failure: {action: fallback, fallback_node: spare}}\nnodes:\n  main: {agent: x, writes: output.x}\n  spare: {agent: r, writes: output.x}\n";
     let lines = lines_with(&[("flow.yaml", &workflow("x", defaults))], &["node ", "only when"]);
     assert_eq!(lines, ["node main, on failure spare", "node spare", "only when main failed"]);

@@ -1,4 +1,4 @@
-//! Paths that are read or written and lead nowhere: what is told, and what is offered instead.
+//! Paths that are read or written but do not exist: the findings, and the suggestions.
 
 use expect_test::{Expect, expect};
 
@@ -60,7 +60,7 @@ fn results_read_as_keys_of_working() {
     let told = |path: &str, right: &str, expected: Expect| {
         let text = file(&format!("{{{{ {path} }}}}"), sub);
         check(&[("flow.yaml", &text), ("child.yaml", child)], expected);
-        // What is recommended is there.
+        // The suggested path exists.
         check(&[("flow.yaml", &file(&format!("{{{{ {right} }}}}"), sub)), ("child.yaml", child)], expect![""]);
     };
     told(
@@ -205,7 +205,7 @@ fn a_node_that_writes_where_another_leaves_its_result() {
         "#]],
     );
     check_one(&nodes("working.draft.notes", ""), expect![""]);
-    // One that stands in for it.
+    // A node that is a fallback for it.
     check_one(&nodes("working.draft.output", ", on_failure: {action: fallback, fallback_node: review}"), expect![""]);
 }
 
@@ -270,8 +270,8 @@ fn no_part_of_a_path_is_lost_by_a_change() {
         assert_eq!(mended(path), [(meant.to_owned(), true)]);
     }
     assert_eq!(mended("outptu.z"), [("output.z".to_owned(), true)]);
-    // What is too much may be the name.
+    // The extra characters may be the name.
     assert_eq!(mended("outputz"), [("output".to_owned(), false)]);
-    // One change, for the quotes.
+    // A single change for both quotes.
     assert_eq!(mended("“working.y”"), [("\"working.y\"".to_owned(), false)]);
 }

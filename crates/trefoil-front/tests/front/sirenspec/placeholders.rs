@@ -1,4 +1,4 @@
-//! What looks like a placeholder and is text, and placeholders where none counts.
+//! Text that looks like a placeholder, and placeholders where they have no effect.
 
 use expect_test::{Expect, expect};
 
@@ -45,7 +45,7 @@ fn text_that_looks_like_a_placeholder() {
             warning 6:14 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
         "#]],
     );
-    // Other braces are nobody's business.
+    // Other braces are not placeholders.
     for fine in [
         r#"Answer as {"d": {"output": 1}} or {d.outputs} {x} {item} {output} { inputs } {} ${HOME}"#,
         "a price: ${{ d.output }} each",
@@ -142,7 +142,7 @@ fn placeholders_in_values_that_are_taken_as_they_are() {
             warning 5:19 no-effect: placeholders have no effect in `input`: it is used as written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
         "#]],
     );
-    // What is no placeholder of this format is text that somebody gives to a model as it is.
+    // Text that is not a placeholder of this format is passed to a model unchanged.
     check_one(
         &flow("s", &format!("{nodes}state: {{working: {{topic: 'a {{{{#if x}}}} b {{{{ ? }}}}'}}}}\n")),
         expect![""],

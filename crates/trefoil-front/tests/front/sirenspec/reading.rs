@@ -1,4 +1,4 @@
-//! What a file may say: types, ranges, words, keys, and what has no effect.
+//! The contents of a file: types, ranges, words, keys, and settings without effect.
 
 use expect_test::{Expect, expect};
 
@@ -100,7 +100,7 @@ fn agents() {
             error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{ x }}"}
         "#]],
     );
-    // An agent that nobody uses may have been meant for a factory.
+    // An agent that no node uses may have been meant for a factory.
     check_one(
         &agents(
             "  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ item }} {{ inputs.k }}\"}\n",

@@ -1,4 +1,4 @@
-//! Whole examples with the programs they become: one picture of every sort of node. Read the snapshots when they change.
+//! Whole examples with their programs: one snapshot with every type of node. Review the snapshots when they change.
 
 use super::support::story;
 

@@ -1,4 +1,4 @@
-//! Settings that are read and cannot have been meant: retries, requests, guardrails, budgets.
+//! Valid settings that cannot be intended: retries, requests, guardrails, budgets.
 
 use expect_test::{Expect, expect};
 
@@ -30,7 +30,7 @@ fn a_retry_that_tries_nothing_again() {
             warning 4:65 no-effect: `200` has no effect: it means success
         "#]],
     );
-    // Of a default that holds for others, one node says no.
+    // One node opts out of a default that applies to others.
     node_with("retry: {max_attempts: 1}", expect![""]);
     node_with("retry: {max_attempts: 3, on: [429, 503], base_delay: 2, max_delay: 600}", expect![""]);
     node_with("retry: {max_attempts: 3, on: [], retry_on_guardrail: true}", expect![""]);

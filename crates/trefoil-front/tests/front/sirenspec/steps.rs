@@ -1,10 +1,10 @@
-//! What nodes become: user messages, contexts, policies, guardrails.
+//! The lowering of nodes: user messages, contexts, policies, guardrails.
 
 use expect_test::{Expect, expect};
 
 use super::support::{flow, lines_with};
 
-/// The lines of a workflow's program with one of these words.
+/// The lines of a workflow's program that contain one of these words.
 fn lines(nodes: &str, words: &[&str]) -> Vec<String> {
     lines_with(&[("flow.yaml", &flow("x", nodes))], words)
 }
@@ -24,7 +24,7 @@ fn the_user_message_is_what_led_to_the_node() {
             "user join($l.output, $r.output; \"\\n\\n\") else \"\"",
         ]
     );
-    // Without edges: the node before it in the file.
+    // Without edges, it is the preceding node in the file.
     assert_eq!(lines(DIAMOND, &["user "])[2], "user join($l.output; \"\\n\\n\") else \"\"");
 }
 
@@ -59,7 +59,7 @@ fn contexts() {
             "shape {output: result}",
         ]
     );
-    // Without a synthesis a swarm gives the list of what was said, empty text for whoever failed.
+    // Without a synthesis, a swarm returns the list of answers, with an empty text for a failed agent.
     assert_eq!(lines(nodes, &["compute "]), ["compute [if $s.p.output then $s.p.output else \"\"]"]);
 }
 

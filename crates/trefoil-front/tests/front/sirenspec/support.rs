@@ -11,12 +11,12 @@ pub fn load(manifests: &[(&str, &str)]) -> Folder {
     Folder::load(&SirenSpec, manifests, 0, |_| {}).consistent()
 }
 
-/// All findings about the first of some manifests, one a line.
+/// All findings about the first of several manifests, one on each line.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
     support::findings(&SirenSpec, manifests)
 }
 
-/// Compares all findings about the first of some manifests.
+/// Compares all findings about the first of several manifests.
 #[track_caller]
 pub fn check(manifests: &[(&str, &str)], expected: Expect) {
     bless(&findings(manifests), &expected);
@@ -28,17 +28,17 @@ pub fn check_one(manifest: &str, expected: Expect) {
     check(&[("flow.yaml", manifest)], expected);
 }
 
-/// The source, the findings and the program: what snapshots show.
+/// The source, the findings and the program, for snapshots.
 pub fn story(manifests: &[(&str, &str)]) -> String {
     load(manifests).story(manifests, show)
 }
 
-/// A workflow with one agent `a` (this system prompt) and these nodes and edges, one a line.
+/// A workflow with one agent `a` (with this system prompt) and these nodes and edges, one on each line.
 pub fn flow(system: &str, body: &str) -> String {
     format!("version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: \"{system}\"}}}}\n{body}")
 }
 
-/// The lines of a program's text that hold one of these words, without what surrounds them.
+/// The lines of a program's text that contain one of these words, without the text around them.
 pub fn lines_with(manifests: &[(&str, &str)], words: &[&str]) -> Vec<String> {
     let folder = load(manifests);
     let Some(lowered) = &folder.lowered else {
@@ -48,14 +48,14 @@ pub fn lines_with(manifests: &[(&str, &str)], words: &[&str]) -> Vec<String> {
     text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|l| l.trim().to_owned()).collect()
 }
 
-/// A workflow whose node `n` reads what is in the system message, and a node before it.
+/// A workflow whose node `n` has this system message, with a node before it.
 pub fn reader(system: &str) -> String {
     format!(
         "version: \"0.1\"\nagents:\n  a: {{model: \"openai:m\", system: s}}\n  b:\n    model: \"openai:m\"\n    system: '{system}'\nnodes:\n  d: {{agent: a, writes: working.text.long}}\n  n: {{agent: b, writes: output.n}}\ninput: {{message: m, topic: t}}\n"
     )
 }
 
-/// Every change that is offered for a manifest: the text with it, and whether nobody has to look at it.
+/// Every suggested change of a manifest: the changed text, and whether the change is safe.
 pub fn offered(text: &str) -> Vec<(String, bool)> {
     let folder = load(&[("flow.yaml", text)]);
     let fixes = folder.diagnostics.iter().filter_map(|d| d.fix.as_ref());
@@ -70,7 +70,7 @@ pub fn offered(text: &str) -> Vec<(String, bool)> {
     applied.collect()
 }
 
-/// Compares the findings about a workflow of one node with these further keys.
+/// Compares the findings about a workflow with one node that has these additional keys.
 #[track_caller]
 pub fn node_with(more: &str, expected: Expect) {
     check_one(&flow("s", &format!("nodes:\n  n: {{agent: a, writes: output.n, {more}}}\n")), expected);

@@ -1,4 +1,4 @@
-//! Variables of the environment where they decide what a run does.
+//! Environment variables that affect what a run does.
 
 use trefoil_syntax::Diagnostic;
 

@@ -1,4 +1,4 @@
-//! Paths that other systems would read, or another place of this one: what was meant, where all of it is right but the place.
+//! Paths that would be valid in another system or another place: the intended path, if everything else is right.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::name::Name;
 use trefoil_front::sirenspec::manifest::{NodeKind, Root};
 use trefoil_front::sirenspec::names::types;
 
-/// What other systems put before the id of a node.
+/// Prefixes of node ids in other systems.
 const BEFORE_NODES: [&str; 7] = ["nodes", "steps", "outputs", "context", "results", "state", "agents"];
 
-/// What other systems call the message of a run.
+/// Names of other systems for the message of a run.
 const MESSAGES: [&str; 4] = ["input", "prompt", "query", "question"];
 
-/// The path that was meant: an input without `inputs`, a node under `nodes`, a swarm agent without its node, a path of
-/// the other tree.
+/// The intended path: an input without `inputs`, a node under `nodes`, a swarm's agent without its node, a path of the
+/// other tree.
 pub fn meant(name: Name<'_, '_>, root: Root, base: usize) -> Option<String> {
     let words: Vec<&str> = name.reference().path.iter().map(|s| &*s.name).collect();
     if base == 1 {
@@ -32,7 +32,8 @@ pub fn meant(name: Name<'_, '_>, root: Root, base: usize) -> Option<String> {
     own_agent(name, &words).or_else(|| agent_of_node(name, first, rest)).or_else(|| behind_word(name, first, rest))
 }
 
-/// A path of one tree that is in the other one. The result of a node is read by its id, not by the tree of written values.
+/// A path that exists in the other tree. The result of a node is read by its id, not through the tree of written
+/// values.
 fn other_tree(name: Name<'_, '_>, root: Root, words: &[&str]) -> Option<String> {
     let path = owned(words);
     let (other, word) = match root {
@@ -78,7 +79,7 @@ fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
         }
         _ => {}
     }
-    // An agent's id in the place of its node's.
+    // The id of an agent instead of that of its node.
     let manifest = name.subject.manifest;
     manifest.agent(first).filter(|_| known.node_of(first).is_none())?;
     let mut users = manifest
@@ -90,7 +91,7 @@ fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     of_node(name, &all)
 }
 
-/// An agent of the swarm whose synthesis reads.
+/// An agent of the swarm whose synthesis reads it.
 fn own_agent(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
     let me = name.here().node()?;
     let is_own = |word: &&str| name.here().swarm().iter().any(|(id, _)| **id == **word);
@@ -98,7 +99,7 @@ fn own_agent(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
     Some(format!("{}.agents.{}.{}", me.id, words.get(agent)?, after(words.get(agent + 1..))))
 }
 
-/// An agent of another node's swarm, without `agents` or under another word.
+/// An agent of another node's swarm, without `agents` or with another word.
 fn agent_of_node(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let node = name.known().nodes.get(name.known().node_of(first)?)?;
     let is_agent = |word: &&str| node.agents.iter().any(|(id, _)| **id == **word);
@@ -106,12 +107,12 @@ fn agent_of_node(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<Strin
     Some(format!("{}.agents.{}.{}", node.id, rest.get(agent)?, after(rest.get(agent + 1..))))
 }
 
-/// What is read of an agent: all of its answer, if nothing else is said.
+/// The part of an agent's result that is read; by default, its whole answer.
 fn after(words: Option<&[&str]>) -> String {
     words.filter(|words| !words.is_empty()).map_or("output".to_owned(), |words| words.join("."))
 }
 
-/// A node under a word of another system.
+/// A node after a prefix of another system.
 fn behind_word(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let (node, more) = rest.split_first().filter(|_| BEFORE_NODES.contains(&first))?;
     name.known().node_of(node)?;
@@ -121,7 +122,7 @@ fn behind_word(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String>
     }
 }
 
-/// The path to the result of a node, of an id and perhaps what follows it.
+/// The path to the result of a node, from an id and optional further segments.
 fn of_node(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
     let (id, rest) = words.split_first()?;
     let node = name.known().nodes.get(name.known().node_of(id)?)?;

@@ -1,4 +1,4 @@
-//! What to do if a path continues after a value that has no such name.
+//! Advice for a path that continues after a value without that member.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use trefoil_template::Value;
 use super::name::Name;
 use trefoil_front::sirenspec::manifest::{NodeKind, Root};
 
-/// Advice, and perhaps the path that was meant.
+/// Advice, and the intended path if it is known.
 pub struct Instead {
     /// What to do.
     pub help: String,
-    /// The path that was meant.
+    /// The intended path.
     pub path: Option<String>,
 }
 
-/// The advice for a path that ends after so many segments, at a value without names.
+/// The advice for a path that ends after `leading` segments, at a value without members.
 pub fn instead(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], leading: usize) -> Option<Instead> {
     let known = name.known();
     let (before, after) = path.split_at_checked(leading).filter(|(before, _)| !before.is_empty())?;
@@ -51,7 +51,7 @@ pub fn instead(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], l
     Some(Instead { help, path: None })
 }
 
-/// Whether the text of a node has to be JSON that fits a schema; none: it is no text that somebody answers.
+/// Whether the text of a node must be JSON that matches a schema; `None`: it is not an answer.
 fn is_checked(name: Name<'_, '_>, node: usize) -> Option<bool> {
     match name.kind(node)? {
         NodeKind::Agent(node) => {

@@ -1,4 +1,4 @@
-//! Paths into input fields whose defaults have nothing there: a run may give what has, so these are warnings.
+//! Paths into input fields whose defaults lack them. A run may pass a value that has them, so these are warnings.
 
 use std::sync::Arc;
 
@@ -59,14 +59,14 @@ fn lacking(name: Name<'_, '_>, segment: usize, what: &str, keys: &[&str], found:
     found.push(match suggest::near(word, keys.iter().copied()) {
         Some(near) => {
             let d = d.help(format!("did you mean `{}`?", near.name));
-            mend::renamed(d, mend::segment(name.reference(), name.at(), segment), near, false)
+            mend::renamed(d, name.used.segment(segment), near, false)
         }
         None if keys.is_empty() => d,
         None => d.help(format!("available: `{}`", keys.join("`, `"))),
     });
 }
 
-/// The first segment that a value lacks, and what it has instead. An empty or null value stands for anything.
+/// The first segment that a value lacks, and the members that it has. An empty or null value matches anything.
 fn lacks<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<(usize, Vec<&'v str>)> {
     let mut value = value;
     for (at, segment) in path.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Loop variables outside of a factory, and members of them that there are not.
+//! Loop variables outside a factory, and members that they do not have.
 
 use trefoil_syntax::Diagnostic;
 

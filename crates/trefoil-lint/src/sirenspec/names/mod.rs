@@ -1,5 +1,4 @@
-//! Names that have no value (decisions C9, S4, S6). [`check`] asks for every reference
-//! the rules of what it starts with.
+//! Names without a value (decisions C9, S4, S6). [`check`] applies to each reference the rules for its root.
 
 mod environment;
 mod habits;
@@ -21,7 +20,7 @@ use trefoil_front::sirenspec::names::leads::Leads;
 use trefoil_front::sirenspec::names::place::Here;
 use trefoil_front::sirenspec::names::stand::Reading;
 
-/// Looks at every reference of every text.
+/// Checks every reference of every text.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for text in subject.texts.all() {
         for used in &text.text.uses {
@@ -58,7 +57,7 @@ fn is_seeded(here: &Here, path: &[Arc<str>]) -> bool {
 fn input(name: Name<'_, '_>, found: &mut Found) {
     let Some(field) = name.reference().path.get(1) else { return undefined::no_field(name, "inputs", found) };
     match &name.used.bound.end {
-        // How a path continues after a value is for the checker to judge.
+        // The checker reports paths that continue after a value.
         End::Nothing(stop) if stop.before.what.is_some() => {}
         End::Nothing(stop) => {
             let candidates = stop.before.names.iter().map(|name| &**name).collect();
@@ -71,13 +70,13 @@ fn input(name: Name<'_, '_>, found: &mut Found) {
     }
 }
 
-/// A path under `working` or `output`, which so many segments name.
+/// A path under `working` or `output`; `base` is the number of segments that name the tree.
 fn tree(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], found: &mut Found) {
     if path.is_empty() {
         return;
     }
     match name.here().leads(root, path) {
-        // What has not ended by then is for the checker to tell.
+        // The checker reports nodes that have not ended yet.
         Leads::There(_) | Leads::Agents | Leads::Own(_) | Leads::Late { .. } => {}
         Leads::Nowhere { .. } => match own_agents(name.here(), path) {
             Some(taken) => {
@@ -89,7 +88,7 @@ fn tree(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], found: &
     }
 }
 
-/// Where a path leads into the agents of the reader's own swarm: how many segments name the reader.
+/// If a path leads into the agents of the reader's own swarm: the number of segments that name the reader.
 fn own_agents(here: &Here, path: &[Arc<str>]) -> Option<usize> {
     let (node, taken) = here.known.node_at(path)?;
     let own = here.who == Reading::Node(node) && !here.swarm().is_empty();

@@ -1,4 +1,4 @@
-//! What the rules about names look at.
+//! The data that the rules about names use.
 
 use trefoil_syntax::Location;
 use trefoil_template::Reference;
@@ -11,23 +11,23 @@ use trefoil_front::sirenspec::names::known::Known;
 use trefoil_front::sirenspec::names::place::Here;
 use trefoil_front::sirenspec::names::stand::Reading;
 
-/// A reference, and all that a rule may ask about it.
+/// A reference with its context.
 #[derive(Clone, Copy)]
 pub struct Name<'a, 's> {
     /// The workflow.
     pub subject: &'a Subject<'s>,
-    /// The text that it is in.
+    /// The text that contains it.
     pub text: &'a Bound,
-    /// What was bound.
+    /// The bound reference.
     pub used: &'a Use,
 }
 
 impl<'a, 's> Name<'a, 's> {
-    /// Where its text is.
+    /// The place of its text.
     pub fn here(&self) -> &'a Here {
         &self.text.here
     }
-    /// What there is.
+    /// The names of the workflow.
     pub fn known(&self) -> &'a Known {
         self.subject.known
     }
@@ -43,14 +43,14 @@ impl<'a, 's> Name<'a, 's> {
     pub fn dotted(&self) -> String {
         self.used.reference.dotted()
     }
-    /// The node that reads.
+    /// The node that contains the text.
     pub fn reader(&self) -> Option<&'s trefoil_front::sirenspec::manifest::Node<'s>> {
         match self.here().who {
             Reading::Node(me) => self.subject.manifest.nodes.get(me),
             _ => None,
         }
     }
-    /// What a node does.
+    /// The type of a node.
     pub fn kind(&self, node: usize) -> Option<&'s NodeKind<'s>> {
         self.subject.manifest.nodes.get(node).map(|node| &node.kind)
     }

@@ -15,7 +15,7 @@ use trefoil_front::sirenspec::names::texts;
 /// The roots of a path, other than nodes and written values.
 const ROOTS: [&str; 5] = ["inputs", "env", "item", "index", "total"];
 
-/// A path of a tree that leads nowhere.
+/// A path of a tree that does not exist.
 pub fn path(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], found: &mut Found) {
     let known = name.known();
     let leads = |n: &usize| known.leads(root, path.get(..*n).unwrap_or(&[]));
@@ -30,7 +30,7 @@ pub fn path(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], foun
     }
     let mut candidates = known.candidates(root, path.get(..leading).unwrap_or(&[]));
     if base == 1 && leading == 0 && !name.here().is_condition() {
-        // In templates `working.<node id>` is no way to go.
+        // In templates, `working.<node id>` does not exist.
         candidates.retain(|name| known.node_of(name).is_none());
     }
     if base == 0 && leading == 0 {
@@ -43,7 +43,7 @@ pub fn path(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], foun
     undefined(name, base + leading, candidates.iter().map(|c| &**c).collect(), advice, found);
 }
 
-/// A name that is not defined where it is read, and where it is.
+/// A name that is not defined here, with the place where it is.
 fn said(name: Name<'_, '_>, segment: usize, meant: &str, found: &mut Found) {
     let (before, word) = parted(name, segment);
     let why = match before.as_slice() {
@@ -52,11 +52,11 @@ fn said(name: Name<'_, '_>, segment: usize, meant: &str, found: &mut Found) {
     };
     let message = format!("`{}` is not defined: {why}", name.dotted());
     let d = after(&before, finding(name, message, Some(format!("did you mean `{meant}`?"))));
-    let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
+    let whole = name.used.whole();
     found.push(mend::rewritten(d, whole, meant, false));
 }
 
-/// A name that is not defined, at this segment; with the available names, and advice about the value before it.
+/// An undefined name at this segment, with the available names and advice about the value before it.
 pub fn undefined(
     name: Name<'_, '_>,
     segment: usize,
@@ -71,7 +71,7 @@ pub fn undefined(
     };
     let path = &name.reference().path;
     let near = suggest::near(word, candidates.iter().copied());
-    // A node alone is an object: what it left is meant.
+    // A node alone is an object; its result is probably meant.
     let result = near.filter(|_| segment + 1 == path.len()).and_then(|near| result(name, &before, near.name));
     let help = match near {
         Some(_) if result.is_some() => result.as_ref().map(|path| format!("did you mean `{path}`?")),
@@ -85,16 +85,11 @@ pub fn undefined(
         None => available(&candidates),
     };
     let d = after(&before, finding(name, message, help));
-    let (reference, at) = (name.reference(), name.at());
+    let reference = name.reference();
     found.push(match (result, near, advice.and_then(|advice| advice.path)) {
-        (Some(path), ..) => mend::rewritten(d, mend::segments(reference, at, 0, segment), &path, false),
-        (None, Some(near), _) => {
-            mend::renamed(d, mend::segment(reference, at, segment), near, reference.default.is_none())
-        }
-        (None, None, Some(path)) => {
-            let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
-            mend::rewritten(d, whole, &path, false)
-        }
+        (Some(path), ..) => mend::rewritten(d, name.used.segments(0, segment), &path, false),
+        (None, Some(near), _) => mend::renamed(d, name.used.segment(segment), near, reference.default.is_none()),
+        (None, None, Some(path)) => mend::rewritten(d, name.used.whole(), &path, false),
         (None, None, None) => d,
     });
 }
@@ -103,16 +98,16 @@ fn available(candidates: &[&str]) -> Option<String> {
     (!candidates.is_empty()).then(|| format!("available: {}", mend::listed(candidates.iter().copied())))
 }
 
-/// A namespace without the name of a field after it.
+/// A namespace without a field name after it.
 pub fn no_field(name: Name<'_, '_>, root: &'static str, found: &mut Found) {
     let example = if root == "env" { "env.NAME" } else { "inputs.message" };
     let help = format!("for example `{{{{ {example} }}}}`");
     let d = finding(name, format!("`{root}` needs a field name after it"), Some(help));
-    let whole = mend::segments(name.reference(), name.at(), 0, 0).filter(|_| root == "inputs");
+    let whole = name.used.segment(0).filter(|_| root == "inputs");
     found.push(mend::rewritten(d, whole, example, false));
 }
 
-/// A default in which somebody wrote a placeholder.
+/// A placeholder in a default.
 pub fn default_is_text(name: Name<'_, '_>, found: &mut Found) {
     let Some(default) = name.reference().default.as_deref().filter(|text| text.contains("{{")) else { return };
     let message = format!("the default is literal text, so `{default}` in it is not read");
@@ -120,13 +115,13 @@ pub fn default_is_text(name: Name<'_, '_>, found: &mut Found) {
     found.push(d.help("write both placeholders side by side: a default cannot be another value"));
 }
 
-/// The words before a segment, and that segment's.
+/// The words before a segment, and that segment.
 fn parted<'a>(name: Name<'a, '_>, segment: usize) -> (Vec<&'a str>, &'a str) {
     let path = &name.reference().path;
     (path.iter().take(segment).map(|s| &*s.name).collect(), path.get(segment).map_or("", |s| &*s.name))
 }
 
-/// The path to what a node left that a name nearly names; none where a written or seeded value has that name too.
+/// The path to the result of the node with a similar name; `None` if a written or seeded value also has that name.
 fn result(name: Name<'_, '_>, before: &[&str], id: &str) -> Option<String> {
     let known = name.known();
     let node = known.nodes.get(known.node_of(id)?)?;
@@ -141,7 +136,8 @@ fn result(name: Name<'_, '_>, before: &[&str], id: &str) -> Option<String> {
     (!written && !node.output.is_empty()).then(|| format!("{root}{id}.{}", node.output.join(".")))
 }
 
-/// The reading node, where the text is an agent's and another node that uses it has the name: a factory's inputs.
+/// The reading node, if the text is an agent's and the name is defined in another node that uses the agent (inputs of a
+/// factory).
 fn only_here<'a>(name: Name<'a, '_>) -> Option<&'a str> {
     let [root, field, ..] = name.reference().path.as_slice() else { return None };
     let (me, manifest) = (name.reader()?, name.subject.manifest);
@@ -155,7 +151,7 @@ fn only_here<'a>(name: Name<'a, '_>) -> Option<&'a str> {
     (*root.name == *"inputs" && others.any(|n| gives(n) && reads(n))).then(|| name.here().node().map(|n| &*n.id))?
 }
 
-/// What is after other names used to be called a property of them.
+/// Marks findings about names after other names, which used to be reported as properties.
 fn after(before: &[&str], d: Diagnostic) -> Diagnostic {
     match before {
         [] => d,
@@ -163,7 +159,7 @@ fn after(before: &[&str], d: Diagnostic) -> Diagnostic {
     }
 }
 
-/// An error, or a warning where a default catches it.
+/// An error, or a warning if a default handles the missing value.
 fn finding(name: Name<'_, '_>, message: String, help: Option<String>) -> Diagnostic {
     let (within, always) = match only_here(name) {
         Some(node) => (format!("in `{node}`, "), "its value there is always"),

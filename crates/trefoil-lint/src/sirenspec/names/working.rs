@@ -1,4 +1,4 @@
-//! Nodes that a template reads through `working`, where only conditions find them.
+//! Nodes that a template reads through `working`, which only conditions can do.
 
 use std::sync::Arc;
 
@@ -14,26 +14,27 @@ use trefoil_front::sirenspec::names::known::NodeName;
 use trefoil_front::sirenspec::names::stand::Stand;
 use trefoil_front::sirenspec::names::types;
 
-/// A path after `working`. Answers whether the finding is complete: what follows the mistake is not another one.
+/// A path after `working`. Returns whether the mistake is fully reported, so that the following segments need no
+/// further check.
 pub fn check(name: Name<'_, '_>, path: &[Arc<str>], found: &mut Found) -> bool {
     let known = name.known();
     let Some((node, taken)) = known.node_at(path).and_then(|(at, taken)| Some((known.nodes.get(at)?, taken))) else {
         return false;
     };
     let rest = path.get(taken..).unwrap_or(&[]);
-    // The list is what a fan-out iterates over; the text would not be one.
+    // A fan-out iterates over the list, not over the text.
     let fans = name.here().stand == Stand::Decides("for_each");
     let list = fans && rest.is_empty() && types::at(&node.schema, "outputs").is_some();
     let (fixed, sure) = if list { (format!("{}.outputs", node.id), true) } else { through(node, rest) };
     let said = NodeThroughWorking::new(&name.dotted(), &node.id, &fixed);
     let d = Diagnostic::error(said.rule, name.at(), said.message).help(said.help);
-    let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
+    let whole = name.used.whole();
     found.push(mend::rewritten(d, whole, &fixed, sure));
     !known.leads(Root::Working, path)
 }
 
-/// The path to a node's result, or to what is in it, and whether all that was written is in it. Whoever reads a node as a key
-/// of `working` may leave out `output` and `outputs`.
+/// The path to a node's result or to a member of it, and whether it has all written segments. People who read a node
+/// through `working` may omit `output` and `outputs`.
 fn through(node: &NodeName, rest: &[Arc<str>]) -> (String, bool) {
     let (id, main) = (&node.id, node.output.join("."));
     if rest.is_empty() {
@@ -45,7 +46,7 @@ fn through(node: &NodeName, rest: &[Arc<str>]) -> (String, bool) {
     for within in [&*main, "outputs"] {
         let inside = within.split('.').try_fold(node.schema.clone(), |of, key| types::at(&of, key));
         if let Some(inside) = inside.filter(|of| types::missing(of, rest).is_none()) {
-            // If nothing is known of it, that name may be anywhere in it.
+            // If its type is unknown, the name may be anywhere in it.
             return (format!("{id}.{within}.{}", rest.join(".")), inside != ir::any());
         }
     }

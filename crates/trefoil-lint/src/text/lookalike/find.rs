@@ -1,5 +1,5 @@
-//! Finds what looks like a placeholder. Every text of every manifest comes by here: no longer way than one pass over its
-//! bytes, whatever is in it.
+//! Finds text that looks like a placeholder. It runs on every text of every manifest, so it takes a single pass over
+//! the bytes, whatever they are.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use trefoil_front::names::{in_path, is_path};
 /// Something that looks like a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookalike<'t> {
-    /// Its bytes.
+    /// Its span.
     pub range: Range<usize>,
-    /// What it looks like.
+    /// Its form.
     pub form: Form<'t>,
 }
 
-/// What text can look like.
+/// The forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form<'t> {
     /// A placeholder with this path.
@@ -23,7 +23,7 @@ pub enum Form<'t> {
     Statement(&'t str),
     /// `{#if topic}`: the start of a block that lacks a brace.
     BlockStart,
-    /// `{/if}`: the end of one.
+    /// `{/if}`: the end of a block that lacks a brace.
     BlockEnd,
     /// A third brace after a placeholder.
     Brace,
@@ -31,7 +31,7 @@ pub enum Form<'t> {
     Comparison,
 }
 
-/// How placeholders of other languages start and end; the first that fits counts.
+/// The brackets of placeholders in other languages; the first match is used.
 const BRACKETS: [(&str, &str); 12] = [
     ("{%", "%}"),
     ("{ {", "} }"),
@@ -47,23 +47,23 @@ const BRACKETS: [(&str, &str); 12] = [
     ("{", "}"),
 ];
 
-/// Bytes between brackets that can still be a placeholder.
+/// The maximum length of a placeholder in bytes.
 const LONGEST: usize = 200;
 
-/// Looks at the text outside of its tags. `is_there` tells whether a path names something.
+/// Searches the text outside its tags. `is_there` says whether a path names something.
 pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike<'t>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    // Braces of the text itself that are open.
+    // The number of open braces in the text itself.
     let mut depth = 0usize;
-    // A tag that is not closed (an error of its own) may end anywhere.
+    // A tag that is not closed (reported separately) may end anywhere.
     let mut unclosed = false;
     while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| begins_something(*b))) {
         at += next;
         let rest = bytes.get(at..).unwrap_or_default();
         if let Some(inner) = rest.strip_prefix(b"{{") {
-            // No further than to the next tag, so that a text of nothing but open tags is looked at only once.
+            // Search only up to the next tag, so that a text with many open tags takes linear time.
             let end = inner.windows(2).position(|pair| matches!(pair, b"{{" | b"}}"));
             let Some(end) = end.filter(|end| inner.get(*end) == Some(&b'}')) else {
                 unclosed = true;
@@ -73,7 +73,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
             let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
             at += end + 4;
             if tag.starts_with('{') && text.get(at..).is_some_and(|t| t.starts_with('}')) {
-                // Three braces are a tag as well.
+                // Three braces are also a tag.
                 at += 1;
                 continue;
             }
@@ -104,7 +104,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
     found
 }
 
-/// Whether a byte can start something that is looked for.
+/// Whether a byte can start one of the forms.
 fn begins_something(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%' | b'(')
 }
@@ -123,7 +123,7 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
         let (path, filter) =
             inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
         let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
-        // A single word in these is the tag of a section; a whole value is looked at as one.
+        // A single word in these brackets is a markup tag; a value that consists of it is checked separately.
         let closed = || rest.contains(&format!("</{path}>"));
         if *left == "<" && (!path.contains('.') || text.trim().len() == end - at || closed()) {
             return None;
@@ -131,7 +131,7 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
         if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {
             return None;
         }
-        // `{topic}}`: one brace was forgotten.
+        // `{topic}}`: one brace is missing.
         if *right == "}" && text.get(end..).is_some_and(|t| t.starts_with('}')) {
             end += 1;
         }
@@ -140,7 +140,7 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
     })
 }
 
-/// `$writer.draft`; a single word is a shell's variable.
+/// `$writer.draft`. A single word would be a shell variable.
 fn variable<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
     let rest = text.get(at..)?.strip_prefix('$')?;
     let end = rest.find(|c: char| !in_path(c)).unwrap_or(rest.len());
@@ -161,7 +161,7 @@ fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
     Some(Lookalike { range: at..at + end, form: Form::BlockEnd })
 }
 
-/// `topic}}` without the braces before it.
+/// `topic}}` without the opening braces.
 fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
     let before = text.get(..at)?.trim_end_matches(' ');
     let start = before.rfind(|c: char| !in_path(c)).map_or(0, |i| i + before.get(i..).map_or(1, first_length));
@@ -169,7 +169,7 @@ fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) ->
     Some(Lookalike { range: start..at + 2, form: Form::Placeholder(path) })
 }
 
-/// What is compared after the tag that should hold it.
+/// A comparison after the tag that should contain it.
 fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
     let rest = text.get(at..)?;
     let start = at + (rest.len() - rest.trim_start_matches(' ').len());
@@ -178,7 +178,7 @@ fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
     behind.starts_with([' ', '\'', '"']).then_some(Lookalike { range: start..start + 2, form: Form::Comparison })
 }
 
-/// As much of a text as a placeholder can take.
+/// The longest prefix of a text that a placeholder can have.
 fn nearby(text: &str) -> &str {
     text.get(..text.floor_char_boundary(LONGEST)).unwrap_or(text)
 }

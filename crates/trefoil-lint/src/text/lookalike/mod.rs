@@ -1,7 +1,8 @@
 //! Text that looks like a placeholder, or like part of one, but is not: `{topic}`, `${topic}`, `{{#if topic}} == x`.
 //!
-//! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts. A
-//! dialect says what is there and how it writes its tags ([`Place`](trefoil_front::names::Place)); all else is decided here.
+//! Single braces are text (decision C5), and prompts often contain them, so only names of existing values count. The
+//! dialect defines which names exist and its notation of tags ([`Place`](trefoil_front::names::Place)); everything else
+//! is decided here.
 
 mod find;
 
@@ -17,7 +18,7 @@ use trefoil_front::names::{Tags, is_path};
 
 const RULE: &str = "not-a-placeholder";
 
-/// The text outside of the tags.
+/// Checks the text outside the tags.
 pub fn placeholders(text: &BoundText, found: &mut Found) {
     let Some(tags) = text.place.tags().filter(|_| !text.is_condition()) else { return };
     dollar(text, found);
@@ -25,25 +26,25 @@ pub fn placeholders(text: &BoundText, found: &mut Found) {
     found.extend(all.iter().filter_map(|one| finding(text, tags, one)));
 }
 
-/// Says that a whole value is the name of something without its braces.
+/// The finding about a value that consists of a name without braces.
 pub fn bare(file: FileId, source: &Text, path: &str) -> Diagnostic {
     bare_as(file, source, path, path)
 }
 
-/// The same of one that is written in other signs.
+/// The same for a name in other notation.
 pub fn bare_as(file: FileId, source: &Text, written: &str, path: &str) -> Diagnostic {
     let place = Location::new(file, source.span);
     let meant = format!("\"{{{{{path}}}}}\"");
     let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, so its value is not read"));
-    // A block scalar is more than its text.
+    // A block scalar consists of more than its text.
     match source.value.contains('\n') {
         true => d.help(format!("write `{{{{{path}}}}}`")),
         false => d.suggestion(format!("write `{meant}`"), place, meant),
     }
 }
 
-/// A whole value that is a path of something that is there; a single word is a word. Other signs than braces around it are no
-/// more read than none.
+/// A value that consists of a path to an existing value. A single word is only a word. Other brackets than braces are
+/// also not placeholders.
 pub fn whole(text: &BoundText, found: &mut Found) {
     let value = text.source.value.trim();
     let path = value.strip_prefix('$').or_else(|| value.strip_prefix('<')?.strip_suffix('>')).unwrap_or(value);
@@ -52,7 +53,8 @@ pub fn whole(text: &BoundText, found: &mut Found) {
     }
 }
 
-/// The literals of expressions: a path in quotes is text, and a literal that `default` is given first is always there.
+/// Checks the literals of expressions: a path in quotes is text, and a literal as the first argument of `default`
+/// always has a value.
 pub fn literals(text: &BoundText, found: &mut Found) {
     let expressions = match &text.content {
         _ if !text.policy.reads_literals() => &[],
@@ -102,7 +104,7 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
     let whole = text.source.value.get(found.range.clone())?;
     let place = text.place_of(found.range.start as u32..found.range.end as u32);
     let warning = |message: String| Diagnostic::warning(RULE, place, message);
-    // Only if the text in the file is the same as the text that is read.
+    // Only if the file spells the text as decoded.
     let straight = (place.span.end - place.span.start) as usize == whole.len();
     let mended = |d: Diagnostic, meant: String| match straight {
         true => d.suggestion(format!("write `{meant}`"), place, meant),
@@ -111,7 +113,7 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
     match found.form {
         Form::Placeholder(inner) => {
             let path = inner.split('|').next().unwrap_or(inner).trim();
-            // Only a language without blocks has filters; in the others a `$` may be a shell's.
+            // Only a language without blocks has filters; in the others, a `$` may belong to a shell.
             if tags.comparison.is_some() && (inner != path || whole.starts_with('$') && !whole.starts_with("${")) {
                 return None;
             }
@@ -132,7 +134,7 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
             Some(warning(format!("`{whole}` is text, so `{path}` is not read")).help(tags.statements))
         }
         Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
-        // A language whose blocks are written so has other words in such braces too: `{:else}`.
+        // A language with blocks in this notation also has other words in such braces: `{:else}`.
         Form::BlockStart | Form::BlockEnd if text.source.value.contains("{:") => None,
         Form::BlockStart | Form::BlockEnd => {
             let d = warning(format!("`{whole}` is text: a tag has two braces on both sides"));
@@ -147,8 +149,8 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
     }
 }
 
-/// A placeholder as other systems write it, `${{path}}`. Beside other text, and before an amount, the sign is a currency's,
-/// unless the path surely leads to something other than an amount.
+/// A placeholder in the notation of other systems, `${{path}}`. Next to other text and before an amount, the sign is a
+/// currency sign, unless the path certainly names something else.
 fn dollar(text: &BoundText, found: &mut Found) {
     let value = &*text.source.value;
     if !value.contains('$') {
@@ -171,7 +173,7 @@ fn dollar(text: &BoundText, found: &mut Found) {
     }
 }
 
-/// Whether a name is that of an amount of money: one of its words is.
+/// Whether a name is that of an amount of money, judging by its words.
 fn is_amount(name: &str) -> bool {
     const WORDS: &[&str] = &[
         "price", "cost", "costs", "amount", "total", "sum", "budget", "fee", "fees", "value", "balance", "usd",

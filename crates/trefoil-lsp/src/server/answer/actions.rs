@@ -42,7 +42,7 @@ pub fn code_actions(
         }
         let edits = match action.kind {
             code_action::ActionKind::Quick => action.edits,
-            // A cursor that moves asks by itself, and proving takes as long as a check.
+            // Moving the cursor requests actions automatically, and testing the fixes takes as long as a check.
             code_action::ActionKind::All if by_itself => continue,
             code_action::ActionKind::All => code_action::proven(&place.analysis, place.file, &mut |edits| {
                 let text = rename::apply(place.analysis.text(place.file), edits);
@@ -63,7 +63,7 @@ pub fn code_actions(
     }
     if wanted(&String::from(lsp::CodeActionKind::QuickFix)) {
         for made in create::creations(&place.analysis, place.file, span) {
-            // A client that cannot make files is not asked to.
+            // Actions with new files are offered only to clients that can create files.
             if made.files.is_empty() || session.creates {
                 let edit = converter.creation(&made);
                 out.push(lsp::CodeAction {
@@ -78,8 +78,8 @@ pub fn code_actions(
     Ok(Some(out))
 }
 
-/// The commands of lenses, for a client that does not have them itself: what a plan says, or how a run is started, is shown
-/// as a message. Nothing is run here.
+/// The commands of lenses, for a client without its own: the plan, or how to start a run, is shown as a message.
+/// Nothing is run here.
 pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams) -> Result<Value, Refused> {
     let Some(does) = lens::Does::ALL.into_iter().find(|d| d.command() == params.command) else {
         return Err(Refused::new(ErrorCode::InvalidParams, format!("unknown command `{}`", params.command)));
@@ -125,7 +125,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
     Ok(said.into())
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,5 +1,5 @@
-//! Requests: from the protocol to a feature and back. A new one is one line in [`answer`] and one function in the file here
-//! that it belongs to.
+//! Requests: from the protocol to a feature and back. A new request needs one line in [`answer`] and one function in a
+//! file of this folder.
 
 mod actions;
 mod names;
@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::session::Session;
 
-/// Why there is no answer.
+/// An error response.
 pub struct Refused {
-    /// The protocol's number for it.
+    /// The protocol's error code.
     pub code: ErrorCode,
-    /// For the person.
+    /// The message for the user.
     pub message: String,
 }
 

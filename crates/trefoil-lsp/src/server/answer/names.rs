@@ -1,4 +1,4 @@
-//! Requests about a name, or about what is at one place.
+//! Requests about a name or a place.
 
 use gen_lsp_types as lsp;
 use lsp_server::ErrorCode;
@@ -143,7 +143,7 @@ pub fn signature_help(
     let at = params.text_document_position_params;
     let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
     let Some(found) = signature::help(&place.analysis, place.file, place.offset) else { return Ok(None) };
-    // Usages are ASCII: bytes are columns, whatever these count.
+    // Usages are ASCII, so bytes equal columns in every encoding.
     let parameters = found.arguments.into_iter().map(|range| lsp::ParameterInformation {
         label: lsp::ParameterInformationLabel::Tuple((range.start, range.end)),
         documentation: None,

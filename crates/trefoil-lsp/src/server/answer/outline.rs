@@ -1,4 +1,4 @@
-//! Requests about a whole file, or all of them.
+//! Requests about a whole file or workspace.
 
 use gen_lsp_types as lsp;
 use trefoil_syntax::{FileId, Span};
@@ -39,7 +39,7 @@ pub fn inlay_hints(
     Ok(Some(hints.collect()))
 }
 
-/// The most that a search finds: more is not looked through.
+/// Maximum number of results of a search.
 const FOUND: usize = 500;
 
 pub fn workspace_symbol(
@@ -54,7 +54,7 @@ pub fn workspace_symbol(
             let path = analysis.source(file).map(|s| trefoil::internals::door::real(std::path::Path::new(s.name())));
             path.is_some_and(|path| session.workspace.speaks_for(&path) == Some(root))
         };
-        // A file that two folders share is looked at in one of them.
+        // A file in two folders is reported for only one of them.
         let mut known: std::collections::HashMap<FileId, bool> = std::collections::HashMap::new();
         for found in everywhere::find(analysis, &params.query) {
             if out.len() == FOUND {
@@ -89,7 +89,7 @@ pub fn folding_range(
     for fold in folding::folds(&place.analysis, place.file) {
         let range = lines.range(fold.span);
         let (start_line, end_line) = (range.start.line, range.end.line);
-        // One a line, the largest: an editor has one handle for them.
+        // Only the largest range that starts on a line, because editors have one handle per line.
         if start_line < end_line && out.iter().rev().take_while(|f| f.start_line >= start_line).count() == 0 {
             let kind = fold.comment.then_some(lsp::FoldingRangeKind::Comment);
             out.push(lsp::FoldingRange { start_line, end_line, kind, ..Default::default() });
@@ -128,7 +128,8 @@ pub fn document_link(
     Ok(Some(links::links(&place.analysis, place.file).into_iter().map(one).collect()))
 }
 
-/// The lenses of a program. What they do is the client's, or, where it knows the commands not, a message of the server.
+/// The lenses of a program. The client runs their commands; the server answers those that the client does not have with
+/// a message.
 pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>, Refused> {
     let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
     let Some(span) = lens::entry(&place.analysis, place.file) else { return Ok(Some(Vec::new())) };

@@ -1,4 +1,4 @@
-//! Diagnostics that a client asks for. Those of files that it has not open are sent to it, see [`publish`](super::super::publish).
+//! Diagnostics that a client requests. Those of files that are not open are sent by [`publish`](super::super::publish).
 
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Refused;
 use crate::server::publish;
 use crate::server::session::Session;
 
-/// What there is to say about an open file; or that it is what the client has already.
+/// The diagnostics of an open file, or a note that they have not changed.
 pub fn diagnostic(session: &mut Session, params: lsp::DocumentDiagnosticParams) -> Result<Value, Refused> {
     let uri = params.text_document.uri;
     let Some(place) = session.document(&uri) else { return Ok(json!({ "kind": "full", "items": [] })) };

@@ -1,4 +1,4 @@
-//! Semantic tokens: of whole files, of parts of them, and what has changed since the last ones.
+//! Semantic tokens of whole files and ranges, and changes since the last request.
 
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::semantic_tokens::{Token, tokens};
 use crate::server::position::Lines;
 use crate::server::session::{RequestPlace, Session};
 
-/// Numbers that a token has in the protocol.
+/// Number of integers for each token in the protocol.
 const FIELDS: usize = 5;
 
 pub fn full(session: &mut Session, params: lsp::SemanticTokensParams) -> Result<Value, Refused> {
@@ -20,7 +20,7 @@ pub fn full(session: &mut Session, params: lsp::SemanticTokensParams) -> Result<
     Ok(json!({ "resultId": id, "data": data }))
 }
 
-/// The tokens that touch a part of a file.
+/// The tokens that overlap a range.
 pub fn range(session: &mut Session, params: lsp::SemanticTokensRangeParams) -> Result<Value, Refused> {
     let Some(place) = session.document(&params.text_document.uri) else { return Ok(Value::Null) };
     let lines = Lines::new(place.analysis.text(place.file), session.encoding());
@@ -30,7 +30,7 @@ pub fn range(session: &mut Session, params: lsp::SemanticTokensRangeParams) -> R
     Ok(json!({ "data": encoded(session, &place, all) }))
 }
 
-/// What is different from the tokens that the client has; all of them where it has others than were sent last.
+/// The changes since the tokens that the client has; all tokens if those were not the last ones sent.
 pub fn delta(session: &mut Session, params: lsp::SemanticTokensDeltaParams) -> Result<Value, Refused> {
     let uri = params.text_document.uri;
     let Some(place) = session.document(&uri) else { return Ok(Value::Null) };
@@ -45,7 +45,7 @@ pub fn delta(session: &mut Session, params: lsp::SemanticTokensDeltaParams) -> R
     Ok(json!({ "resultId": id, "edits": edits }))
 }
 
-/// The one stretch in which two lists of tokens differ: where it starts, how many numbers go, which ones come.
+/// The part in which two lists of tokens differ: its start, the number of removed integers, the new integers.
 fn edit<'d>(before: &[u32], now: &'d [u32]) -> Option<(usize, usize, &'d [u32])> {
     let (one, other) = (before.chunks(FIELDS), now.chunks(FIELDS));
     let head = one.clone().zip(other.clone()).take_while(|(a, b)| a == b).count() * FIELDS;
@@ -56,7 +56,7 @@ fn edit<'d>(before: &[u32], now: &'d [u32]) -> Option<(usize, usize, &'d [u32])>
     (gone > 0 || !new.is_empty()).then_some((head, gone, new))
 }
 
-/// As the protocol has them: each relative to the one before.
+/// Encodes tokens for the protocol, each relative to the previous one.
 fn encoded(session: &Session, place: &RequestPlace, tokens: Vec<Token>) -> Vec<u32> {
     let lines = Lines::new(place.analysis.text(place.file), session.encoding());
     let mut data = Vec::with_capacity(tokens.len() * FIELDS);

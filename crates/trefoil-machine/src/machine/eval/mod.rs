@@ -1,7 +1,7 @@
-//! Expressions, texts and conditions, evaluated against the slots of an activation.
+//! Evaluates expressions, texts and conditions with the slots of an activation.
 //!
-//! Pure: what only the driver knows comes back as [`EvalStop::Ask`], and the whole evaluation is done again once it is
-//! answered. Recursive in the depth of one expression, which a manifest's nesting limit bounds.
+//! Pure: what only the driver knows is returned as [`EvalStop::Ask`], and the whole evaluation is repeated when it is
+//! answered. Recursive in the depth of one expression, which the nesting limit of manifests bounds.
 
 mod scope;
 mod text;
@@ -27,12 +27,12 @@ use scope::EvalScope;
 use text::Joined;
 pub use text::of as text_of;
 
-/// What the driver is asked.
+/// A question for the driver.
 #[derive(Debug)]
 pub struct Ask {
     /// The question.
     pub question: Question,
-    /// The places of the holes that it is about, by the path that is written there.
+    /// The places of the holes in it, by the written path.
     pub places: Vec<(String, Location)>,
 }
 
@@ -41,7 +41,7 @@ pub struct Ask {
 pub enum EvalStop {
     /// Ask the driver, then evaluate again.
     Ask(Box<Ask>),
-    /// It failed.
+    /// The evaluation failed.
     Fail(Box<RunError>),
 }
 
@@ -57,12 +57,12 @@ impl From<RunError> for EvalStop {
     }
 }
 
-/// What expressions are evaluated against.
+/// The data that expressions read.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// All activations.
     pub activations: &'a Arena<Activation>,
-    /// The one whose slots are read.
+    /// The activation whose slots are read.
     pub activation: ActivationId,
     /// [`Source::Result`].
     pub result: Option<&'a Value>,
@@ -70,25 +70,25 @@ pub struct Context<'a> {
     pub failure: Option<&'a str>,
     /// [`Source::RunId`].
     pub run: &'a Arc<str>,
-    /// Questions answered.
+    /// The answered questions.
     pub decided: &'a [(AskDecide, bool)],
-    /// The step whose result or failure is looked at, for provenance.
+    /// The step whose result or failure is read, for provenance.
     pub by: Option<&'a Key>,
-    /// Bytes of the values made so far in the run.
+    /// The total bytes of the values that the run has created.
     pub made: &'a Cell<u64>,
-    /// Whether [what slots remember](crate::machine::trail) is looked at: what a run does must not depend on it.
+    /// Whether to use [the origins of slots](crate::machine::trail), which must not affect what a run does.
     pub trails: bool,
 }
 
 impl Context<'_> {
-    /// The value of an expression. What is new in it counts towards the bytes that a run may make.
+    /// The value of an expression. Its new parts count towards the limit of bytes that a run may create.
     pub fn expr(&self, expr: &Expr) -> Result<Value, EvalStop> {
         let value = self.value(expr)?;
         self.made.set(self.made.get().saturating_add(value.fresh_weight()));
         Ok(value)
     }
 
-    /// The value of an expression that goes with a request and is gone when that is done: not counted here.
+    /// The value of an expression for a request, which is freed with it; it is not counted here.
     pub fn passing(&self, expr: &Expr) -> Result<Value, EvalStop> {
         self.value(expr)
     }
@@ -171,21 +171,20 @@ impl Context<'_> {
         call.failures.iter().find(|(failed, _)| failed == slot).map(|(_, why)| why.clone())
     }
 
-    /// A text position.
+    /// A text in a text position.
     pub fn text(&self, text: &Text) -> Result<Value, EvalStop> {
         let value = text.template.render(&self.of(text)).map_err(|e| stop(e, text))?;
         self.present(value, text)
     }
 
-    /// A text that is a web address: values in it are percent-encoded.
+    /// A text that is a web address, in which values are percent-encoded.
     pub fn address(&self, text: &Text) -> Result<Value, EvalStop> {
         let value = text.template.address(&self.of(text)).map_err(|e| stop(e, text))?;
         self.present(value, text)
     }
 
-    /// The same value, once it is known that every variable which this text reads and which must be set is set: what
-    /// does not resolve fails where it is evaluated, and not later in the middle of an effect. Holes that came in with
-    /// another step's result were looked at there.
+    /// Returns the value when it is known that every environment variable or secret that must be set is set, so that an
+    /// unresolved one fails the evaluation instead of the effect. Holes in another step's result were checked there.
     fn present(&self, value: Value, text: &Text) -> Result<Value, EvalStop> {
         let reads = |source: &Source| matches!(source, Source::Environment | Source::Secrets);
         if !matches!(value, Value::Masked(_)) || !text.sources.iter().any(reads) {
@@ -210,12 +209,12 @@ impl Context<'_> {
         })
     }
 
-    /// The value of a source read as a whole; none: unset or missing.
+    /// The value of a source read as a whole; `None`: unset or missing.
     pub fn read(&self, source: &Source) -> Option<Value> {
         scope::whole(scope::find(self, source, 0))
     }
 
-    /// The names and values that a condition looks at, as a message shows them: `review.score` is 0.4.
+    /// The names and values that a condition reads, formatted for messages: `review.score` is 0.4.
     pub fn seen(&self, cond: &Cond) -> Vec<String> {
         let scope = EvalScope::new(self, &cond.sources, cond.condition.references());
         let show = |(reference, value): (&Reference, Option<Value>)| {
@@ -300,7 +299,7 @@ fn coerce(value: Value, kind: JsonType) -> Value {
     }
 }
 
-/// One line for each member of an object, `key: value`, or for each item of a list that is not empty.
+/// One line for each member of an object, `key: value`, or for each non-empty item of a list.
 fn lines(value: Value) -> Value {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! What a template's or condition's references find: one arm for every [`Source`].
+//! The values of a template's or condition's references: one arm for each [`Source`].
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use trefoil_template::{Found, HoleKind, Missing, Object, Question, Reference, Sc
 use super::Context;
 use crate::machine::activation::member;
 
-/// The sources of one template or condition, and what they are looked up in.
+/// The scope of one template or condition.
 pub struct EvalScope<'a> {
     context: &'a Context<'a>,
     sources: &'a [Source],
@@ -16,7 +16,7 @@ pub struct EvalScope<'a> {
 }
 
 impl<'a> EvalScope<'a> {
-    /// Binds them.
+    /// A scope for these sources and references.
     pub fn new(context: &'a Context<'a>, sources: &'a [Source], references: &'a [Reference]) -> Self {
         Self { context, sources, references }
     }
@@ -42,14 +42,14 @@ impl Scope for EvalScope<'_> {
 }
 
 impl EvalScope<'_> {
-    /// The segment that is not there when a source has nothing: the one after those that the source covers.
+    /// The index of the missing segment if a source has no value: the first one after those that the source covers.
     fn skip(&self, index: u32) -> u16 {
         let reference = self.references.iter().find(|r| r.binding.source == index);
         reference.map_or(0, |r| r.binding.skip.min((r.path.len() as u16).saturating_sub(1)))
     }
 }
 
-/// What a source holds.
+/// The value of a source.
 pub fn find<'a>(context: &'a Context<'_>, source: &'a Source, skip: u16) -> Found<'a> {
     let slot = |slot| context.activations.read(context.activation, slot);
     let missing = || Found::Missing(Missing::Key(skip));
@@ -78,7 +78,7 @@ pub fn find<'a>(context: &'a Context<'_>, source: &'a Source, skip: u16) -> Foun
     }
 }
 
-/// A found source as a value of its own, with nothing left of a path to walk.
+/// A found value as an owned value, without a rest of the path.
 pub fn whole(found: Found<'_>) -> Option<Value> {
     match found {
         Found::Borrowed(value) => Some(value.clone()),
@@ -88,7 +88,7 @@ pub fn whole(found: Found<'_>) -> Option<Value> {
     }
 }
 
-/// An object put together from slots.
+/// An object composed of slots.
 pub fn composed(context: &Context<'_>, seed: &Value, parts: &[ComposedPart]) -> Value {
     let mut root = seed.clone();
     for part in parts {
@@ -99,7 +99,7 @@ pub fn composed(context: &Context<'_>, seed: &Value, parts: &[ComposedPart]) -> 
     root
 }
 
-/// Lays a value at a path of an object; what is in the way and not an object is replaced.
+/// Puts a value at a path of an object. A value in the way that is not an object is replaced.
 fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
     let mut members = match std::mem::take(root) {
         Value::Object(object) => Arc::unwrap_or_clone(object),

@@ -1,4 +1,4 @@
-//! Texts put together from values, holes kept apart.
+//! Texts composed of values, with holes kept separate.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ impl Joined {
         self.text.push_str(text);
     }
 
-    /// A value as text (decision C3); null is empty.
+    /// Appends a value as text (decision C3); null is empty.
     pub fn push_unless_null(&mut self, value: &Value) {
         if !value.is_null() {
             self.push(value);
         }
     }
 
-    /// A value as text; null is `null`.
+    /// Appends a value as text; null is `null`.
     pub fn push(&mut self, value: &Value) {
         match value.text() {
             Value::Masked(masked) => {

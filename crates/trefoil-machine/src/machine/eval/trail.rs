@@ -1,5 +1,5 @@
-//! Where the values of expressions come from. Evaluates beside [`Context::expr`], never instead of it: what a run does
-//! cannot depend on it, and where the two do not agree, a text is of unknown origin.
+//! The origins of the values of expressions. Evaluated in addition to [`Context::expr`], never instead of it, so that
+//! it cannot affect what a run does; if the two disagree, the origin of a text is unknown.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::machine::activation::member;
 use crate::machine::trail::{self, Parts, Placeholder, Trail, TrailNode, collapse, object, whole};
 use crate::provenance::{From, Origin, TextPart, covered};
 
-/// A value and where it came from.
+/// A value and its origin.
 type Traced = (Value, Trail);
 
 impl Context<'_> {
-    /// The parts of a message: an expression's value as text.
+    /// The parts of a message, which is an expression's value as text.
     pub fn parts(&self, expr: &Expr, shown: &Value) -> Vec<TextPart> {
         let len = shown.to_text().len();
         let mut parts = Parts::default();
@@ -33,8 +33,8 @@ impl Context<'_> {
         unknown.0
     }
 
-    /// The parts of a message as its own expression shows them: the author's text, and what each placeholder put in. The same in
-    /// every run, watched or not.
+    /// The parts of a message according to its own expression: the author's text, and the value of each placeholder.
+    /// The same in every run, with or without provenance.
     pub fn placeholders(&self, expr: &Expr, shown: &Value) -> Vec<TextPart> {
         Context { trails: false, ..*self }.parts(expr, shown)
     }
@@ -43,17 +43,17 @@ impl Context<'_> {
         if self.trails { self.activations.trail(self.activation, slot) } else { whole(From::Other) }
     }
 
-    /// Where an expression's value comes from.
+    /// The origin of an expression's value.
     pub fn trail(&self, expr: &Expr) -> Trail {
         self.traced(expr)?.1
     }
 
-    /// Where a source's value comes from.
+    /// The origin of a source's value.
     pub fn source_trail(&self, source: &Source) -> Trail {
         self.look(source, &[])?.1
     }
 
-    /// Where the text of a template comes from.
+    /// The origin of a template's text.
     pub fn text_trail(&self, text: &Text) -> Trail {
         self.template(text)?.1
     }
@@ -127,7 +127,7 @@ impl Context<'_> {
             Expr::Structured(inner) | Expr::Coerce(inner, _) => {
                 let (before, trail) = self.traced(inner)?;
                 let value = self.expr(expr).ok()?;
-                // Read from a text: its members came from where the text did.
+                // Parsed from a text, so its members have the origin of the text.
                 let trail = if value == before { trail } else { trail::origin(collapse(&trail)) };
                 (value, trail)
             }
@@ -166,7 +166,7 @@ impl Context<'_> {
         Some(all.end())
     }
 
-    /// A typed position: a lone placeholder keeps its value's own trail.
+    /// A typed position, in which a lone placeholder keeps the origin of its value.
     fn typed(&self, text: &Text) -> Option<Traced> {
         if !text.template.is_single() {
             return self.template(text);
@@ -189,7 +189,7 @@ impl Context<'_> {
         Some((value, all.into_trail()))
     }
 
-    /// Where what a part of a template shows came from.
+    /// The origin of a part of a rendered template.
     fn produced(&self, text: &Text, from: &Produced) -> Trail {
         let file = text.origin.file;
         let at = |span: Option<&trefoil_syntax::Span>| span.map_or(text.origin, |s| Location::new(file, *s));
@@ -231,7 +231,7 @@ impl Context<'_> {
         self.look(source, &rest)?.1
     }
 
-    /// A value by its source and the rest of a path, as a template's look-up finds it, and where it came from.
+    /// The value and the origin that a template's lookup finds, by source and rest of the path.
     fn look(&self, source: &Source, rest: &[Arc<str>]) -> Option<Traced> {
         let stored = |slot, path: &[Arc<str>]| {
             let value = self.activations.read(self.activation, slot)?;
@@ -285,7 +285,7 @@ impl Context<'_> {
         }
     }
 
-    /// An object put together from slots. Built in the order of the parts, so that a later one wins as it does in the value.
+    /// An object composed of slots, in the order of the parts, so that later ones take precedence as in the value.
     fn compose(&self, seed: &Value, parts: &[ComposedPart]) -> Traced {
         let mut tree = TrailTree::Leaf(whole(From::Const));
         for part in parts {
@@ -311,7 +311,7 @@ impl Context<'_> {
     }
 }
 
-/// The trail of an object under construction.
+/// The origin of an object under construction.
 enum TrailTree {
     Leaf(Trail),
     Object(Vec<(Arc<str>, TrailTree)>, Trail),
@@ -347,7 +347,7 @@ impl TrailTree {
     }
 }
 
-/// Texts put together, with their trails: what [`text::Joined`] does to values.
+/// Concatenated texts with their origins: the counterpart of [`text::Joined`].
 #[derive(Default)]
 struct Joining {
     text: text::Joined,
@@ -376,7 +376,7 @@ impl Joining {
     }
 }
 
-/// A value as text, with its trail.
+/// Appends a value as text, with its origin.
 fn push(parts: &mut Parts, value: &Value, trail: &Trail) {
     parts.push_value(value.to_text().len(), trail);
 }

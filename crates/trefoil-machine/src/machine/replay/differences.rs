@@ -1,5 +1,5 @@
-//! What a journal says otherwise than its program. Whoever goes on with a run stops at the first of it; whoever looks whether a journal is
-//! true wants to know all of it.
+//! Differences between a journal and its program. A resumed run stops at the first one; a verification collects all of
+//! them.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use super::{Changes, Entry, Prepared, Recorded, Replay, RunError, Watcher, diffe
 use crate::key::Key;
 use crate::request::Activity;
 
-/// One of them.
+/// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The entry.
+    /// The number of the entry.
     pub seq: u64,
-    /// The activity, where it is about one.
+    /// The activity, if it is about one.
     pub key: Option<Key>,
-    /// Which sort.
+    /// The kind.
     pub what: What,
-    /// In words.
+    /// The message.
     pub message: String,
 }
 
-/// The sorts of difference.
+/// The kinds of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// The files make another program than the one that ran.
+    /// The files result in another program than the one that ran.
     Program,
-    /// The program asks for another sort of thing.
+    /// The program requests another kind of effect.
     Sort,
-    /// The program asks for it with other content.
+    /// The program requests it with other content.
     Content,
-    /// The program does not ask for it.
+    /// The program does not request it.
     Unasked,
-    /// It ended without having begun.
+    /// It ended without having started.
     Unknown,
-    /// The run ended otherwise.
+    /// The run ended differently.
     End,
-    /// A result that is said to be of an earlier run is not the one that is there.
+    /// A result that is cited from an earlier run differs from the one stored there.
     Citation,
 }
 
@@ -57,13 +57,13 @@ impl What {
 }
 
 impl Difference {
-    /// One of an entry.
+    /// A difference in an entry.
     pub fn of(seq: u64, key: Option<&Key>, what: What, message: String) -> Self {
         Self { seq, key: key.cloned(), what, message }
     }
 }
 
-/// Collects it, or ends the replay with it.
+/// Collects the difference, or ends the replay with it.
 pub(super) fn note(all: &mut Option<Vec<Difference>>, difference: Difference) -> Result<(), RunError> {
     match all {
         Some(all) => all.push(difference),
@@ -73,12 +73,12 @@ pub(super) fn note(all: &mut Option<Vec<Difference>>, difference: Difference) ->
 }
 
 impl Replay {
-    /// A replay that does not stop at what the journal says otherwise than the program: [`Resumed::differences`](super::Resumed::differences)
-    /// has all of it. Results go to the machine as the journal has them.
+    /// A replay that does not stop at differences: [`Resumed::differences`](super::Resumed::differences) contains all
+    /// of them. The machine gets the results in the journal.
     ///
     /// # Errors
     ///
-    /// `NONDETERMINISM` if the entry is not the start of a run, or of a later version.
+    /// `NONDETERMINISM` if the entry is not the start of a run, or was written by a later version.
     pub fn to_compare(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
         let traces = watcher.wants_provenance();
         Self::begin_with(prepared, first, &Changes::default(), (traces, Some(Vec::new())), watcher)
@@ -88,13 +88,13 @@ impl Replay {
         note(&mut self.differences, difference)
     }
 
-    /// Whether what the journal has is what the program asks for now.
+    /// Compares an activity in the journal with the one that the program requests now.
     pub(super) fn hold(&mut self, recorded: &Recorded, asked: &Activity) -> Result<(), RunError> {
         recorded.difference(asked).map_or(Ok(()), |difference| self.differ(difference))
     }
 
-    /// Holds the end that the journal has against the machine's, for whoever compares. Texts with holes are filled by the driver,
-    /// and the words of failures are its own: those are not compared.
+    /// Compares the end in the journal with the machine's, if differences are collected. Texts with holes and the
+    /// messages of failures come from the driver, so they are not compared.
     pub(super) fn compare_end(
         &mut self,
         seq: u64,
@@ -115,7 +115,7 @@ impl Replay {
 }
 
 impl Recorded {
-    /// What is otherwise in what the program asks for now.
+    /// The difference between the recorded activity and the one that the program requests now.
     fn difference(&self, asked: &Activity) -> Option<Difference> {
         let Self { seq, sort, content } = self;
         let key = &asked.key;

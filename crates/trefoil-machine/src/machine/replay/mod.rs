@@ -1,8 +1,9 @@
-//! Replaying a journal: what came of activities is fed to the machine in the order in which it came, and every activity is
-//! held against what the journal has under its key.
+//! Replays a journal: completions are passed to the machine in their recorded order, and every activity is compared
+//! with the one recorded under its key.
 //!
-//! The order in which activities were asked for is not compared: an engine that asks for two of them the other way round, or
-//! for a timer more, still continues with the run. What has ended is found by its key, and its content has to be the same.
+//! The order in which activities were requested is not compared: a version that requests two of them in another order,
+//! or one more timer, can still continue the run. A completed activity is found by its key, and its content must be the
+//! same.
 
 mod differences;
 mod reopen;
@@ -20,37 +21,39 @@ pub use reopen::{Kept, Rebuild, Reopening, Scan};
 use super::prepared::Prepared;
 use super::{Command, Completion, Machine, Noted, Output};
 use crate::error::RunError;
-use crate::journal::{About, Changes, Entry, EntryKind, Lost, Started, VERSION};
+use crate::journal::{About, CalledRun, Changes, Entry, EntryKind, Lost, Started, VERSION};
 use crate::key::{ContentKey, Key};
 use crate::request::{Activity, Request, Usage};
 
-/// A run brought back to where its journal ends.
+/// A run in the state at the end of its journal.
 #[derive(Debug)]
 pub struct Resumed {
     /// Ready for the next completion.
     pub machine: Machine,
-    /// Recorded as scheduled and not as ended, in the order of their entries: to be started again, without a new entry.
-    /// Whether any of it was done nobody knows.
+    /// Activities recorded as scheduled but not as ended, in the order of their entries. They must be started again,
+    /// without a new entry; their outcome is unknown.
     pub restart: Vec<Activity>,
-    /// What the machine asked for beyond the journal's end: to be scheduled and started. No events: a [`Watcher`] had them.
+    /// What the machine requested beyond the end of the journal, to be scheduled and started. Without events, which a
+    /// [`Watcher`] got.
     pub output: Output,
-    /// How the run began.
+    /// How the run started.
     pub started: Started,
     /// How often the run was resumed so far.
     pub executions: u32,
-    /// How often in a row it was resumed without anything that came of it. What kills its process does so again.
+    /// How often in a row it was resumed without any completion. Something that kills its process would do so again.
     pub fruitless: u32,
-    /// How the journal says that it ended.
+    /// How the run ended, according to the journal.
     pub finished: Option<Result<Value, RunError>>,
-    /// What answers model calls, by the last who said so: see [`Started::answers`].
+    /// The last setting of what answers model calls: see [`Started::answers`].
     pub answers: String,
-    /// When the run's clock said 0, in milliseconds since 1970-01-01 UTC.
+    /// The time at which the run's clock was 0, in milliseconds since 1970-01-01 UTC.
     pub origin: u64,
-    /// Results from the time before the run was reopened that nobody has asked for yet.
+    /// Results from before the run was reopened that were not requested yet.
     pub kept: BTreeMap<Key, Kept>,
-    /// What whoever continues with the run should know.
+    /// Notes for whoever resumes the run.
     pub notes: Vec<String>,
-    /// Of a replay that [collects](Replay::to_compare) them: what the journal says otherwise than the program.
+    /// For a replay that [collects](Replay::to_compare) differences: all differences between the journal and the
+    /// program.
     pub differences: Vec<Difference>,
     /// The number of the next entry.
     pub next_seq: u64,
@@ -59,7 +62,7 @@ pub struct Resumed {
 }
 
 impl Machine {
-    /// Replays a journal. `NONDETERMINISM`: it does not belong to this program, or the program does something else now.
+    /// Replays a journal. `NONDETERMINISM`: it belongs to another program, or the program now does something else.
     pub fn resume(prepared: Arc<Prepared>, entries: &[Entry]) -> Result<Resumed, RunError> {
         let Some((first, rest)) = entries.split_first() else { return Err(differs("the journal is empty")) };
         let mut replay = Replay::begin(prepared, first, &mut Unwatched)?;
@@ -79,36 +82,36 @@ impl Machine {
     }
 }
 
-/// What a replay shows on its way, in the order of the entries that led to it. It is the same in every replay of a journal.
+/// The steps of a replay, in the order of the entries that caused them; the same in every replay of a journal.
 #[derive(Debug)]
 pub enum Past<'a> {
-    /// The machine noted something.
+    /// The machine emitted an event.
     Noted(Box<Noted>),
-    /// An activity was begun, or was asked again by a process that went on with the run.
+    /// An activity was started, or requested again by a process that resumed the run.
     Began(&'a Activity),
     /// It ended.
     Ended(&'a Activity, &'a Result<Value, RunError>, &'a About),
-    /// Another process went on with the run.
+    /// Another process resumed the run.
     Resumed(u32),
-    /// Nobody knows what came of a model call.
+    /// The outcome of a model call is unknown.
     Lost(&'a Activity, &'a Lost),
-    /// All that was left to do was to wait, for these.
-    Suspended(Vec<&'a Activity>, Option<u64>),
-    /// The run ended. The machine knows what it used.
+    /// The run could only wait for these; some of them wait for runs that they have started.
+    Suspended(Vec<&'a Activity>, &'a [CalledRun], Option<u64>),
+    /// The run ended. The machine has its usage.
     Finished(&'a Machine, Option<&'a Value>, Option<&'a RunError>),
 }
 
-/// Looks on while a journal is replayed.
+/// Observes a replay.
 pub trait Watcher {
-    /// This happened at that time of the run's clock.
+    /// Something happened at this time of the run's clock.
     fn past(&mut self, at_ms: u64, past: Past<'_>);
-    /// Whether messages shall say where each part of them came from: as [`Machine::with_provenance`].
+    /// Whether to record where each part of a message came from: see [`Machine::with_provenance`].
     fn wants_provenance(&self) -> bool {
         false
     }
 }
 
-/// Nobody looks on.
+/// No observer.
 #[derive(Debug, Clone, Copy)]
 pub struct Unwatched;
 
@@ -116,7 +119,7 @@ impl Watcher for Unwatched {
     fn past(&mut self, _at_ms: u64, _past: Past<'_>) {}
 }
 
-/// A replay in progress: one entry after the other, as they are read.
+/// A replay in progress, which gets one entry after the other.
 #[derive(Debug)]
 pub struct Replay {
     machine: Machine,
@@ -124,31 +127,31 @@ pub struct Replay {
     answers: String,
     origin: u64,
     reopenings: Vec<Reopening>,
-    /// Results from the time before the run was reopened that nobody has asked for yet.
+    /// Results from before the run was reopened that were not requested yet.
     memo: BTreeMap<Key, Kept>,
     executions: u32,
     fruitless: u32,
     notes: Vec<String>,
-    /// Met in the journal as scheduled, and not as ended.
+    /// Recorded as scheduled but not as ended, so far.
     recorded: BTreeMap<Key, Recorded>,
-    /// Asked for, and not ended in the journal so far, each with its place in the order in which it was requested.
+    /// Requested but not ended in the journal so far, each with its position in the order of requests.
     asked: IndexMap<Key, (u64, Activity)>,
     next_asked: u64,
-    /// Asked for and cancelled: what came of them counts as spent and is not wanted.
+    /// Requested and cancelled: their usage counts, but their results are not needed.
     cancelled: BTreeMap<Key, Activity>,
-    /// The machine can continue without anything from the journal.
+    /// Whether the machine can continue without another entry.
     more: bool,
-    /// Ended by the machine.
+    /// The end according to the machine.
     finished: Option<Result<Value, RunError>>,
-    /// Ended by the journal.
+    /// Whether the journal has ended the run.
     ended: bool,
-    /// What the journal says otherwise than the program, where that is collected; none: the first of it ends the replay.
+    /// The differences, if they are collected; `None`: the first one ends the replay.
     differences: Option<Vec<Difference>>,
     next_seq: u64,
     at_ms: u64,
 }
 
-/// What the journal has about an activity that was requested.
+/// The record of a requested activity in the journal.
 #[derive(Debug)]
 struct Recorded {
     seq: u64,
@@ -157,14 +160,14 @@ struct Recorded {
 }
 
 impl Replay {
-    /// From the first entry. The program's identity decides: another program is refused, the same one of another version of
-    /// the semantics is resumed as long as it asks for the same.
+    /// Starts with the first entry. Another program is rejected. The same program under another version of the
+    /// semantics is resumed as long as it requests the same activities.
     pub fn begin(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
         let traces = watcher.wants_provenance();
         Self::begin_with(prepared, first, &Changes::default(), (traces, None), watcher)
     }
 
-    /// The same, with other limits.
+    /// The same with other limits.
     fn begin_with(
         prepared: Arc<Prepared>,
         first: &Entry,
@@ -217,7 +220,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// How the run began.
+    /// How the run started.
     pub fn started(&self) -> &Started {
         &self.started
     }
@@ -231,6 +234,7 @@ impl Replay {
             EntryKind::Scheduled { key, sort, content, due_ms: _, again: _ } => {
                 self.catch_up(watcher);
                 if let Some((_, activity)) = self.asked.get(key) {
+                    self.machine.begun(activity);
                     watcher.past(entry.at_ms, Past::Began(activity));
                 }
                 let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
@@ -268,7 +272,7 @@ impl Replay {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
                 watcher.past(entry.at_ms, Past::Began(activity));
-                // A model call, of an earlier build: nothing held it against the limits.
+                // A model call of an earlier build, which was not checked against limits.
                 self.machine.spent(key, usage.unwrap_or_default());
                 if *anew {
                     let output = self.machine.restarted(key, entry.at_ms);
@@ -276,16 +280,16 @@ impl Replay {
                 }
                 Ok(())
             }
-            EntryKind::Suspended { wake_at } => {
+            EntryKind::Suspended { wake_at, called, why: _ } => {
                 self.catch_up(watcher);
                 self.fruitless = 0;
                 let waiting = self.under_way().filter(|a| !matches!(a.request, Request::Timer { .. }));
-                watcher.past(entry.at_ms, Past::Suspended(waiting.collect(), *wake_at));
+                watcher.past(entry.at_ms, Past::Suspended(waiting.collect(), called, *wake_at));
                 Ok(())
             }
             EntryKind::CancelRequested {} => {
-                // A run may be cancelled in the middle of a long stretch. It was at its end if the journal has what was asked
-                // for there.
+                // A run may be cancelled in the middle of a long piece of work. The piece was finished if the journal
+                // has what was requested at its end.
                 if self.recorded.keys().any(|key| !self.asked.contains_key(key) && !self.cancelled.contains_key(key)) {
                     self.catch_up(watcher);
                 }
@@ -296,7 +300,7 @@ impl Replay {
             EntryKind::Finished { output, error } => self.finished(entry, output.as_ref(), error.as_ref(), watcher),
         }
     }
-    /// The last entry of a run, which has to say what the program says.
+    /// The last entry of a run, which must match the program.
     fn finished(
         &mut self,
         entry: &Entry,
@@ -306,12 +310,12 @@ impl Replay {
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
         self.ended = true;
-        // A limit that the run shares with others: its machine alone does not know that it was reached.
+        // A limit shared with other runs; the machine alone does not know that it was reached.
         if let Some(error) = error.filter(|error| error.code == "BUDGET_EXCEEDED" && self.finished.is_none()) {
             let output = self.machine.end(error.clone());
             self.take(output, watcher);
         }
-        // Of a run that was cancelled when nobody worked on it.
+        // For a run that was cancelled while no process worked on it.
         for (key, activity) in &self.cancelled {
             if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {
                 self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
@@ -328,7 +332,7 @@ impl Replay {
         self.differ(Difference::of(entry.seq, None, What::End, message))
     }
 
-    /// What an entry reopens, if it does: the entries before it have to be replayed [anew](Self::rebuild).
+    /// The reopening in an entry, if it is one: the entries before it must then be [replayed again](Self::rebuild).
     pub fn reopening(&self, entry: &Entry) -> Result<Option<(Reopening, Changes)>, RunError> {
         version(entry)?;
         let EntryKind::Reopened { again, changes, .. } = &entry.kind else { return Ok(None) };
@@ -338,12 +342,12 @@ impl Replay {
         Ok(Some((Reopening { seq: entry.seq, again: again.clone() }, (**changes).clone())))
     }
 
-    /// A replay of the same run, without what a reopening makes void.
+    /// A replay of the same run without what a reopening makes void.
     pub fn rebuild(&self, first: &Entry, (next, changes): (Reopening, Changes)) -> Result<Rebuild, RunError> {
         Rebuild::begin(self.machine.prepared().clone(), first, self, next, &changes)
     }
 
-    /// What the journal has as scheduled and not as ended, so far, in the order of its entries.
+    /// The activities recorded as scheduled but not as ended, so far, in the order of their entries.
     fn under_way(&self) -> impl Iterator<Item = &Activity> {
         let mut all: Vec<(u64, &Activity)> =
             self.recorded.iter().filter_map(|(key, recorded)| Some((recorded.seq, &self.asked.get(key)?.1))).collect();
@@ -351,7 +355,7 @@ impl Replay {
         all.into_iter().map(|(_, activity)| activity)
     }
 
-    /// Nobody knows what came of these model calls.
+    /// The outcome of these model calls is unknown.
     fn lose(&mut self, entry: &Entry, lost: &[Lost], watcher: &mut dyn Watcher) -> Result<(), RunError> {
         for one in lost {
             let key = &one.key;
@@ -393,10 +397,13 @@ impl Replay {
                     watcher.past(entry.at_ms, Past::Began(&activity));
                     self.machine.not_made(&activity);
                 }
+                if about.from.is_none() {
+                    self.machine.begun(&activity);
+                }
                 self.hold(&recorded, &activity)?;
                 watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
             }
-            // Nobody wanted it any more: what it used counts.
+            // The result was not needed any more, but its usage counts.
             (None, _) if self.cancelled.contains_key(key) => {
                 if let Some(activity) = self.cancelled.get(key) {
                     watcher.past(entry.at_ms, Past::Ended(activity, &result, about));
@@ -423,7 +430,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Does everything that needs nothing from the journal.
+    /// Does everything that is possible without another entry.
     fn catch_up(&mut self, watcher: &mut dyn Watcher) {
         while self.more {
             let output = self.machine.proceed();

@@ -1,8 +1,9 @@
-//! Going on with a run that failed, from the step that failed.
+//! Resumes a run that failed, from the step that failed.
 //!
-//! A machine that has ended has forgotten everything, so its journal is replayed again, without what the failure rests on:
-//! the ends of certain activities are *void* ([`Scan`] finds them), and so is the end of the run. What else had ended is kept, and
-//! is not paid for again. Where the order of things is another one now, results wait until they are asked for (*memo*).
+//! A machine that has ended has no state left, so the journal is replayed again without the cause of the failure: the
+//! ends of certain activities are *void* ([`Scan`] finds them), and so is the end of the run. Everything else that had
+//! ended is kept and not paid for again. If the order of requests is different now, results are stored until they are
+//! requested (*memo*).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,49 +17,49 @@ use crate::key::{ContentKey, Key, own_step};
 use crate::machine::Noted;
 use crate::request::{Activity, Request};
 
-/// The code of a model call that was stopped on its way.
+/// The error code of a model call that was cancelled.
 const STOPPED: &str = "CANCELLED";
 
-/// What a reopening says.
+/// The contents of a reopening.
 #[derive(Debug, Clone)]
 pub struct Reopening {
-    /// Its entry's number: only what was before is void.
+    /// The number of its entry; only ends before it are void.
     pub seq: u64,
     /// The activities whose ends are void.
     pub again: Vec<Key>,
 }
 
-/// A result that was paid for and that nobody has asked for yet.
+/// A result that was paid for but not requested again yet.
 #[derive(Debug, Clone)]
 pub struct Kept {
     /// The entry that has it.
     pub seq: u64,
-    /// What it is the result of.
+    /// The content key of its request.
     pub content: ContentKey,
     /// The result.
     pub value: Value,
-    /// What else is known about it.
+    /// Further data of the completion.
     pub about: About,
 }
 
-/// Looks for the activities that a failure rests on: those of the step that failed. If it has none, those beneath it that failed and
-/// were not tried again with success.
+/// Finds the activities that caused a failure: those of the failed step itself. If there are none, those under it that
+/// failed and did not succeed in a later try.
 #[derive(Debug)]
 pub struct Scan {
     at: String,
-    /// The step at the top, where it has the name of the program.
+    /// The step at the top, if it has the name of the program.
     top: Option<String>,
     own: BTreeMap<Key, u64>,
     failed: BTreeMap<Key, u64>,
-    /// Steps of which some try ended well.
+    /// Steps with a successful try.
     fine: BTreeSet<String>,
 }
 
 impl Scan {
-    /// For a failure of a run of that program.
+    /// For a failure of a run of this program.
     pub fn of(error: &RunError, program: &str) -> Self {
         let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
-        // The step at the top may have no name: then it has that of the program in failures, and none in keys.
+        // A step without a label at the top has the name of the program in failures, and none in keys.
         let (at, top) = if at == crate::key::segment(program) { (String::new(), Some(at)) } else { (at, None) };
         Self { at, top, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new() }
     }
@@ -90,10 +91,10 @@ impl Scan {
         }
     }
 
-    /// Them.
+    /// The activities found.
     pub fn end(self) -> Vec<Key> {
         let Self { own, failed, fine, .. } = self;
-        // The step failed by itself: what failed beneath it may have been dealt with.
+        // If the step itself failed, failures under it may have been handled.
         if !own.is_empty() {
             return own.into_keys().collect();
         }
@@ -107,12 +108,12 @@ impl Scan {
 pub struct Rebuild {
     replay: Replay,
     void: Vec<(u64, BTreeSet<Key>)>,
-    /// What was requested in the time before, and not in this one.
+    /// Activities that were requested before but not in this replay.
     strangers: BTreeMap<Key, ContentKey>,
     active: Active,
 }
 
-/// Collects the steps that have begun and not ended.
+/// Collects the steps that have started but not ended.
 #[derive(Debug, Default)]
 struct Active(Vec<Noted>);
 
@@ -130,7 +131,7 @@ impl Watcher for Active {
 }
 
 impl Rebuild {
-    /// From the first entry, with the limits that hold now. `before`: the replay of all of it as it was.
+    /// Starts with the first entry and the current limits. `before`: the complete replay as it was.
     pub fn begin(
         prepared: Arc<Prepared>,
         first: &Entry,
@@ -163,7 +164,8 @@ impl Rebuild {
         match &entry.kind {
             EntryKind::Scheduled { key, sort, content, .. } => {
                 replay.catch_up(active);
-                if replay.asked.contains_key(key) {
+                if let Some((_, activity)) = replay.asked.get(key) {
+                    replay.machine.begun(activity);
                     let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
                     replay.recorded.insert(key.clone(), recorded);
                 } else {
@@ -212,10 +214,10 @@ impl Rebuild {
         let Self { replay, active, .. } = self;
         replay.catch_up(active);
         let void = self.void.iter().any(|(seq, keys)| entry.seq < *seq && keys.contains(key));
-        // Calls that a limit has ended were stopped, too: each of several says so.
+        // Calls that a limit ended were cancelled as well, and each of several reports it.
         let stopped = result.as_ref().is_err_and(|error| error.code == STOPPED || error.code == "BUDGET_EXCEEDED");
         if replay.asked.contains_key(key) && (void || stopped) {
-            // It is done again; what it used was used.
+            // It is repeated, but its usage counts.
             replay.recorded.remove(key);
             replay.machine.spent(key, about.usage.unwrap_or_default());
             return Ok(());
@@ -233,7 +235,7 @@ impl Rebuild {
         Ok(())
     }
 
-    /// What is requested now and came in before.
+    /// An activity requested now whose result arrived earlier.
     fn remember(&mut self, entry: &Entry) -> Result<(), RunError> {
         let Self { replay, active, .. } = self;
         loop {
@@ -250,13 +252,13 @@ impl Rebuild {
         }
     }
 
-    /// Whether it has come to its end again: going on would be in vain.
+    /// Whether the run has ended again, so that resuming it is useless.
     pub fn is_over(&mut self) -> bool {
         self.replay.catch_up(&mut self.active);
         self.replay.finished.is_some()
     }
 
-    /// Puts the run as it continues in the place of the replay of all of it as it was. `entry`: the reopening.
+    /// Replaces the complete replay by the run as it continues. `entry`: the reopening.
     pub fn end(mut self, entry: &Entry, before: &mut Replay, watcher: &mut dyn Watcher) -> Result<(), RunError> {
         let EntryKind::Reopened { again, execution, at, changes, .. } = &entry.kind else {
             return Err(differs(format!("entry {} does not reopen the run", entry.seq)));
@@ -265,7 +267,7 @@ impl Rebuild {
             return Err(differs(format!("entry {} reopens a run that ends again", entry.seq)));
         }
         let Self { mut replay, active, .. } = self;
-        // What was spent was spent, whatever is void.
+        // Usage remains, even of activities that are void.
         replay.machine.core.spent_before(&before.machine.core);
         replay.reopenings = std::mem::take(&mut before.reopenings);
         replay.reopenings.push(Reopening { seq: entry.seq, again: again.clone() });
@@ -315,31 +317,47 @@ impl Replay {
         self.executions
     }
 
-    /// The machine, as far as the journal goes.
+    /// The machine at the end of the journal.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// What answers model calls, by the last who said so.
+    /// The last setting of what answers model calls.
     pub fn answers(&self) -> &str {
         &self.answers
     }
 
-    /// Whether the machine has come to its end.
+    /// Whether the machine has ended the run.
     pub fn is_over(&mut self) -> bool {
         self.catch_up(&mut Unwatched);
         self.finished.is_some()
     }
 
-    /// How it ended, by its journal.
+    /// What the run asks for that its journal has no result of, in its order.
+    pub fn asked_anew(&self) -> Vec<Arc<Activity>> {
+        let known = |key: &Key, activity: &Activity| {
+            let kept = self.memo.get(key).is_some_and(|kept| kept.content == activity.content);
+            kept || self.recorded.contains_key(key)
+        };
+        let mut all: Vec<_> = self.asked.iter().filter(|(key, (_, activity))| !known(key, activity)).collect();
+        all.sort_by_key(|(_, (at, _))| *at);
+        all.into_iter().map(|(_, (_, activity))| Arc::new(activity.clone())).collect()
+    }
+
+    /// As [`Machine::begin`]. Whether the run ends at a limit of the manifest.
+    pub fn ends_before<'a>(&mut self, asked: impl IntoIterator<Item = &'a Activity>) -> bool {
+        !self.machine.begin(asked).commands.is_empty()
+    }
+
+    /// How the run ended, according to its journal.
     pub fn outcome(&mut self) -> Option<&Result<Value, RunError>> {
         self.catch_up(&mut Unwatched);
         self.finished.as_ref().filter(|_| self.ended)
     }
 }
 
-/// Whether an activity is requested again when the run is reopened, and how long it takes if it is a time limit. Model calls that
-/// the failure had stopped are, and what the failure rests on.
+/// Whether an activity is requested again when the run is reopened, and its duration if it is a time limit. True for
+/// model calls that the failure cancelled, and for the cause of the failure.
 fn done_again(activity: &Activity, again: &[Key]) -> Option<(Key, Option<u64>)> {
     let named = again.contains(&activity.key);
     let key = activity.key.clone();

@@ -1,4 +1,4 @@
-//! Iterations: a body, validated, and again with the reason when it did not pass (AEGIS).
+//! Iterations: a body that is validated, and repeated with the reason if it did not pass (AEGIS).
 
 use trefoil_ir::{Attempts, Judge, StepId, ValidatorKind};
 use trefoil_template::Value;
@@ -16,7 +16,7 @@ use crate::machine::turn::Turn;
 use crate::machine::verdict::{self, Verdict};
 use crate::provenance::From;
 
-/// The body's place among the children; judges come after it.
+/// The index of the body among the children; judges follow it.
 const BODY: u32 = 0;
 
 /// The iteration in progress.
@@ -70,7 +70,7 @@ pub fn ended(
             turn.push(Task::Validate(f, 0));
             Ok(())
         }
-        // With one try there is nothing to add to the failure itself.
+        // With a single try, the failure itself is enough.
         Outcome::Failed(error) if attempts.retry_failures && attempts.max > 1 => {
             next(turn, f, attempts, error.message.clone())
         }
@@ -81,7 +81,7 @@ pub fn ended(
     }
 }
 
-/// Goes through the validators from one on.
+/// Runs the validators, starting with this one.
 pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), EvalStop> {
     let Some((id, step)) = turn.step_of(f) else { return Ok(()) };
     let trefoil_ir::StepKind::Attempts(attempts) = &step.kind else { return Ok(()) };
@@ -125,7 +125,7 @@ fn ask(
         turn.push(Task::Validate(f, validator as u32 + 1));
         return Ok(());
     }
-    // Reversed: the stack's top is the first.
+    // Reversed, because the top of the stack runs first.
     for (at, (judge, (input, from))) in judges.iter().zip(inputs).enumerate().rev() {
         let segment = turn.prepared.judge(step, validator, at);
         let key = turn.core.keys.make(&above, |path| {
@@ -168,7 +168,7 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
         }
     }
     let verdict = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, &silent, consensus)) {
-        // Nobody to agree or disagree with: what the one judge says is what counts.
+        // With a single judge there is no agreement to consider, so its verdict counts.
         ([_], [own], _) => validator::weigh(validator, own.score, own.confidence, own.reasoning.clone()),
         (_, _, Ok(combined)) => {
             let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
@@ -187,7 +187,7 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
     }
 }
 
-/// Tells a verdict; the reason where it is a refusal.
+/// Reports a verdict; returns the reason if it is a rejection.
 fn ruled(turn: &mut Turn<'_>, f: FrameId, verdict: guard::Verdict) -> Option<String> {
     let refused = verdict.ruling == Ruling::Refused;
     let reason = refused.then(|| format!("`{}` did not pass: {}", verdict.by, verdict.why));
@@ -195,7 +195,7 @@ fn ruled(turn: &mut Turn<'_>, f: FrameId, verdict: guard::Verdict) -> Option<Str
     reason
 }
 
-/// The iteration failed: the next one, or the end.
+/// The iteration failed: starts the next one, or fails the step.
 fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) -> Result<(), EvalStop> {
     let Some(frame) = turn.core.frames.get(f) else { return Ok(()) };
     let Doing::Attempts(running) = &frame.doing else { return Ok(()) };

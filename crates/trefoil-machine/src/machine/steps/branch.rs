@@ -1,4 +1,4 @@
-//! The first arm that holds. Its end is the branch's.
+//! The first arm whose condition holds. Its end is the branch's.
 
 use trefoil_ir::{Arm, StepId};
 use trefoil_template::Value;
@@ -8,7 +8,7 @@ use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
-/// Chooses, and starts the arm.
+/// Selects an arm and starts it.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<StepId>) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let mut chosen = None;
@@ -22,7 +22,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
     let passed_over = arms.iter().map(|a| a.step).chain(otherwise).filter(|step| Some(*step) != chosen.map(|(_, s)| s));
     let passed_over: Vec<StepId> = passed_over.collect();
     if !passed_over.is_empty() {
-        // Those after the one that holds were not looked at.
+        // The conditions after the one that holds were not evaluated.
         let asked = chosen.map_or(arms.len(), |(at, _)| at + 1);
         let reason = not_taken(&turn.saw(f, arms.iter().take(asked).map(|a| &a.when)));
         for step in passed_over {
@@ -38,7 +38,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
     }
 }
 
-/// Why a way was not taken, as far as the values say it.
+/// Why an arm was not taken, as far as the values show it.
 pub fn not_taken(saw: &str) -> String {
     if saw.is_empty() { "branch not taken".to_owned() } else { format!("branch not taken: {saw}") }
 }

@@ -23,7 +23,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Ev
             match flows.iter().find(|(known, _)| **known == *name) {
                 Some((_, flow)) => *flow,
                 None => {
-                    // What could be called is of one sort: agents, or the workflows of a subworkflow state.
+                    // All possible callees are of one kind: agents, or the workflows of a subworkflow state.
                     let sort = flows.first().and_then(|(_, id)| turn.program.flow(*id)).map_or("agent", |f| f.sort);
                     let message = match name {
                         "" => format!("the name of the {sort} to call is empty"),

@@ -1,4 +1,4 @@
-//! Conversations: a model's turns, with what came of the calls that it made in each, until it calls nothing.
+//! Conversations: a model's turns, with the results of its tool calls in each, until it calls no tool.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::provenance::{From, Origin, TextPart};
 use crate::request::{Message, Request, Role, ToolSpec, ToolUse};
 use crate::said;
 
-/// The turn's place among the children; the calls of a turn come after it, and then what they have to get past.
+/// The index of the turn among the children; its calls follow, and then their gates.
 const TURN: u32 = 0;
-/// The place of the first call's gate.
+/// The index of the first call's gate.
 const GATE: u32 = TURN + 1 + Conversation::MOST_CALLS;
-/// Failures that end the conversation: what they say is for whoever runs it, not for the model.
+/// Failures that end the conversation, because they concern the caller of the run rather than the model.
 const END_ALL: &[&str] = &[
     "BUDGET_EXCEEDED",
     "CANCELLED",
@@ -35,15 +35,15 @@ const END_ALL: &[&str] = &[
 /// A conversation in progress.
 #[derive(Debug, Default)]
 pub struct Talk {
-    /// The turn in progress, from 1.
+    /// The number of the current turn, from 1.
     turn: u32,
-    /// What the model may call.
+    /// The tools that the model may call.
     offered: Vec<Offered>,
     /// The turns that called tools.
     said: Vec<Said>,
-    /// What the turn that has just ended wants.
+    /// The tool calls requested by the turn that has just ended.
     wants: Option<(Value, Vec<ToolUse>)>,
-    /// Calls that still have to get past the gate, by their place in the turn.
+    /// Calls that have not passed the gate yet, by their index in the turn.
     held: Vec<(u32, usize, Given)>,
     /// Calls in progress.
     left: usize,
@@ -54,11 +54,11 @@ pub struct Talk {
 struct Said {
     text: Value,
     calls: Vec<Called>,
-    /// Whose it is: for provenance.
+    /// The key of the turn, for provenance.
     by: Key,
 }
 
-/// A call, and what the model is told came of it.
+/// A tool call, and its result for the model.
 #[derive(Debug)]
 struct Called {
     what: ToolUse,
@@ -66,16 +66,16 @@ struct Called {
     by: Key,
 }
 
-/// What a model gives a tool that it calls.
+/// A model's arguments for a tool call.
 #[derive(Debug, Clone)]
 pub struct Given {
-    /// The tool's own name, where its step serves several.
+    /// The tool's own name, if its step offers several tools.
     pub tool: Option<Arc<str>>,
     /// An object.
     pub arguments: Value,
 }
 
-/// The call that a gate is about, for the body of the gate: `{tool, arguments}`.
+/// The call that a gate checks, as `{tool, arguments}`, for the body of the gate.
 pub fn held(turn: &Turn<'_>, f: FrameId) -> Option<Value> {
     let gate = turn.core.frames.get(f)?.parent?;
     let frame = turn.core.frames.get(gate)?;
@@ -84,17 +84,17 @@ pub fn held(turn: &Turn<'_>, f: FrameId) -> Option<Value> {
     Some([("tool", Value::Str(call.name.clone())), ("arguments", call.arguments.clone())].into_iter().collect())
 }
 
-/// What was given to the step of a frame, if a model called it.
+/// The arguments for the step of a frame, if a model called it.
 pub fn given(turn: &Turn<'_>, f: FrameId) -> Option<Given> {
     turn.core.frames.get(f)?.aside.as_deref()?.given.clone()
 }
 
-/// Whether a failure of a call ends the conversation instead of being told to the model.
+/// Whether the failure of a call ends the conversation instead of being passed to the model.
 pub fn ends_all(error: &RunError) -> bool {
     END_ALL.contains(&&*error.code)
 }
 
-/// Asks what the tools say about themselves, where the manifest does not, and begins.
+/// Requests the descriptions of tools that the manifest does not describe, and starts.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<Started, EvalStop> {
     let wanted = offers::wanted(turn.program, it);
     if wanted.is_empty() {
@@ -104,7 +104,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<Start
     Ok(Started::Running)
 }
 
-/// The tools said what they are.
+/// The descriptions of the tools have arrived.
 pub fn described(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, listed: &Value) -> Result<(), EvalStop> {
     let listed = offers::listed(turn.program, it, listed);
     begin(turn, f, it, &listed)
@@ -123,7 +123,7 @@ fn begin(
     ask(turn, f, it)
 }
 
-/// The next turn.
+/// Starts the next turn.
 fn ask(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<(), EvalStop> {
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     talk.turn += 1;
@@ -133,7 +133,7 @@ fn ask(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<(), EvalSto
     })
 }
 
-/// What the model of a turn may call.
+/// The tools that the model of a turn may call.
 pub fn tools(turn: &Turn<'_>, f: FrameId) -> Vec<ToolSpec> {
     around(turn, f).map(|talk| talk.offered.iter().map(|tool| tool.spec.clone()).collect()).unwrap_or_default()
 }
@@ -156,14 +156,14 @@ pub fn say(turn: &Turn<'_>, f: FrameId, messages: &mut Vec<Message>) {
     }
 }
 
-/// Takes note of the calls that a turn wants; whether it wants any.
+/// Records the tool calls that a turn requests; returns whether there are any.
 pub fn calls(turn: &mut Turn<'_>, f: FrameId, answer: &Value) -> bool {
     let Some(wants) = said::calls(answer) else { return false };
     let Some(parent) = turn.core.frames.get(f).and_then(|frame| frame.parent) else { return false };
     talk(turn, parent).is_some_and(|talk| talk.wants.replace(wants).is_none())
 }
 
-/// A turn or a call ended.
+/// A turn or a call has ended.
 pub fn ended(
     turn: &mut Turn<'_>,
     f: FrameId,
@@ -207,7 +207,7 @@ pub fn ended(
     Ok(())
 }
 
-/// Makes the calls of a turn, all at once.
+/// Starts the calls of a turn concurrently.
 fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted: Vec<ToolUse>) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
     let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
@@ -253,7 +253,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
     if begun.is_empty() {
         return ask(turn, f, it);
     }
-    // Reversed: the stack's top is the first.
+    // Reversed, because the top of the stack runs first.
     for (at, offer, given) in begun.into_iter().rev() {
         let Some(gate) = it.gate else {
             make(turn, f, it, at, offer, given)?;
@@ -269,7 +269,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
     Ok(())
 }
 
-/// Makes a call.
+/// Starts a call.
 fn make(
     turn: &mut Turn<'_>,
     f: FrameId,
@@ -290,7 +290,7 @@ fn make(
     Ok(())
 }
 
-/// What a model is told about a call that failed.
+/// The text for the model about a failed call.
 fn failure(why: &str) -> Value {
     let error: Value = [("error", Value::from(why))].into_iter().collect();
     error.text()
@@ -303,7 +303,7 @@ fn talk<'t>(turn: &'t mut Turn<'_>, f: FrameId) -> Option<&'t mut Talk> {
     }
 }
 
-/// The conversation that a turn is part of.
+/// The conversation that contains a turn.
 fn around<'t>(turn: &'t Turn<'_>, f: FrameId) -> Option<&'t Talk> {
     let parent = turn.core.frames.get(f)?.parent?;
     match &turn.core.frames.get(parent)?.doing {

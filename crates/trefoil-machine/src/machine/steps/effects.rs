@@ -12,10 +12,10 @@ use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 use crate::request::{CommandRequest, Request, ToolRequest};
 
-/// The argument of an http tool that is a web address.
+/// The argument of an http tool that contains the web address.
 const URL: &str = "url";
 
-/// Asks for a tool call.
+/// Requests a tool call.
 pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, EvalStop> {
     let (tool, given) = conversation::given(turn, f).map(|given| (given.tool, given.arguments)).unzip();
     let context = turn.context(f, given.as_ref(), None);
@@ -37,7 +37,7 @@ pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started,
     Ok(Started::Running)
 }
 
-/// Asks for a command.
+/// Requests a command.
 pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let text = |e| Ok(text_of(&context.passing(e)?));
@@ -51,7 +51,7 @@ pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<St
     Ok(Started::Running)
 }
 
-/// Lets time pass.
+/// Requests a delay.
 pub fn wait(turn: &mut Turn<'_>, f: FrameId, ms: u64) -> Result<Started, EvalStop> {
     if ms == 0 {
         return Ok(Started::Done(Value::Null));

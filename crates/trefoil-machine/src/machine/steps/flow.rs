@@ -13,36 +13,36 @@ use crate::machine::intake;
 use crate::machine::trail::{self, Trail};
 use crate::machine::turn::Turn;
 
-/// What a call brings, and how far it is.
+/// The data of a call, and its progress.
 #[derive(Debug, Default)]
 pub struct FlowCall {
-    /// The input; none: no explicit input.
+    /// The input; `None`: no explicit input.
     pub input: Option<Value>,
-    /// Slots that are filled before the input is taken in: loop variables.
+    /// Slots filled before the input is processed: loop variables.
     pub filled: Vec<(SlotId, Value)>,
     /// The same, shared by all instances of a fan-out.
     pub captured: Option<Arc<[(SlotId, Value)]>>,
-    /// Where these values came from, in a run that is watched for it.
+    /// The origins of these values, if the run records provenance.
     pub trails: Option<Box<CallTrails>>,
-    /// Milliseconds.
+    /// The time limit in milliseconds.
     pub time_limit: Option<u64>,
-    /// The input is in.
+    /// Whether the input was processed.
     pub taken_in: bool,
-    /// How many of `init` are in.
+    /// How many expressions of `init` were evaluated.
     pub next_init: usize,
 }
 
-/// Where the values of a call came from.
+/// The origins of the values of a call.
 #[derive(Debug, Default)]
 pub struct CallTrails {
-    /// The input.
+    /// The origin of the input.
     pub input: Trail,
-    /// Slots that are filled before the input is taken in.
+    /// The origins of slots filled before the input is processed.
     pub marks: Vec<(SlotId, Trail)>,
 }
 
 impl CallTrails {
-    /// Of a call that brings nothing but an input.
+    /// For a call with only an input.
     pub fn of_input(input: Trail) -> Option<Box<Self>> {
         input.is_some().then(|| Box::new(Self { input, marks: Vec::new() }))
     }
@@ -53,7 +53,7 @@ pub fn time_limit(frame: &Frame) -> Option<u64> {
     if let Doing::Flow(call) = &frame.doing { call.time_limit } else { None }
 }
 
-/// Takes the input in, evaluates `init`, starts the body.
+/// Processes the input, evaluates `init`, starts the body.
 pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let What::Flow(id) = frame.what else { return Ok(()) };
@@ -108,7 +108,7 @@ fn take_in(
     input: Option<Value>,
     from: &Trail,
 ) -> Result<(), EvalStop> {
-    // A fan-out's body may have its caller's input captured there.
+    // The body of a fan-out may have captured its caller's input in this slot.
     if input.is_none() && turn.core.activations.read(activation, flow.intake.slot).is_some() {
         return Ok(());
     }
@@ -146,7 +146,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, id: FlowId, _place: u32, outcome: 
     Ok(())
 }
 
-/// Leaves the flow's inner results where the caller wants them.
+/// Stores the flow's inner results in the caller's slot.
 fn export(turn: &mut Turn<'_>, f: FrameId, flow: &Flow) {
     let Some(frame) = turn.core.frames.get(f) else { return };
     let (activation, Some(parent)) = (frame.activation, frame.parent) else { return };

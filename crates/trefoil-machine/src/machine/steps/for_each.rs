@@ -1,5 +1,5 @@
-//! Fan-outs: a flow for every item. Instances are made when their turn comes, so that a fan-out of any width holds no
-//! more frames than run at the same time.
+//! Fan-outs: a flow for every item. Instances are created when it is their turn, so a fan-out of any size has no more
+//! frames than run concurrently.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::machine::turn::Turn;
 use crate::provenance::From;
 use crate::text::{shorten, strip_fence};
 
-/// Instances of one fan-out.
+/// The maximum number of instances of one fan-out.
 const MAX_ITEMS: usize = 1_000_000;
 
-/// Where the items and the captured values of a fan-out came from.
+/// The origins of the items and captured values of a fan-out.
 #[derive(Debug)]
 struct Trails {
     items: Trail,
@@ -33,17 +33,17 @@ pub struct RunningItems {
     items: Option<Arc<Vec<Value>>>,
     total: u32,
     captured: Arc<[(SlotId, Value)]>,
-    /// Where the items and the captured values came from.
+    /// The origins of the items and captured values.
     trails: Option<Arc<Trails>>,
     results: Vec<Value>,
     next: u32,
     running: u32,
     failed: u32,
-    /// A task that starts the next instance lies on the stack.
+    /// Whether a task that starts the next instance is on the stack.
     pumping: bool,
 }
 
-/// Finds the items, and starts as many as may run.
+/// Evaluates the items, and starts as many instances as may run.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let (items, total) = match &each.items {
@@ -167,7 +167,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcom
     Ok(())
 }
 
-/// An item has ended; one whose failure the step gets over is a warning.
+/// Reports that an item has ended; if the step tolerates its failure, as a warning.
 fn note_ended(turn: &mut Turn<'_>, f: FrameId, place: u32, error: Option<&RunError>) {
     let (Some((_, step)), Some(frame)) = (turn.step_of(f), turn.core.frames.get(f)) else { return };
     let key = turn.core.keys.make(&frame.key, |path| {
@@ -215,8 +215,8 @@ fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, EvalStop> {
     Err(unresolved(expr, Some("swarm_size"), reason).into())
 }
 
-/// In the words of SirenSpec, which is where fan-outs come from. The namespace is the first segment of the path, as of
-/// every placeholder, unless the place has one of its own.
+/// Worded as in SirenSpec, where fan-outs come from. The namespace is the first segment of the path, as for every
+/// placeholder, unless the position has its own.
 fn unresolved(expr: &Expr, namespace: Option<&str>, reason: String) -> RunError {
     let (text, location) = match expr {
         Expr::Typed(text) | Expr::Template(text) => (Some(text), Some(text.origin)),

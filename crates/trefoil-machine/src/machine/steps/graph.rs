@@ -1,4 +1,4 @@
-//! Graphs (decision S6): a node runs when everything before it has ended and an edge into it was taken.
+//! Graphs (decision S6): a node runs when everything before it has ended and one of its incoming edges was taken.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::{self, Started};
 use crate::machine::turn::Turn;
 
-/// What is worked out once about a graph.
+/// Data computed once for a graph.
 #[derive(Debug)]
 pub struct Plan {
-    /// For each node, the nodes that wait for it, each once.
+    /// For each node, the nodes that wait for it, without duplicates.
     waiting: Vec<Vec<u32>>,
-    /// For each node, how many nodes it waits for.
+    /// For each node, the number of nodes for which it waits.
     waits_for: Vec<u32>,
-    /// For each node, its edges: target, and which of the target's incoming ones.
+    /// For each node, its outgoing edges: the target, and the index among the target's incoming edges.
     outgoing: Vec<Vec<(u32, u32)>>,
 }
 
 impl Plan {
-    /// Works it out.
+    /// Computes the data.
     pub fn of(graph: &Graph) -> Self {
         let count = graph.nodes.len();
         let mut plan =
@@ -62,7 +62,7 @@ pub struct RunningNodes {
 struct RunningNode {
     waits_for: u32,
     taken: bool,
-    /// What the conditions of edges into it saw that did not hold.
+    /// The values read by the conditions of its incoming edges that did not hold.
     saw: Vec<String>,
     failed: bool,
     ended: bool,
@@ -143,13 +143,13 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     advance(turn, f, graph, ready)
 }
 
-/// A guardrail's refusal that no fallback may make good.
+/// A guardrail's rejection that no fallback may handle.
 fn goes_up(turn: &Turn<'_>, step: StepId, error: &RunError) -> bool {
     turn.program.step(step).is_some_and(|step| lifecycle::goes_up(step, error))
 }
 
 impl RunningNodes {
-    /// Tells the nodes that wait for one that it has ended.
+    /// Notifies the nodes that wait for a node that it has ended.
     fn release(&mut self, place: u32, ready: &mut Vec<u32>) {
         for &waiting in self.plan.waiting.get(place as usize).into_iter().flatten() {
             if let Some(node) = self.nodes.get_mut(waiting as usize) {
@@ -166,7 +166,7 @@ impl RunningNodes {
     }
 }
 
-/// Decides about nodes that wait for nothing any more, and about those that this sets free.
+/// Decides about nodes that have nothing left to wait for, and about those that become ready because of this.
 fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) -> Result<(), EvalStop> {
     let skips = turn.skips_remaining(f);
     let mut starting = Vec::new();
@@ -206,7 +206,7 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
         // A cycle: the front end reports it at load.
         return Err(RunError::new("LIMIT_EXCEEDED", "the nodes of the graph wait for each other").into());
     }
-    // On top of the stack in declaration order.
+    // Pushed in reverse, so that the first declared node is on top of the stack.
     starting.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
     for (place, step) in starting {
         turn.spawn_step(f, place, step, None, |_| {})?;

@@ -1,4 +1,4 @@
-//! One file for every step kind: how it starts, and what it does when a child ends.
+//! One file for each step kind: how it starts, and what it does when a child ends.
 
 pub mod attempts;
 pub mod branch;

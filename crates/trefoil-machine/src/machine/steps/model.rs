@@ -1,4 +1,4 @@
-//! Model calls: messages put together, guardrails on the user message, the answer read.
+//! Model calls: composes the messages, applies guardrails to the user message, reads the answer.
 
 use trefoil_ir::{AnswerFormat, Expr, Guard, ModelCall, Step};
 use trefoil_template::Value;
@@ -15,13 +15,13 @@ use crate::machine::turn::Turn;
 use crate::provenance::{self, From, Origin, TextPart};
 use crate::request::{Message, ModelRequest, Request, Role};
 
-/// Asks for the call.
+/// Requests the call.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let text = |expr| Ok::<_, EvalStop>((expr, text_of(&context.passing(expr)?)));
     let system = call.system.as_ref().map(text).transpose()?.filter(|(_, text)| text.as_str() != Some(""));
     let asked = context.passing(&call.user)?;
-    // Content blocks continue as they are; guardrails look at text.
+    // Content blocks are passed unchanged; guardrails check text.
     let asked = if call.guards.is_empty() && blocks::of(&asked).is_some() { asked } else { text_of(&asked) };
     let user = (&call.user, asked);
     let system = system.map(|message| checked(turn, f, call, message, Side::Prompt)).transpose()?;
@@ -67,7 +67,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         tools: conversation::tools(turn, f),
     };
     let request = Request::Model(Box::new(request));
-    if turn.may_pay(f, &request) && turn.may_call(f) {
+    if turn.may_ask(f, &request) {
         turn.effect(f, request);
         if let Some(ms) = call.parameters.timeout_ms {
             turn.effect_within(f, ms);
@@ -76,7 +76,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     Ok(Started::Running)
 }
 
-/// A message as the guards leave it, and where its parts came from if somebody wants to know.
+/// A message after the guards, with the origins of its parts if the run records provenance.
 fn checked(
     turn: &mut Turn<'_>,
     f: FrameId,
@@ -97,7 +97,7 @@ fn checked(
     }
 }
 
-/// Reads the answer. One that does not fit its schema is kept for the call that asks for a better one (decision C14).
+/// Reads the answer. One that does not match its schema is kept for the call that asks for a better one (decision C14).
 pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, EvalStop> {
     if let Some(refusal) = caps(turn, f, call, false) {
         return Err(refusal.into());
@@ -122,7 +122,8 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
     Err(error.into())
 }
 
-/// Tells what caps on spending come to, those that only warn or those that refuse; the first refusal.
+/// Reports the verdicts of usage limits, either of those that only warn or of those that reject; returns the first
+/// rejection.
 pub fn caps(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall, warning: bool) -> Option<RunError> {
     let verdicts: Vec<Verdict> = cap::verdicts(&call.guards, turn.core.usage, warning).collect();
     let refusal = verdicts.iter().find_map(Verdict::refusal);

@@ -1,4 +1,4 @@
-//! What a model may call: the offers of the manifest together with what the tools say about themselves.
+//! The tools that a model may call: the offers in the manifest combined with the tools' own descriptions.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use super::conversation::Given;
 use crate::request::{ToolSpec, ToolUse, ToolsRequest};
 use crate::schemas;
 
-/// The longest name of a tool that all providers take, in characters.
+/// The maximum length of a tool's name that all providers accept, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// A tool, as the model is told about it.
+/// A tool as described to the model.
 #[derive(Debug)]
 pub struct Offered {
-    /// That.
+    /// The description.
     pub spec: ToolSpec,
-    /// The offer that it is of.
+    /// The index of its offer.
     offer: usize,
-    /// Its own name, where the offer is for several.
+    /// Its own name, if the offer is for several tools.
     tool: Option<Arc<str>>,
 }
 
-/// What has to be requested: the tools that the manifest does not describe.
+/// The descriptions to request: of tools that the manifest does not describe.
 pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
     let mut wanted: Vec<ToolsRequest> = Vec::new();
     for offer in it.offers.iter().filter(|offer| offer.parameters.is_none()) {
@@ -42,7 +42,7 @@ pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
     wanted
 }
 
-/// What they said, by the place where they are.
+/// The descriptions received, by place.
 pub fn listed(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKind, Vec<ToolSpec>)> {
     let places = wanted(program, it).into_iter().map(|wanted| wanted.kind);
     let lists = match said {
@@ -56,7 +56,7 @@ pub fn listed(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKi
     places.zip(lists.iter().map(tools)).collect()
 }
 
-/// All that the model may call.
+/// All tools that the model may call.
 pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpec>)]) -> Vec<Offered> {
     let mut all: Vec<Offered> = Vec::new();
     for (at, offer) in it.offers.iter().enumerate() {
@@ -80,14 +80,14 @@ pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpe
             }
             continue;
         }
-        // One that is there may say nothing about itself.
+        // An existing tool may have no description.
         let tool = known.into_iter().find(|tool| tool.name == call.name);
         add(&offer.name, tool.cloned().unwrap_or_else(|| ToolSpec::bare(offer.name.clone())), None);
     }
     all
 }
 
-/// What a call gives which offer; else why it cannot be made.
+/// The offer and the arguments of a call, or the reason why it cannot be made.
 pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(usize, Given), String> {
     let Some(tool) = offered.iter().find(|tool| tool.spec.name == call.name) else {
         let names: Vec<&str> = offered.iter().map(|tool| &*tool.spec.name).collect();
@@ -114,7 +114,7 @@ fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
     }
 }
 
-/// A name that providers take and that no other tool has.
+/// A name that providers accept and that no other tool has.
 fn free(name: &str, taken: &[Offered]) -> Arc<str> {
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let plain: String = name.chars().map(fits).take(LONGEST_NAME).collect();
@@ -127,7 +127,7 @@ fn free(name: &str, taken: &[Offered]) -> Arc<str> {
     std::iter::once(plain.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or(plain).into()
 }
 
-/// The parameters that are left to the model.
+/// The parameters that are not pinned.
 fn without(mut parameters: Value, pinned: &[Arc<str>]) -> Value {
     if pinned.is_empty() {
         return parameters;

@@ -1,5 +1,5 @@
-//! Steps at the same time. Each sees the slots as they were before; what they wrote is laid over them, in the order of
-//! the branches, when all have ended.
+//! Concurrent steps. Each sees the slots as they were before; when all have ended, their writes are merged in the order
+//! of the branches.
 
 use trefoil_ir::{OnItemFailure, Parallel};
 use trefoil_template::Value;
@@ -14,16 +14,16 @@ use crate::machine::turn::Turn;
 /// Branches in progress.
 #[derive(Debug)]
 pub struct RunningBranches {
-    /// What each branch wrote; none: not started, or failed.
+    /// The writes of each branch; `None`: not started, or failed.
     pub overlays: Vec<Option<ActivationId>>,
     next: usize,
     running: u32,
     failed: u32,
-    /// A task that starts the next branch lies on the stack.
+    /// Whether a task that starts the next branch is on the stack.
     pumping: bool,
 }
 
-/// Starts as many as may run.
+/// Starts as many branches as may run.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel) -> Result<Started, EvalStop> {
     if parallel.branches.is_empty() {
         return Ok(Started::Done(Value::Null));

@@ -1,8 +1,8 @@
-//! Asking a person, and asking again when no transition takes the answer.
+//! Asks a person, and asks again if no transition matches the answer.
 //!
-//! A state that asks a person ends with an answer that leads somewhere. Which answers do is found by trying the
-//! conditions of its transitions. Each question is an activity of its own, `KEY!2` being the second. Only a person is
-//! asked again: where nobody answers, the refused answer is the state's result, and the run fails for it.
+//! A state that asks a person must end with an answer that a transition matches. This is determined by evaluating the
+//! conditions of its transitions. Each question is a separate activity, `KEY!2` being the second. Only a person is
+//! asked again: if nobody answers, the rejected answer is the state's result, and the run fails because of it.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::machine::turn::Turn;
 use crate::request::{HumanRequest, Request};
 use crate::text::seconds;
 
-/// Questions of one visit. Whoever answers wrongly this often is a program.
+/// The maximum number of questions in one visit. Only a program gives so many invalid answers.
 const MAX_QUESTIONS: u32 = 50;
-/// Answers that are listed with a question.
+/// The maximum number of accepted answers listed with a question.
 const MAX_WORDS: usize = 12;
 
-/// Asks for a person's answer.
+/// Requests a person's answer.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Result<Started, EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(Started::Running) };
     ask(turn, f, step, call, None)?;
@@ -53,7 +53,7 @@ fn ask(
     Ok(())
 }
 
-/// Nobody answered in time: the default answers, or the step fails.
+/// Timeout: the default is used, or the step fails.
 pub fn unanswered(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Outcome {
     let label = turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone());
     let aside = turn.core.frames.get(f).and_then(|frame| frame.aside.as_deref());
@@ -70,7 +70,7 @@ pub fn unanswered(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Outcome 
     }
 }
 
-/// An answer came. None: it leads nowhere, and the question is asked again.
+/// An answer has arrived. `None`: no transition matches it, and the question is asked again.
 pub fn answered(
     turn: &mut Turn<'_>,
     f: FrameId,
@@ -81,7 +81,7 @@ pub fn answered(
     let Some(frame) = turn.core.frames.get(f) else { return Ok(None) };
     let refused = frame.aside.as_ref().and_then(|aside| aside.refused.clone());
     let answer = match (outcome, refused) {
-        // Nobody is there to answer better.
+        // No person is available to give a better answer.
         (Outcome::Failed(_), Some(refused)) => return Ok(Some(Outcome::Done(refused))),
         (Outcome::Failed(error), None) => {
             let mut error = error.clone();
@@ -115,7 +115,7 @@ fn frame_base(turn: &Turn<'_>, f: FrameId) -> Option<crate::key::Key> {
     turn.core.frames.get(f).map(|frame| frame.base.clone())
 }
 
-/// The machine of states that a step is a state of, where some of that state's transitions may take an answer.
+/// The state machine that contains a step as a state, if a transition of that state may match an answer.
 fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine, usize)> {
     let frame = turn.core.frames.get(f)?;
     let parent = frame.parent?;
@@ -127,12 +127,12 @@ fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine,
     takes.then_some((parent, machine, place))
 }
 
-/// Whether a transition takes an answer; true also where none has to.
+/// Whether a transition matches an answer; also true if none needs to.
 fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, EvalStop> {
     let Some((parent, machine, place)) = around(turn, f) else { return Ok(true) };
     let Some(state) = machine.states.get(place) else { return Ok(true) };
     let value = turn.shaped(f, step, answer)?;
-    // The conditions read the state's slot, so the answer is put there while they are tried.
+    // The conditions read the state's slot, so the answer is stored there while they are evaluated.
     let slots = [(step.out, Some(value.clone())), (machine.previous_error, None)];
     let mut before = Vec::new();
     for (slot, value) in slots {
@@ -147,7 +147,7 @@ fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Res
     found
 }
 
-/// The answers that lead on, where they are words that the conditions name; empty where any other answer does as well.
+/// The answers that transitions match, if these are words in conditions; empty if any other answer is accepted as well.
 fn accepted(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<Vec<Arc<str>>, EvalStop> {
     let Some((_, machine, place)) = around(turn, f) else { return Ok(Vec::new()) };
     let Some(state) = machine.states.get(place) else { return Ok(Vec::new()) };
@@ -168,7 +168,7 @@ fn accepted(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<Vec<Arc<str>
     Ok(accepted)
 }
 
-/// The words that a condition compares with. Of a list of spellings, the first stands for all.
+/// The words with which a condition compares. Of a list of spellings, only the first is returned.
 fn named(expression: &Expression, words: &mut Vec<Arc<str>>) {
     match expression {
         Expression::Literal(Value::Str(word), _) if !word.trim().is_empty() => words.push(word.clone()),

@@ -1,4 +1,4 @@
-//! Loops: the body, then `until`, until it holds.
+//! Loops: repeats the body until `until` holds.
 
 use trefoil_ir::Loop;
 

@@ -1,4 +1,4 @@
-//! One step after the other; the result is the last one's.
+//! Steps in sequence; the result is the last one's.
 
 use trefoil_ir::StepId;
 use trefoil_template::Value;
@@ -8,7 +8,7 @@ use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
-/// Starts the first.
+/// Starts the first step.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId]) -> Result<Started, EvalStop> {
     let Some(first) = steps.first() else { return Ok(Started::Done(Value::Null)) };
     if let Some(frame) = turn.core.frames.get_mut(f) {
@@ -18,7 +18,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId]) -> Result<Starte
     Ok(Started::Running)
 }
 
-/// Starts the next.
+/// Starts the next step.
 pub fn ended(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId], outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(Doing::Sequence(at)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     let next = *at + 1;

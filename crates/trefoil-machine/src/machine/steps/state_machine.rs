@@ -13,7 +13,7 @@ use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::provenance::From;
 
-/// Where the state machine is.
+/// The state of a running state machine.
 #[derive(Debug)]
 pub struct RunningStates {
     entries: u32,
@@ -70,7 +70,7 @@ pub fn ended(
     outcome: &Outcome,
 ) -> Result<(), EvalStop> {
     let Some(state) = machine.states.get(place as usize) else { return Ok(()) };
-    // Writes may be done again after a question: they come out the same.
+    // These writes may be repeated after a question; the result is the same.
     let (result, failure) = match outcome {
         Outcome::Done(value) => {
             set(turn, f, machine.previous_error, None);
@@ -121,7 +121,7 @@ pub fn ended(
     Ok(())
 }
 
-/// The first transition of a state that holds.
+/// The first transition of a state that matches.
 pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Result<Option<&'s Transition>, EvalStop> {
     for transition in state.transitions.iter().filter(|t| matches(t, failed)) {
         if transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))? {
@@ -131,7 +131,7 @@ pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Resul
     Ok(None)
 }
 
-/// The run fails at a state, although the state itself ended well: that is shown where it happened.
+/// The run fails at a state that itself succeeded; the failure is reported at that state.
 fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> EvalStop {
     let error = at(turn, f, machine, id, error);
     let step = machine.states.get(id.index()).and_then(|s| turn.program.step(s.step));
@@ -141,7 +141,8 @@ fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, e
     error.into()
 }
 
-/// Says that a failure is about a state: under the key of its last visit, at its place unless a closer one is known.
+/// Sets the place of a failure to a state: the key of its last visit, and its location unless a more precise one is
+/// known.
 fn at(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, mut error: RunError) -> RunError {
     let Some(state) = machine.states.get(id.index()) else { return error };
     error.location = error.location.or_else(|| turn.program.step(state.step).map(|s| s.origin));

@@ -1,5 +1,6 @@
-//! Journals as they were written when their format was new, one file per program. Nobody changes these files: every later build
-//! has to read them and continue with their runs. A new program is recorded by deleting nothing and adding a line to the list.
+//! Journals as they were written when their format was new, one file for each program. These files are never changed:
+//! every later build must be able to read them and to continue their runs. To record a new program, delete nothing and
+//! add a line to the list.
 //!
 //! If a program's fingerprint changes, stored runs of it are refused. What must change it raises the version of the
 //! semantics; these runs then continue by key, and the first test says so in its place.
@@ -13,7 +14,7 @@ use trefoil_machine::{Entry, EntryKind, Machine, Prepared};
 use crate::machine::{finish, resume, start};
 use crate::random::{Node, program};
 
-/// The programs, and in which order their activities end.
+/// The programs, and the order in which their activities end.
 fn programs() -> Vec<(&'static str, Node)> {
     let model = |read, sort| Node::Model { read, sort, when: 0 };
     let one = |node| Box::new(node);
@@ -50,7 +51,7 @@ fn stored(name: &str) -> Vec<Entry> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {line}: {e}"))).collect()
 }
 
-/// What later builds have added, taken away again: the field `again`.
+/// Removes fields that later builds have added: `again`.
 fn without_later_fields(entries: &mut [Entry]) {
     for entry in entries {
         if let EntryKind::Scheduled { again, .. } = &mut entry.kind {
@@ -59,7 +60,8 @@ fn without_later_fields(entries: &mut [Entry]) {
     }
 }
 
-/// The name that a program had when the files were written. That a later version of the semantics gives it another one is its own test.
+/// Sets the fingerprint that a program had when the files were written. Another test covers that a later version of the
+/// semantics has a different one.
 fn under_the_first_semantics(entries: &mut [Entry], root: &Node) {
     if let Some(Entry { kind: EntryKind::Started(started), .. }) = entries.first_mut() {
         started.program.semantics = 1;
@@ -78,7 +80,7 @@ fn what_is_written_today_is_what_was_written_then() {
         let now = lines(&entries);
         without_later_fields(&mut entries);
         let first = lines(&entries);
-        // Where a later build writes more, there is a file of its own.
+        // If a later build writes more, there is a separate file.
         let mut files = vec![(name.to_owned(), first.clone())];
         files.extend((now != first).then(|| (format!("{name}.again"), now)));
         for (name, lines) in files {
@@ -140,7 +142,7 @@ fn every_kind_of_entry_is_among_them() {
         EntryKind::Completed { .. } => "completed",
         EntryKind::Failed { .. } => "failed",
         EntryKind::Finished { error: None, .. } => "finished",
-        // Written by drivers only: their conformance suite has them.
+        // Written only by drivers, whose conformance suite covers them.
         EntryKind::Finished { .. }
         | EntryKind::Resumed { .. }
         | EntryKind::Reopened { .. }

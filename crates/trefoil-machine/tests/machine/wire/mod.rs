@@ -1,6 +1,6 @@
-//! The contract of stored requests. `vectors.jsonl` holds a request of every sort, what its content key is made of, and the
-//! key: written once and never changed, because journals, caches and other processes hold such keys. A change that breaks a
-//! line here breaks every stored run; it needs a new version, and these lines must still be read.
+//! The contract of stored requests. `vectors.jsonl` contains a request of every kind, the input of its content key, and
+//! the key. It is never changed, because journals, caches and other processes contain such keys. A change that breaks a
+//! line here breaks every stored run; it needs a new version, and these lines must still be readable.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ fn a_later_version_and_a_foreign_schema_are_refused() {
     assert_eq!(WireRequest::of(&guarded, &program).request(&none).err(), Some(WireError::Schema));
 }
 
-/// With one schema.
+/// A program with one schema.
 fn program() -> Arc<Program> {
     let mut build = Build::new();
     let body = build.compute("nothing", "");
@@ -155,7 +155,7 @@ fn tool() -> ToolSpec {
     }
 }
 
-/// One of every sort, bare and with everything it can have.
+/// One request of every kind, minimal and with all optional fields.
 fn requests() -> Vec<(&'static str, Request)> {
     let json = program().schemas[0].json.clone();
     let say = |role, content: Value| Message::new(role, content);
@@ -262,7 +262,7 @@ fn requests() -> Vec<(&'static str, Request)> {
     all
 }
 
-/// Every node that an expression can have.
+/// Every kind of expression node.
 fn questions() -> Vec<(&'static str, Question)> {
     let lone = |hole| Expression::value(Masked::lone(hole).into_value());
     let env = || lone(hole());

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds requests.
 
 use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
@@ -9,7 +9,8 @@ use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 use crate::vendors::ChatQuirks;
 
-/// What Gemini accepts where the thoughts of another model are missing: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
+/// Gemini accepts this instead of a signature on thoughts of another model:
+/// <https://ai.google.dev/gemini-api/docs/thought-signatures>.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 /// The request body.
@@ -61,7 +62,7 @@ pub fn body(
 
 fn parameters(endpoint: &Endpoint, request: &ModelRequest, quirks: &ChatQuirks, set: &mut impl FnMut(&str, Json)) {
     let p = &request.parameters;
-    // OpenAI's own servers want another name than those that took its interface over.
+    // OpenAI's own servers use another name than compatible servers.
     let max_tokens = if endpoint.is_openai() { "max_completion_tokens" } else { "max_tokens" };
     let numbers = [
         ("temperature", p.temperature.map(Json::from)),
@@ -120,7 +121,7 @@ fn media(media: &Media<'_>, quirks: &ChatQuirks) -> Option<Json> {
     })
 }
 
-/// A turn of the model that calls tools.
+/// A turn in which the model called tools.
 fn turn(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQuirks) -> Json {
     let content = message.content.to_text();
     let content = if content.is_empty() { Json::Null } else { Json::from(&*content) };

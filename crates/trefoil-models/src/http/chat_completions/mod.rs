@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, as everybody else took them over.
+//! OpenAI's chat completions, including the variants of compatible servers.
 
 mod ask;
 mod read;

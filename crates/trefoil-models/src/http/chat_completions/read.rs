@@ -1,4 +1,4 @@
-//! What comes back, whole or in pieces.
+//! Reads responses, complete or streamed.
 
 use serde_json::{Map, Value as Json};
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
@@ -7,7 +7,7 @@ use crate::http::tools::Pieces;
 use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 use crate::vendors::Protocol;
 
-/// A whole answer.
+/// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let message = json
@@ -19,7 +19,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         Some(_) => Some(Finish::Refused),
         None => reason.map(|reason| finish(endpoint, reason)).transpose()?.flatten(),
     };
-    // A model that will not answer says so beside an empty content.
+    // If a model refuses, its refusal is a separate field and the content is empty.
     let text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
     let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
     let mut calls = Pieces::default();
@@ -27,11 +27,11 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
     Ok(PartialAnswer { text, calls, usage: usage(json.get("usage")), model: model(json), finish, id })
 }
 
-/// The tool calls of a whole message, or of a piece of one.
+/// Adds the tool calls of a complete message, or of a streamed piece.
 fn add_calls(endpoint: &Endpoint, message: &Json, whole: bool, calls: &mut Pieces) {
     let text = |json: Option<&Json>| json.and_then(Json::as_str).map(str::to_owned);
     for (at, one) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
-        // Pieces say which call they belong to; in a whole message each is one.
+        // A piece has the index of its call; in a complete message, each item is a call.
         let index = if whole { Some(at as u64) } else { one.get("index").and_then(Json::as_u64) };
         let Some(piece) = calls.at(index, one.get("id").and_then(Json::as_str)) else { continue };
         if let Some(name) = text(one.pointer("/function/name")) {
@@ -54,7 +54,7 @@ fn add_calls(endpoint: &Endpoint, message: &Json, whole: bool, calls: &mut Piece
     }
 }
 
-/// Texts grow, lists grow, anything else is what came last.
+/// Appends texts and lists; other values replace the previous one.
 fn add(to: &mut Map<String, Json>, name: &str, more: &Json) {
     match (to.get_mut(name), more) {
         (Some(Json::String(text)), Json::String(more)) => text.push_str(more),
@@ -63,8 +63,8 @@ fn add(to: &mut Map<String, Json>, name: &str, more: &Json) {
     }
 }
 
-/// Why it stopped: <https://platform.openai.com/docs/api-reference/chat/object>, with the words of others beside. What
-/// nobody knows counts as having said all; what says that the server gave up is an error.
+/// The finish reason: <https://platform.openai.com/docs/api-reference/chat/object>, plus values of compatible servers.
+/// Unknown values count as a complete answer; values that mean a server failure are errors.
 fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelError> {
     Ok(match reason {
         "stop" | "eos" | "end_turn" => Some(Finish::Stop),
@@ -80,7 +80,7 @@ fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelErro
     })
 }
 
-/// One event of a streamed answer.
+/// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
@@ -99,8 +99,8 @@ pub fn event(
     if partial.answer.id.is_none() {
         partial.answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
     }
-    // It comes once, with the last choice or after it; an empty one before that is no news.
-    // Groq puts it into a place of its own.
+    // Usage arrives once, with the last choice or after it; an empty `usage` before that is ignored. Groq uses a
+    // different field.
     let figures = json.get("usage").or_else(|| json.pointer("/x_groq/usage"));
     if figures.is_some_and(Json::is_object) {
         partial.answer.usage = usage(figures);
@@ -126,7 +126,7 @@ pub fn event(
     Ok(())
 }
 
-/// Text, or a list of parts of which those of type `text` count (Mistral's reasoning models).
+/// A text, or the texts in a list of parts (Mistral's reasoning models).
 fn text(content: Option<&Json>) -> Option<String> {
     match content? {
         Json::String(text) => Some(text.clone()),
@@ -145,7 +145,7 @@ fn model(json: &Json) -> Option<String> {
     json.get("model")?.as_str().filter(|m| !m.is_empty()).map(str::to_owned)
 }
 
-/// None: it says nothing.
+/// `None` if the response has no usage.
 fn usage(json: Option<&Json>) -> Option<Usage> {
     let number = |path: &str| json?.pointer(path)?.as_u64();
     let (input, output) = (number("/prompt_tokens"), number("/completion_tokens"));
@@ -155,13 +155,13 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
         output_tokens: output.unwrap_or_default(),
         cached_tokens: cached.unwrap_or_default(),
         written_tokens: number("/prompt_tokens_details/cache_write_tokens").unwrap_or_default(),
-        // One figure without the other is a lower bound.
+        // If one figure is missing, the other is only a lower bound.
         unknown_calls: u64::from(input.is_none() || output.is_none()),
         ..Usage::default()
     })
 }
 
-/// Gateways report a failure with a success status, in the body or in the middle of a stream.
+/// Gateways may report a failure with a success status, in the body or within a stream.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };
     let kind = client::status(error).map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds requests.
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_ir::AnswerFormat;
@@ -14,7 +14,7 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     let messages = request.messages.iter().map(|m| message(endpoint, m, names));
     let mut messages: Vec<Json> = messages.collect::<Result<_, _>>()?;
     let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-    // A format is refused beside tools.
+    // Cohere rejects a response format together with tools.
     let formatted = names.is_empty();
     let native = schema.as_ref().is_some_and(|schema| formatted && schema::COHERE.has(schema));
     if let Some(schema) = schema.as_ref().filter(|_| !native) {
@@ -73,7 +73,7 @@ fn image(media: &Media<'_>) -> Option<Json> {
     (media.kind == MediaKind::Image).then(|| json!({"type": "image_url", "image_url": url}))
 }
 
-/// A turn of the model that calls tools. What it planned comes back as what it said, if that was its own.
+/// A turn in which the model called tools. The plan for the calls is sent back if it came from this provider.
 fn turn(endpoint: &Endpoint, message: &Message, names: &Names, content: &str) -> Json {
     let mut turn: Map<String, Json> = Map::new();
     turn.insert("role".to_owned(), "assistant".into());

@@ -1,4 +1,4 @@
-//! Cohere's chat, version 2: <https://docs.cohere.com/v2/reference/chat>.
+//! Cohere's chat API, version 2: <https://docs.cohere.com/v2/reference/chat>.
 
 mod ask;
 mod read;
@@ -6,5 +6,5 @@ mod read;
 pub(super) use ask::body;
 pub(super) use read::{answer, event};
 
-/// What the model says about the tools that it is going to call, and wants to see again.
+/// The field with the model's plan for its tool calls, which must be sent back.
 const PLAN: &str = "tool_plan";

@@ -1,4 +1,4 @@
-//! What comes back, whole or in pieces.
+//! Reads responses, complete or streamed.
 
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
@@ -7,7 +7,7 @@ use super::PLAN;
 use crate::http::tools::Pieces;
 use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 
-/// A whole answer.
+/// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let message = json
@@ -29,7 +29,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
     Ok(answer)
 }
 
-/// One event of a streamed answer.
+/// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
@@ -62,13 +62,13 @@ pub fn event(
             partial.answer.usage = usage(json.pointer("/delta/usage"));
             partial.done = true;
         }
-        // Citations, ends of pieces, and what will come.
+        // Citations, ends of parts, and future kinds of events.
         _ => {}
     }
     Ok(())
 }
 
-/// A call, or a part of one.
+/// Adds a tool call, or a part of one.
 fn piece(index: Option<u64>, call: &Json, calls: &mut Pieces) {
     let text = |path: &str| call.pointer(path).and_then(Json::as_str);
     let Some(piece) = calls.at(index, text("/id")) else { return };
@@ -82,7 +82,7 @@ fn plan(message: &Json, calls: &mut Pieces) {
     calls.beside.insert(PLAN.to_owned(), whole.into());
 }
 
-/// Why it stopped: <https://docs.cohere.com/v2/reference/chat#response.body.finish_reason>.
+/// The finish reason: <https://docs.cohere.com/v2/reference/chat#response.body.finish_reason>.
 fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelError> {
     Ok(match reason {
         "COMPLETE" | "STOP_SEQUENCE" => Some(Finish::Stop),
@@ -97,7 +97,7 @@ fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelErro
     })
 }
 
-/// Its numbers are not always written as whole ones.
+/// Numbers may be written as floats.
 fn usage(json: Option<&Json>) -> Option<Usage> {
     let number = |path: &str| json?.pointer(path)?.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64);
     let (input, output) = (number("/tokens/input_tokens"), number("/tokens/output_tokens"));
@@ -114,7 +114,7 @@ fn text(json: &Json, path: &str) -> Option<String> {
     json.pointer(path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// An error with a success status, or in the middle of a stream.
+/// An error in a response with a success status, or within a stream.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let error = json.get("error").or_else(|| json.pointer("/delta/error")).filter(|error| !error.is_null());
     let Some(error) = error else { return Ok(()) };

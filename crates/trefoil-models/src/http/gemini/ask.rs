@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds requests.
 
 use reqwest::Url;
 use serde_json::{Map, Value as Json, json};
@@ -10,12 +10,13 @@ use super::SIGNATURE;
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
-/// What is accepted where the signature of another model is missing: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
+/// Accepted instead of a missing signature of another model:
+/// <https://ai.google.dev/gemini-api/docs/thought-signatures>.
 const UNSIGNED: &str = "skip_thought_signature_validator";
-/// Options that are not below `generationConfig`.
+/// Options outside of `generationConfig`.
 const BESIDE: &[&str] = &["safetySettings", "cachedContent", "labels", "serviceTier", "toolConfig", "store"];
 
-/// Where a model is called, below the address of all models.
+/// The URL for a call of a model, based on the URL of all models.
 pub fn call_url(models: &Url, request: &ModelRequest) -> Url {
     let mut url = models.clone();
     let way = if request.stream { "streamGenerateContent" } else { "generateContent" };
@@ -23,7 +24,7 @@ pub fn call_url(models: &Url, request: &ModelRequest) -> Url {
     if let Ok(mut path) = url.path_segments_mut() {
         let name = call.strip_prefix("models/").unwrap_or(&call);
         if name.contains('/') {
-            // `tunedModels/mine` is beside them.
+            // `tunedModels/mine` is next to `models`, not below it.
             path.pop();
         }
         path.extend(name.split('/'));
@@ -39,7 +40,7 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     let mut body = Map::new();
     body.insert("contents".to_owned(), contents(endpoint, request, names)?.into());
     let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-    // Older models refuse a schema beside tools.
+    // Older models reject a schema together with tools.
     let native = schema.as_ref().is_some_and(|schema| names.is_empty() && schema::GEMINI.has(schema));
     if let Some(system) = system(request, schema.as_ref().filter(|_| !native)) {
         body.insert("systemInstruction".to_owned(), json!({"role": "user", "parts": [{"text": system}]}));
@@ -148,7 +149,7 @@ fn media(media: &Media<'_>) -> Json {
     }
 }
 
-/// A turn of the model: what it said, what it called.
+/// A turn of the model: its text and its tool calls.
 fn turn(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
     let content = message.content.to_text();
     let mut parts = Vec::new();
@@ -157,7 +158,7 @@ fn turn(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
     }
     for (at, call) in message.calls.iter().enumerate() {
         let mut sealed = Sealed::of(call, endpoint.provider);
-        // The first call of a turn is the one that is signed.
+        // Only the first call of a turn is signed.
         if at == 0 && sealed.call.is_empty() {
             sealed.call.insert(SIGNATURE.to_owned(), UNSIGNED.into());
         }

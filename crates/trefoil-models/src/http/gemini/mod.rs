@@ -1,4 +1,5 @@
-//! Google's Gemini: <https://ai.google.dev/api/generate-content>. Names are in camel case, and the model is in the address.
+//! Google's Gemini: <https://ai.google.dev/api/generate-content>. Names are in camel case, and the URL contains the
+//! model.
 
 mod ask;
 mod read;
@@ -6,5 +7,5 @@ mod read;
 pub(super) use ask::{body, call_url};
 pub(super) use read::{answer, event};
 
-/// What signs a tool call, and has to come back with it.
+/// The signature of a tool call, which must be sent back with it.
 const SIGNATURE: &str = "thoughtSignature";

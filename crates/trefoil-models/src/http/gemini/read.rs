@@ -1,4 +1,4 @@
-//! What comes back, whole or in pieces: a piece looks like a whole.
+//! Reads responses, complete or streamed; a streamed piece has the form of a complete answer.
 
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
@@ -7,7 +7,7 @@ use super::SIGNATURE;
 use crate::http::tools::Pieces;
 use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 
-/// A whole answer.
+/// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     let mut partial = Partial::default();
     add(endpoint, json, &mut partial, &mut |_: &str| ())?;
@@ -17,7 +17,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
     Ok(partial.answer)
 }
 
-/// One event of a streamed answer.
+/// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
@@ -37,7 +37,7 @@ fn add(
     refused(endpoint, json)?;
     let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
     for part in json.pointer("/candidates/0/content/parts").and_then(Json::as_array).into_iter().flatten() {
-        // Summaries of thoughts are no part of the answer.
+        // Summaries of thoughts are not part of the answer.
         let thought = part.get("thought").and_then(Json::as_bool) == Some(true);
         if let Some(text) = part.get("text").and_then(Json::as_str).filter(|_| !thought) {
             partial.push(text, delta);
@@ -71,8 +71,8 @@ fn call(part: &Json, calls: &mut Pieces) {
     }
 }
 
-/// Why it stopped: <https://ai.google.dev/api/generate-content#FinishReason>. What nobody knows counts as having said all; what
-/// says that the model lost its way is an error.
+/// The finish reason: <https://ai.google.dev/api/generate-content#FinishReason>. Unknown values count as a complete
+/// answer; values that mean a malfunction of the model are errors.
 fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelError> {
     Ok(match reason {
         "STOP" => Some(Finish::Stop),
@@ -93,7 +93,7 @@ fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelErro
     })
 }
 
-/// Thoughts are paid for as what is said.
+/// Thoughts cost the same as output.
 fn usage(json: Option<&Json>) -> Option<Usage> {
     let number = |name: &str| json?.get(name)?.as_u64();
     let (input, output) = (number("promptTokenCount"), number("candidatesTokenCount"));
@@ -101,14 +101,14 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
     let thoughts = number("thoughtsTokenCount").unwrap_or_default();
     input.map(|input| Usage {
         input_tokens: input.saturating_add(of_tools),
-        // It is missing where nothing was said.
+        // Missing if the output is empty.
         output_tokens: output.unwrap_or_default().saturating_add(thoughts),
         cached_tokens: number("cachedContentTokenCount").unwrap_or_default(),
         ..Usage::default()
     })
 }
 
-/// An error with a success status, or in the middle of a stream.
+/// An error in a response with a success status, or within a stream.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };
     let kind = client::status(error).map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);

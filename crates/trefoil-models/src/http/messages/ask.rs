@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds requests.
 
 use serde_json::{Value as Json, json};
 use trefoil_runtime::blocks::{Media, MediaKind, MediaSource};
@@ -8,12 +8,12 @@ use super::THOUGHTS;
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
-/// Sent when the manifest sets none: the protocol demands a number, and every model takes this one.
+/// Used if the manifest sets no limit: the protocol requires one, and every model accepts this one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
-/// Bytes of a system message that is worth keeping in the provider's cache: shorter ones are not kept anyway.
+/// Minimum size in bytes of a system message that is marked for the provider's cache; the cache ignores shorter ones.
 const LONG: usize = 4096;
 
-/// The request body. Anthropic has no seed and no penalties: those are skipped.
+/// The request body. Anthropic has no seed and no penalties, so they are omitted.
 pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
     let p = &request.parameters;
     let mut body = json!({
@@ -58,7 +58,8 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     Ok(body)
 }
 
-/// Whether a model can be held to a schema: Claude 4.5 and later. Names of another form are those of proxies; nobody knows.
+/// Whether a model supports schemas: Claude 4.5 and later. Names in another form belong to proxies and are treated as
+/// unsupported.
 fn holds_to_schemas(model: &str) -> bool {
     let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
     // `claude-sonnet-4-5-20250929`, `claude-opus-5`; before that, `claude-3-5-sonnet-20241022`.
@@ -69,12 +70,12 @@ fn holds_to_schemas(model: &str) -> bool {
     family && version >= (4, 5)
 }
 
-/// Whether the next call will likely begin with what this one says: the turns of a tool loop do.
+/// Whether the next request will probably start with the contents of this one, as in a tool loop.
 fn is_loop(request: &ModelRequest) -> bool {
     !request.tools.is_empty()
 }
 
-/// Up to here the provider may keep what it has read.
+/// Marks a block as the end of a prefix that the provider may cache.
 fn marked(mut block: Json) -> Json {
     if let Json::Object(block) = &mut block {
         block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
@@ -82,7 +83,7 @@ fn marked(mut block: Json) -> Json {
     block
 }
 
-/// The system messages, and a schema in words. A long one is what many calls have in common.
+/// The system messages, and a schema as text. A long system message is cached, because many calls share it.
 fn system(request: &ModelRequest, schema: Option<&Json>) -> Option<Json> {
     let texts = request.messages.iter().filter(|m| m.role == Role::System).map(|m| m.content.to_text().to_string());
     let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
@@ -153,7 +154,7 @@ fn image(media: &Media<'_>) -> Option<Json> {
     Some(json!({"type": "image", "source": source}))
 }
 
-/// Marks the end of the conversation: the next turn begins with all of it.
+/// Marks the end of the conversation, because the next request starts with all of it.
 fn mark_last(messages: &mut [Json]) {
     let Some(content) = messages.last_mut().and_then(|last| last.get_mut("content")) else { return };
     match content {
@@ -167,7 +168,7 @@ fn mark_last(messages: &mut [Json]) {
     }
 }
 
-/// A turn of the model that calls tools: what it thought, what it said, what it called.
+/// A turn in which the model called tools: its thoughts, its text, its calls.
 fn turn(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
     let mut blocks = Vec::new();
     let mut calls = Vec::new();
@@ -190,7 +191,7 @@ fn turn(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
     blocks
 }
 
-/// An id as Anthropic takes it: another provider may have made it.
+/// An id in the form that Anthropic accepts; it may come from another provider.
 fn tool_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }

@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Anthropic's Messages API.
 
 mod ask;
 mod read;
@@ -6,5 +6,5 @@ mod read;
 pub(super) use ask::body;
 pub(super) use read::{answer, event};
 
-/// What the thoughts of a turn are kept under, to be shown again with its tool calls.
+/// The key for the thoughts of a turn, which must be sent back with its tool calls.
 const THOUGHTS: &str = "thinking";

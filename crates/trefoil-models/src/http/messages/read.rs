@@ -1,4 +1,4 @@
-//! What comes back, whole or in pieces.
+//! Reads responses, complete or streamed.
 
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
@@ -7,7 +7,7 @@ use super::THOUGHTS;
 use crate::http::tools::Pieces;
 use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 
-/// A whole answer: its text blocks, one after the other.
+/// Reads a complete answer: the concatenation of its text blocks.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let blocks = json
@@ -30,7 +30,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
     Ok(PartialAnswer { text, calls, usage, model: model(json), finish, id })
 }
 
-/// Why it stopped: <https://docs.anthropic.com/en/api/handling-stop-reasons>.
+/// The finish reason: <https://docs.anthropic.com/en/api/handling-stop-reasons>.
 fn finish(reason: &str) -> Option<Finish> {
     match reason {
         "end_turn" | "stop_sequence" => Some(Finish::Stop),
@@ -41,7 +41,7 @@ fn finish(reason: &str) -> Option<Finish> {
     }
 }
 
-/// One event of a streamed answer.
+/// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
@@ -77,7 +77,7 @@ pub fn event(
         }
         "message_stop" => partial.done = true,
         "error" => refused(endpoint, &json)?,
-        // `ping`, `content_block_stop`, and what will come.
+        // `ping`, `content_block_stop`, and future kinds of events.
         _ => {}
     }
     Ok(())
@@ -87,13 +87,13 @@ fn index(json: &Json) -> u64 {
     json.get("index").and_then(Json::as_u64).unwrap_or_default()
 }
 
-/// A block that is not text: a tool call, or a thought that goes with one. Whole, or its beginning.
+/// Adds a block that is not text, complete or only its start: a tool call, or a thought that belongs to one.
 fn begin(index: u64, block: &Json, calls: &mut Pieces) {
     match block.get("type").and_then(Json::as_str) {
         Some("tool_use") => {
             let Some(piece) = calls.at(Some(index), block.get("id").and_then(Json::as_str)) else { return };
             block.get("name").and_then(Json::as_str).unwrap_or_default().clone_into(&mut piece.name);
-            // A stream begins with an empty one.
+            // A streamed call starts with an empty input.
             if let Some(input) = block.get("input").filter(|input| input.as_object().is_none_or(|o| !o.is_empty())) {
                 piece.arguments = input.to_string();
             }
@@ -107,7 +107,7 @@ fn begin(index: u64, block: &Json, calls: &mut Pieces) {
     }
 }
 
-/// More of such a block.
+/// Appends to such a block.
 fn go_on(index: u64, delta: &Json, calls: &mut Pieces) {
     let text = |name: &str| delta.get(name).and_then(Json::as_str);
     if let Some(more) = text("partial_json")
@@ -133,8 +133,8 @@ fn model(json: &Json) -> Option<String> {
     json.get("model")?.as_str().filter(|m| !m.is_empty()).map(str::to_owned)
 }
 
-/// Tokens in come with the first figures, tokens out with the last. Cached ones are counted apart by Anthropic and
-/// belong to the tokens in here.
+/// Input tokens arrive with the first usage, output tokens with the last. Anthropic counts cached tokens separately;
+/// here they are part of the input tokens.
 fn count(json: Option<&Json>, usage: &mut Option<Usage>) {
     let number = |name: &str| json.and_then(|u| u.get(name)).and_then(Json::as_u64);
     let cached = number("cache_read_input_tokens").unwrap_or(0);
@@ -149,7 +149,7 @@ fn count(json: Option<&Json>, usage: &mut Option<Usage>) {
     }
 }
 
-/// An error event, or an error with a success status, with the status that its type stands for
+/// An error event, or an error in a response with a success status. Its type determines its status
 /// (<https://docs.anthropic.com/en/api/errors>).
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds requests.
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_ir::AnswerFormat;
@@ -8,7 +8,7 @@ use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolUse};
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
-/// Options that are not below `options`.
+/// Options outside of `options`.
 const BESIDE: &[&str] = &["think", "keep_alive", "format", "logprobs", "top_logprobs", "truncate"];
 
 /// The request body.
@@ -16,7 +16,7 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     let all = (0..request.messages.len()).map(|at| message(endpoint, &request.messages, at, names));
     let mut messages: Vec<Json> = all.collect::<Result<_, _>>()?;
     let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-    // An answer that is held to a format cannot call tools.
+    // With a response format, the model cannot call tools.
     let native = names.is_empty();
     if let Some(schema) = schema.as_ref().filter(|_| !native) {
         schema::instruct(&mut messages, schema);
@@ -83,7 +83,7 @@ fn image(media: &Media<'_>) -> Option<Json> {
     }
 }
 
-/// One text, and the images beside it.
+/// Joins the texts and adds the images as a separate list.
 fn with_images(parts: Vec<Json>) -> Json {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
@@ -95,7 +95,7 @@ fn with_images(parts: Vec<Json>) -> Json {
     json!({"role": "user", "content": texts.join("\n"), "images": images})
 }
 
-/// A turn of the model that calls tools.
+/// A turn in which the model called tools.
 fn turn(endpoint: &Endpoint, message: &Message, names: &Names, content: &str) -> Json {
     let mut turn: Map<String, Json> = Map::new();
     turn.insert("role".to_owned(), "assistant".into());

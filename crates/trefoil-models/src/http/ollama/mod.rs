@@ -1,4 +1,4 @@
-//! Ollama's chat: <https://docs.ollama.com/api/chat>. Calls have no ids, streams are JSON lines.
+//! Ollama's chat API: <https://docs.ollama.com/api/chat>. Calls have no ids; streams are JSON lines.
 
 mod ask;
 mod read;
@@ -6,5 +6,5 @@ mod read;
 pub(super) use ask::body;
 pub(super) use read::{answer, event};
 
-/// What the model thought before it called tools, and wants to see again.
+/// The field with the model's thoughts before its tool calls, which must be sent back.
 const THOUGHTS: &str = "thinking";

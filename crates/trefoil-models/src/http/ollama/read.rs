@@ -1,4 +1,4 @@
-//! What comes back, whole or in pieces: a piece looks like a whole.
+//! Reads responses, complete or streamed; a streamed piece has the form of a complete answer.
 
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
@@ -7,7 +7,7 @@ use super::THOUGHTS;
 use crate::http::tools::Pieces;
 use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 
-/// A whole answer.
+/// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     let mut partial = Partial::default();
     add(endpoint, json, &mut partial, &mut |_: &str| ())?;
@@ -17,7 +17,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
     Ok(partial.answer)
 }
 
-/// One line of a streamed answer.
+/// Reads one line of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
@@ -71,7 +71,7 @@ fn add_call(call: &Json, calls: &mut Pieces) {
     };
 }
 
-/// A prompt that was kept from the call before is not counted again.
+/// Prompt tokens that were cached by the previous call are not counted again.
 fn usage(json: &Json) -> Option<Usage> {
     let number = |name: &str| json.get(name).and_then(Json::as_u64);
     let (input, output) = (number("prompt_eval_count"), number("eval_count"));
@@ -83,7 +83,7 @@ fn usage(json: &Json) -> Option<Usage> {
     })
 }
 
-/// An error with a success status, or in the middle of a stream: `{"error": "..."}`.
+/// An error in a response with a success status, or within a stream: `{"error": "..."}`.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };
     let kind = client::status(error).map_or(ModelErrorKind::Status(500), ModelErrorKind::Status);

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds requests.
 
 use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
@@ -9,7 +9,7 @@ use super::THOUGHTS;
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
-/// The request body. This interface has no seed, penalties, `top_k` and stop texts: those are skipped.
+/// The request body. This API has no seed, penalties, `top_k` or stop texts, so they are omitted.
 pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
     let p = &request.parameters;
     let mut input: Vec<Json> = Vec::new();
@@ -41,7 +41,7 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     Ok(body)
 }
 
-/// What the answer has to be.
+/// The required format of the answer.
 fn format(request: &ModelRequest) -> Option<Json> {
     match &request.schema {
         Some((name, schema)) => {
@@ -53,7 +53,7 @@ fn format(request: &ModelRequest) -> Option<Json> {
     }
 }
 
-/// Without `strict`, which this interface takes for granted: it would refuse schemas that are not.
+/// Disables `strict`, which is this API's default and would reject schemas outside its subset.
 fn offered(tool: &ToolSpec, names: &Names) -> Json {
     let mut offered = json!({
         "type": "function",

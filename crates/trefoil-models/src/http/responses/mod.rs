@@ -1,5 +1,5 @@
-//! OpenAI's responses: <https://platform.openai.com/docs/api-reference/responses>. Nothing is kept at the provider: each request has
-//! the whole conversation, thoughts included, which come and go encrypted.
+//! OpenAI's Responses API: <https://platform.openai.com/docs/api-reference/responses>. Nothing is stored at the
+//! provider: each request has the whole conversation, including encrypted thoughts.
 
 mod ask;
 mod read;
@@ -7,5 +7,5 @@ mod read;
 pub(super) use ask::body;
 pub(super) use read::{answer, event};
 
-/// What the thoughts of a turn are kept under, to be shown again with its tool calls.
+/// The key for the thoughts of a turn, which must be sent back with its tool calls.
 const THOUGHTS: &str = "reasoning";

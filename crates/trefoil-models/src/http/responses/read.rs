@@ -1,4 +1,4 @@
-//! What comes back, whole or in pieces.
+//! Reads responses, complete or streamed.
 
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
@@ -7,7 +7,7 @@ use super::THOUGHTS;
 use crate::http::tools::Pieces;
 use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 
-/// A whole answer.
+/// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let output = json
@@ -34,7 +34,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
     Ok(answer)
 }
 
-/// One event of a streamed answer.
+/// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
@@ -61,17 +61,17 @@ pub fn event(
             partial.done = true;
         }
         "error" => {
-            // It stands in the event itself, or beneath `error`.
+            // The error is in the event itself, or in its `error`.
             let error = json.get("error").filter(|error| error.is_object()).unwrap_or(&json);
             return Err(failure(endpoint, error));
         }
-        // Its parts, tools of the provider, and what will come.
+        // Parts of items, tools of the provider, and future kinds of events.
         _ => {}
     }
     Ok(())
 }
 
-/// A call, or a thought that goes with one.
+/// Adds a tool call, or a thought that belongs to one.
 fn add_item(index: u64, item: &Json, calls: &mut Pieces) {
     let text = |name: &str| item.get(name).and_then(Json::as_str).unwrap_or_default();
     match text("type") {
@@ -89,7 +89,7 @@ fn add_item(index: u64, item: &Json, calls: &mut Pieces) {
     }
 }
 
-/// What an answer says about itself.
+/// Reads the metadata of an answer.
 fn about(json: &Json, answer: &mut PartialAnswer) {
     let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
     let finish = match (text("/status"), text("/incomplete_details/reason")) {
@@ -113,7 +113,7 @@ fn about(json: &Json, answer: &mut PartialAnswer) {
     }
 }
 
-/// An error with a success status.
+/// An error in a response with a success status.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     match json.get("error").filter(|error| !error.is_null()) {
         Some(error) => Err(failure(endpoint, error)),
@@ -126,7 +126,7 @@ fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
 
 fn failure(endpoint: &Endpoint, error: &Json) -> ModelError {
     let code = error.get("code").and_then(Json::as_str).is_some_and(|code| !code.is_empty());
-    // The others are about the request.
+    // The other codes are about the request.
     let status = client::status(error).or(code.then_some(400));
     client::refusal(endpoint, status.map_or(ModelErrorKind::Protocol, ModelErrorKind::Status), error)
 }

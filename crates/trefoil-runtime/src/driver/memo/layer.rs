@@ -1,4 +1,4 @@
-//! What one earlier run has.
+//! The results of one earlier run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use trefoil_machine::{Past, Watcher};
 /// The results of a run.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// The run.
+    /// The run's id.
     pub run: Arc<str>,
-    /// Results that may be used.
+    /// Results that may be reused.
     pub by_key: BTreeMap<Key, Earlier>,
-    /// Their order.
+    /// The order in which results arrived.
     pub came: BTreeMap<Key, usize>,
-    /// What was begun, whether its result may be used or not, and its place in the order of that.
+    /// All activities that were started, with their position in the order of starting, even if their results cannot be reused.
     pub done: BTreeMap<Key, (usize, Arc<Activity>)>,
-    /// Why there is no result of some of it.
+    /// Why an activity has no reusable result.
     pub lost: BTreeMap<Key, Lost>,
 }
 
-/// Why what was done has no result that can be used.
+/// Why an activity has no reusable result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
     /// It failed, with this code.
     Failed(String),
-    /// It was begun, and had no end when its run was stopped.
+    /// It had not ended when its run was stopped.
     Unfinished,
-    /// Somebody wants it to be done again.
+    /// The user asked to repeat it.
     Wanted,
-    /// The answer was made up, by this model.
+    /// The answer came from this embedded or scripted model.
     MadeUp(String),
-    /// Something else has used it.
+    /// Another activity has used the result.
     Taken(Key),
 }
 
 impl Layer {
-    /// Nothing yet.
+    /// An empty layer.
     pub fn of(run: &str) -> Self {
         Self {
             run: run.into(),
@@ -53,12 +53,12 @@ impl Layer {
         }
     }
 
-    /// Whether there is a result of this.
+    /// Whether the layer has a result with this key and content.
     pub fn has(&self, key: &Key, content: ContentKey) -> bool {
         self.by_key.get(key).is_some_and(|earlier| earlier.activity.content == content)
     }
 
-    /// The results that it has of other runs, by run and key there.
+    /// The results that were reused from other runs, with the run and the key there.
     pub fn cited(&self) -> impl Iterator<Item = (String, Key)> {
         self.by_key.iter().filter_map(|(key, earlier)| {
             let cited = earlier.about.from.as_ref()?;
@@ -66,12 +66,13 @@ impl Layer {
         })
     }
 
-    /// The labels of its steps.
+    /// The labels of the steps.
     pub fn labels(&self) -> impl Iterator<Item = String> {
         self.done.values().filter_map(|(_, a)| a.labels.last()).map(ToString::to_string)
     }
 
-    /// Drops the results of a step and of all that began after it, and of what a newer run has lost so. Whether there is such a step.
+    /// Drops the results of a step and of all activities that started after it, as well as those in `void`, which collects the
+    /// dropped keys across runs, newest first. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str, void: &mut BTreeSet<Key>) -> bool {
         let is_of = |activity: &Activity| {
             let key = activity.key.without_try();
@@ -86,7 +87,7 @@ impl Layer {
         first.is_some()
     }
 
-    /// Drops results, and keeps why.
+    /// Drops results and records the reasons.
     pub fn drop_those(&mut self, why: impl Fn(&Key, &Earlier) -> Option<Lost>) {
         let lost = &mut self.lost;
         self.by_key.retain(|key, earlier| match why(key, earlier) {
@@ -99,7 +100,7 @@ impl Layer {
     }
 }
 
-/// Collects what a replay shows.
+/// Collects the results of a replay.
 pub struct Collect(pub Layer);
 
 impl Watcher for Collect {
@@ -135,8 +136,8 @@ impl Watcher for Collect {
     }
 }
 
-/// Whether what came of it can be used. What costs nothing is asked again: what is set and what tools there are may be different now.
-/// That a limit of time was reached or a delay is over is no result; that a step has waited is one.
+/// Whether a result can be reused. Free activities are repeated, because variables and tools may have changed. The end of a time
+/// limit or of a retry delay is not a result, but the end of a wait step is.
 fn is_result(activity: &Activity) -> bool {
     let key = activity.key.as_str();
     match activity.request {

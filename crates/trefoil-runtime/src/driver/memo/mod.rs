@@ -1,12 +1,12 @@
-//! What earlier runs have that a run may use instead of doing it again: the results of activities, by key and content.
+//! Results of earlier runs that a run may reuse instead of performing an activity again, by key and content.
 //!
-//! A result is used for what is asked for as it was there, and once. A key that is asked for as it was keeps its own result. What is
-//! asked for otherwise at its place, or at a place that was not there, may use a result of equal content that nothing else has a
-//! claim to: its step is not in the program any more, or has been asked for something else, or is the same step with another pass,
-//! item or try. So a step that was renamed keeps its result, and of two steps that ask for the same each keeps its own.
+//! A result is reused only for the same request, and only once. An activity with an unchanged key and content gets its own result.
+//! If the request under a key has changed, or the key is new, it may use a result with the same content that no other activity has
+//! a claim to: the result's step is no longer in the program, or has requested something else, or is the same step in another pass,
+//! item or try. So a renamed step keeps its result, and if two steps make the same request, each keeps its own.
 //!
-//! Of several earlier runs the newest comes first. What changes the world (tools, commands) or belongs to a moment (people, waits)
-//! is used only if it was the last that was done at its place.
+//! Of several earlier runs, the newest comes first. Tools and commands change the world, and questions and waits belong to a
+//! moment, so their results are reused only if no newer run has performed anything under the same key.
 
 mod layer;
 mod shelf;
@@ -29,19 +29,19 @@ use layer::Collect;
 pub use layer::{Layer, Lost};
 pub use shelf::{FoundEntry, Library, Shelf};
 
-/// An activity of an earlier run that ended well.
+/// An activity of an earlier run that succeeded.
 #[derive(Debug, Clone)]
 pub struct Earlier {
-    /// As it was asked for.
+    /// The activity as it was requested.
     pub activity: Arc<Activity>,
-    /// What came of it.
+    /// Its result.
     pub value: Value,
-    /// What else is known about that.
+    /// Metadata of the result.
     pub about: About,
 }
 
 impl Earlier {
-    /// Of a model call: what it used when it was made, in whichever run that was.
+    /// For a model call: its usage when it was made, even if the earlier run had itself reused the result.
     pub fn used(&self) -> Option<Usage> {
         let model = matches!(self.activity.request, Request::Model(_));
         let used = match &self.about.from {
@@ -52,7 +52,7 @@ impl Earlier {
     }
 }
 
-/// Whether an answer is one that a run may use whose answers are made up by this, if they are.
+/// Whether a run may reuse an answer. Embedded and scripted answers are reused only by runs with the same source of answers (`by`).
 fn is_real(about: &About, by: Option<&str>) -> bool {
     match about.model.as_deref() {
         Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
@@ -60,7 +60,7 @@ fn is_real(about: &About, by: Option<&str>) -> bool {
     }
 }
 
-/// By what an activity is found at another place: all that it asks for. The name of its step is no part of that.
+/// The content key under which a result is found for another activity: the whole request, without the name of its step.
 fn sought(activity: &Activity) -> ContentKey {
     match &activity.request {
         Request::Human(request) => wire::question(request),
@@ -68,13 +68,13 @@ fn sought(activity: &Activity) -> ContentKey {
     }
 }
 
-/// Whether a step is called so, by its key or a label.
+/// Whether the key or a label of an activity has this name.
 fn is_named(activity: &Activity, name: &str) -> bool {
     let key = activity.key.as_str();
     key == name || own_step(key) == name || activity.labels.iter().any(|label| **label == *name)
 }
 
-/// Where a result is: in which of the runs, under which key.
+/// The place of a result: the index of its run, and its key.
 type ClaimPlace = (usize, Key);
 
 /// The results of earlier runs.
@@ -82,62 +82,62 @@ type ClaimPlace = (usize, Key);
 pub struct Memo {
     /// The runs, the newest first.
     layers: Vec<Layer>,
-    /// Where results are, by what is sought: of the newest run first, each in the order in which they came.
+    /// The places of results, by the key that `sought` returns: the newest run first, in the order in which the results arrived.
     by_content: BTreeMap<ContentKey, Vec<ClaimPlace>>,
-    /// What the run that uses this has asked for so far.
+    /// The requests of the current run so far.
     asked: BTreeMap<Key, ContentKey>,
-    /// Results whose steps the program of that run does not have.
+    /// Results whose steps are not in the current run's program.
     gone: BTreeSet<ClaimPlace>,
-    /// Steps whose tools and commands may be done again.
+    /// Steps whose tools and commands may be repeated.
     rerun: BTreeSet<String>,
-    /// Answers of models in any earlier runs.
+    /// Model answers of any earlier runs.
     shelf: Option<Shelf>,
-    /// There were runs before these, which were not read.
+    /// Whether there are older runs that were not read.
     cut: bool,
-    /// What became of what was asked for, for whoever wants to know.
+    /// What happened to each request, for reports.
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
 
-/// What became of an activity of a run that goes by earlier ones.
+/// What happened to an activity of a run that reuses results.
 #[derive(Debug, Clone)]
 pub struct Decision {
-    /// As it is asked for now.
+    /// The activity as it is requested now.
     pub asked: Arc<Activity>,
-    /// What follows.
+    /// What happened to it.
     pub is: Reuse,
 }
 
-/// Whether something is done again.
+/// Whether a result is reused or the activity is performed.
 #[derive(Debug, Clone)]
 pub enum Reuse {
     /// The result of an earlier run is used.
     Kept {
         /// That run.
         run: String,
-        /// What the activity was called there, where that is another name.
+        /// The activity's key there, if it is different.
         was: Option<Key>,
-        /// Of a model call: what it used there.
+        /// For a model call: its usage there.
         used: Option<Usage>,
     },
-    /// It is done: there was no such activity.
+    /// The activity is performed, because there was no such activity.
     New,
-    /// The run stops before it is done, or done again: see [`Reuse::Again`].
+    /// The run stops before the activity. If it was performed before, this contains [`Reuse::Again`].
     Stopped(Option<Box<Reuse>>),
-    /// It is done again.
+    /// The activity is performed again.
     Again {
-        /// What was asked for at its place.
+        /// The earlier request with the same key.
         before: Arc<Activity>,
-        /// Why that is not used, if it was asked for as it is now.
+        /// Why the earlier result is not used, if the request is the same.
         lost: Option<Lost>,
     },
 }
 
 impl Memo {
-    /// All results of a run, read from its journal: nothing is done.
+    /// Reads all results of a run from its journal, and performs nothing.
     ///
     /// # Errors
     ///
-    /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it is of another program.
+    /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
     pub async fn of(prepared: Arc<Prepared>, run: &str, ports: Ports, options: &Options) -> Result<Self, RunError> {
         let world = World::new(prepared, ports, run.into(), 0);
         let mut collect = Collect(Layer::of(run));
@@ -147,12 +147,12 @@ impl Memo {
         Ok(memo)
     }
 
-    /// Answers of models in any earlier runs, and nothing else.
+    /// A memo with only the model answers of any earlier runs.
     pub fn of_answers(library: Arc<dyn Library>) -> Self {
         Self { shelf: Some(Shelf::of(library)), ..Self::default() }
     }
 
-    /// With what the run before has: where both have a result, this one's comes first. What this one took from there is one result.
+    /// Adds the results of older runs; those of this memo come first. A result that this memo reused from an older run counts once.
     #[must_use]
     pub fn over(mut self, older: Self) -> Self {
         let taken: BTreeSet<(String, Key)> = self.layers.iter().flat_map(Layer::cited).collect();
@@ -164,18 +164,18 @@ impl Memo {
         self
     }
 
-    /// There were more runs before these: of what is not known, nobody knows whether it was done there.
+    /// Marks that there are older runs that were not read, so any unknown activity may have been performed there.
     #[must_use]
     pub fn cut_off(self) -> Self {
         Self { cut: true, ..self }
     }
 
-    /// Whether it may have been done by one of the runs before.
+    /// Whether an earlier run may have performed the activity.
     pub fn may_be_done(&self, key: &Key) -> bool {
         self.cut || self.before(key).is_some()
     }
 
-    /// Uses no result of a step, nor of anything that began after it. Whether there is such a step.
+    /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str) -> bool {
         let mut void = BTreeSet::new();
         let mut met = false;
@@ -186,13 +186,13 @@ impl Memo {
         met
     }
 
-    /// The labels of the steps that there were.
+    /// The labels of all steps in the earlier runs.
     pub fn steps(&self) -> Vec<String> {
         self.layers.iter().flat_map(Layer::labels).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Without answers that were made up: no run takes those for real ones. `by` is who makes up the answers of the run that uses this, if
-    /// somebody does: its own kind may stay.
+    /// Drops embedded and scripted answers, because no run may take them for real ones. `by`: the current run's source of such
+    /// answers, if it has one; answers from that source stay.
     #[must_use]
     pub fn without_made_up(mut self, by: Option<&str>) -> Self {
         let real = |earlier: &Earlier| is_real(&earlier.about, by);
@@ -206,14 +206,14 @@ impl Memo {
         self
     }
 
-    /// Lets the tools and commands of these steps be done again.
+    /// Allows the tools and commands of these steps to be repeated.
     #[must_use]
     pub fn rerunning(mut self, steps: impl IntoIterator<Item = String>) -> Self {
         self.rerun.extend(steps);
         self
     }
 
-    /// For a run of this program: what it cannot come to leaves its results to others.
+    /// Prepares the memo for a run of this program: results of steps that it does not have become available to other steps.
     #[must_use]
     pub fn used_by(mut self, prepared: &Prepared) -> Self {
         let mut known: BTreeMap<Arc<[Arc<str>]>, bool> = BTreeMap::new();
@@ -226,19 +226,19 @@ impl Memo {
         self
     }
 
-    /// The run stops before any of this is done.
+    /// Records that the run stops before these activities.
     pub fn stop<'a>(&self, asked: impl Iterator<Item = &'a Arc<Activity>>) {
         let stopped =
             asked.map(|asked| Decision { asked: asked.clone(), is: Reuse::Stopped(self.again(asked).map(Box::new)) });
         self.decisions.lock().unwrap_or_else(PoisonError::into_inner).extend(stopped);
     }
 
-    /// What became of what was asked for so far.
+    /// What happened to each request so far.
     pub fn decisions(&self) -> Arc<Mutex<Vec<Decision>>> {
         self.decisions.clone()
     }
 
-    /// What each of what is asked for at the same time can use.
+    /// Finds the result that each of these activities can use. They are requested at the same time.
     pub fn find(&mut self, asked: &[Arc<Activity>]) -> Vec<Option<ClaimPlace>> {
         self.asked.extend(asked.iter().map(|one| (one.key.clone(), one.content)));
         let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|one| self.own(one)).collect();
@@ -250,13 +250,21 @@ impl Memo {
         found
     }
 
-    /// The result of the same key and content.
+    /// What has no result of any earlier run, of what is asked for at the same time and what [was found](Self::find) for it.
+    pub fn lacking<'a>(&self, asked: &'a [Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<&'a Arc<Activity>> {
+        let left: Vec<_> = asked.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(one, _)| one).collect();
+        let Some(shelf) = &self.shelf else { return left };
+        let answered = shelf.has(&left);
+        left.into_iter().zip(answered).filter(|(_, answered)| !answered).map(|(one, _)| one).collect()
+    }
+
+    /// The result with the same key and content.
     fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
         let at = self.layers.iter().position(|layer| layer.has(&asked.key, asked.content))?;
         self.is_last_word(at, &asked.key, &asked.request).then(|| (at, asked.key.clone()))
     }
 
-    /// A result of the same content that nothing else has a claim to.
+    /// A result with the same content that no other activity has a claim to.
     fn other(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
         if matches!(asked.request, Request::Timer { .. }) {
             return None;
@@ -268,7 +276,7 @@ impl Memo {
         let may = |place: &&ClaimPlace| {
             let (at, key) = place;
             let free = match self.asked.get(key) {
-                // Else it is taken, or has been used.
+                // If the request is the same, that activity has a claim to the result, or has used it.
                 Some(now) => *now != asked.content,
                 None => self.gone.contains(*place) || alike(place),
             };
@@ -279,12 +287,12 @@ impl Memo {
         Some(std::iter::once(first).chain(all).find(|place| alike(place)).unwrap_or(first).clone())
     }
 
-    /// Whether no newer run has done something else there. What a model said stays true.
+    /// Whether no newer run has performed anything under this key. Model answers stay valid.
     fn is_last_word(&self, at: usize, key: &Key, request: &Request) -> bool {
         matches!(request, Request::Model(_)) || self.layers.iter().take(at).all(|layer| !layer.done.contains_key(key))
     }
 
-    /// Takes what was found. It is used up.
+    /// Takes a result that was found, so that it cannot be used again, and records the decision.
     pub fn take(&mut self, asked: &Arc<Activity>, place: Option<ClaimPlace>) -> Option<(Earlier, Cited)> {
         let taken = place.and_then(|(at, key)| {
             let layer = self.layers.get_mut(at)?;
@@ -318,13 +326,13 @@ impl Memo {
         Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&asked.key).filter(|_| same).cloned() })
     }
 
-    /// Whether this names a step that there was: by its label or its key.
+    /// Whether a step of the earlier runs has this label or key.
     pub fn has_step(&self, name: &str) -> bool {
         let mut all = self.layers.iter().flat_map(|layer| layer.done.values());
         all.any(|(_, activity)| is_named(activity, name))
     }
 
-    /// The activities of the newest run that have a result, in the order in which they began.
+    /// The activities of the newest run that have a result, in the order in which they started.
     pub fn results(&self) -> Vec<Key> {
         let Some(layer) = self.layers.first() else { return Vec::new() };
         let mut all: Vec<_> = layer.by_key.keys().filter_map(|key| Some((layer.done.get(key)?.0, key))).collect();
@@ -332,17 +340,17 @@ impl Memo {
         all.into_iter().map(|(_, key)| key.clone()).collect()
     }
 
-    /// What was begun at a place, whether its result may be used or not.
+    /// The activity that was started under this key, even if its result cannot be reused.
     pub fn before(&self, key: &Key) -> Option<&Arc<Activity>> {
         self.layers.iter().find_map(|layer| layer.done.get(key)).map(|(_, before)| before)
     }
 
-    /// The run that uses this has asked for that, by its journal.
+    /// Records a request of the current run that is in its journal.
     pub fn met(&mut self, asked: &Activity) {
         self.asked.insert(asked.key.clone(), asked.content);
     }
 
-    /// A result was used, by the journal of the run that uses it.
+    /// Records that the current run has used a result, according to its journal.
     pub fn used(&mut self, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
         let of_run = self.layers.iter_mut().find(|layer| *layer.run == *cited.run);
@@ -352,7 +360,7 @@ impl Memo {
         self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));
     }
 
-    /// Looks up what may be used of any earlier runs, before it is asked what can be. See [`Shelf::fetch`].
+    /// Looks up answers of any earlier runs, before results are taken. See [`Shelf::fetch`].
     pub async fn fetch(&mut self, own: &str, asked: &[Arc<Activity>], label: impl Fn(&ModelRequest) -> String) {
         if let Some(shelf) = &mut self.shelf {
             shelf.fetch(own, asked, label).await;
@@ -367,7 +375,7 @@ impl Memo {
         }
     }
 
-    /// Whether somebody said that an activity may be done again.
+    /// Whether the user allowed the activity to be repeated.
     pub fn may_rerun(&self, asked: &Activity) -> bool {
         self.rerun.iter().any(|name| is_named(asked, name))
     }

@@ -1,5 +1,5 @@
-//! Answers of models in any earlier runs, looked up by what is asked for. Only models: a tool reads the world as it is, a command
-//! changes it, and a person's answer belongs to a moment.
+//! Model answers of any earlier runs, looked up by content key. Other results are not looked up: a tool reads the current state of
+//! the world, a command changes it, and a person's answer belongs to a moment.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,38 +12,38 @@ use trefoil_template::Value;
 
 use super::{Earlier, is_real};
 
-/// Where answers of earlier runs are.
+/// A source of answers of earlier runs.
 #[async_trait]
 pub trait Library: Send + Sync + std::fmt::Debug {
-    /// The answers to that, the newest first, of other runs than `own`. What cannot be read has no answers.
+    /// The answers to a request, newest first, from all runs except `own`. Answers that cannot be read are skipped.
     async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry>;
 }
 
 /// An answer of an earlier run.
 #[derive(Debug, Clone)]
 pub struct FoundEntry {
-    /// The run.
+    /// The run's id.
     pub run: Arc<str>,
-    /// What the call is called there.
+    /// The key of the call in that run.
     pub key: Key,
     /// The answer.
     pub value: Value,
-    /// What else is known about it.
+    /// Metadata of the answer.
     pub about: About,
 }
 
-/// What was found so far. Each answer is used once, whichever runs have it: who asks twice wants two answers.
+/// The answers found so far. Each is used once, even if several runs have it, because two requests need two answers.
 #[derive(Debug, Clone)]
 pub struct Shelf {
     library: Arc<dyn Library>,
-    /// Who makes up the answers of the run that uses this, if somebody does.
+    /// The current run's source of embedded or scripted answers, if it has one.
     made_up_by: Option<String>,
     found: BTreeMap<ContentKey, VecDeque<FoundEntry>>,
     used: BTreeSet<(String, Key)>,
 }
 
 impl Shelf {
-    /// Nothing was looked up yet.
+    /// A shelf without any lookups yet.
     pub fn of(library: Arc<dyn Library>) -> Self {
         Self { library, made_up_by: None, found: BTreeMap::new(), used: BTreeSet::new() }
     }
@@ -53,8 +53,8 @@ impl Shelf {
         self.made_up_by = by.map(str::to_owned);
     }
 
-    /// Looks up what is asked for at the same time. `label`: what answers a call now. An alias that was another model then is
-    /// another question.
+    /// Looks up answers to activities that are requested together. `label`: the model that answers a call now. If an alias named a
+    /// different model then, the answer is not used.
     pub async fn fetch(&mut self, own: &str, asked: &[Arc<Activity>], label: impl Fn(&ModelRequest) -> String) {
         for one in asked {
             let Request::Model(request) = &one.request else { continue };
@@ -71,14 +71,18 @@ impl Shelf {
         }
     }
 
-    /// The next answer to that.
+    /// Takes the next answer to a request.
     pub fn take(&mut self, asked: &Arc<Activity>) -> Option<(Earlier, Cited)> {
         let Request::Model(_) = asked.request else { return None };
         loop {
-            let FoundEntry { run, key, value, about } = self.found.get_mut(&asked.content)?.pop_front()?;
-            if !self.is_new(&run, &key, about.from.as_deref()) {
+            let answer = self.found.get_mut(&asked.content)?.pop_front()?;
+            let places = places(&answer);
+            let new = places.iter().all(|place| !self.used.contains(place));
+            self.used.extend(places);
+            if !new {
                 continue;
             }
+            let FoundEntry { run, key, value, about } = answer;
             let earlier = Earlier { activity: asked.clone(), value, about };
             let was = (key != asked.key).then_some(key);
             let (run, used) = (run.to_string(), earlier.used());
@@ -87,18 +91,36 @@ impl Shelf {
         }
     }
 
-    /// Whether it was not used yet, also not as what another run has of it. From now on it is.
-    fn is_new(&mut self, run: &str, key: &Key, from: Option<&Cited>) -> bool {
-        let own = (run.to_owned(), key.clone());
-        let origin = from.map(|cited| (cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())));
-        let new = !self.used.contains(&own) && origin.as_ref().is_none_or(|origin| !self.used.contains(origin));
-        self.used.insert(own);
-        self.used.extend(origin);
-        new
+    /// Which of these, in their order, have an answer if all of them are taken.
+    pub fn has(&self, asked: &[&Arc<Activity>]) -> Vec<bool> {
+        let mut next: BTreeMap<ContentKey, usize> = BTreeMap::new();
+        let mut taken = BTreeSet::new();
+        let mut has = |asked: &Activity| {
+            let Some(found) = self.found.get(&asked.content) else { return false };
+            let next = next.entry(asked.content).or_default();
+            while let Some(answer) = found.get(*next) {
+                *next += 1;
+                let places = places(answer);
+                let new = places.iter().all(|place| !self.used.contains(place) && !taken.contains(place));
+                taken.extend(places);
+                if new {
+                    return true;
+                }
+            }
+            false
+        };
+        asked.iter().map(|one| matches!(one.request, Request::Model(_)) && has(one)).collect()
     }
 
-    /// An answer was used, by the journal of the run that uses it.
+    /// Records that the current run has used an answer, according to its journal.
     pub fn used(&mut self, key: &Key, cited: &Cited) {
         self.used.insert((cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())));
     }
+}
+
+/// Where an answer is, and where the run that has it took it from.
+fn places(answer: &FoundEntry) -> Vec<(String, Key)> {
+    let FoundEntry { run, key, about, .. } = answer;
+    let origin = about.from.as_ref().map(|cited| (cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())));
+    std::iter::once((run.to_string(), key.clone())).chain(origin).collect()
 }

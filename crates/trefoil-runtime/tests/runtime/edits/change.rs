@@ -1,4 +1,4 @@
-//! Random edits of a program, as somebody would make them in a file.
+//! Random edits of a program, like those that a user makes in a file.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use trefoil_ir::{
     AnswerFormat, Expr, ModelChoice, Program, Schema, SchemaId, Step, StepId, StepKind, StepPolicy, walk,
 };
 
-/// Which edit, and where.
+/// The kind of an edit, and its place.
 #[derive(Debug, Clone, Copy)]
 pub struct Change {
     pub kind: u8,
@@ -16,18 +16,18 @@ pub struct Change {
     pub other: u32,
 }
 
-/// How many kinds there are.
+/// The number of kinds.
 pub const KINDS: u8 = 12;
 
-/// A program, edited.
+/// An edited program.
 pub struct Edited {
     pub program: Arc<Program>,
     pub what: &'static str,
-    /// A label that is another one now: before, after.
+    /// A renamed label: before, after.
     pub renamed: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// The agents differ by what they are asked with, and not only by name; so do the passes of a loop.
+/// Makes the requests of agents differ in more than the name, and those of the passes of a loop as well.
 pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
     let mut program = Program::clone(&program);
     for step in &mut program.steps {
@@ -45,7 +45,7 @@ pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
     Arc::new(program)
 }
 
-/// The edit, or the next kind that the program has a place for.
+/// Applies the edit, or one of the next kind that is possible in the program.
 pub fn change(before: &Arc<Program>, change: Change) -> Edited {
     (0..KINDS).find_map(|next| try_change(before, Change { kind: (change.kind + next) % KINDS, ..change })).unwrap()
 }
@@ -76,7 +76,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             "added"
         }
         4 => {
-            // A second one that asks for the same.
+            // A second step with the same request.
             let sequence = pick(p, change.at, |step| matches!(step.kind, StepKind::Sequence(_)))?;
             let model = pick(p, change.other, |step| matches!(step.kind, StepKind::Model(_)))?;
             let copy = Step { label: Some("copy".into()), out: None, ..p.steps[model.index()].clone() };
@@ -142,7 +142,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             "command"
         }
     };
-    // A copy may read what its new flow does not have.
+    // A copy may read slots that its new flow does not have.
     trefoil_ir::validate::validate(&program).is_empty().then_some(())?;
     Some(Edited { program: Arc::new(program), what, renamed })
 }
@@ -151,7 +151,7 @@ fn constant(other: u32) -> &'static str {
     if other.is_multiple_of(2) { "\"a\" == \"a\"" } else { "\"a\" == \"b\"" }
 }
 
-/// One of the steps that a run can come to.
+/// Picks one of the steps that a run can reach.
 fn pick(program: &Program, at: u32, is: impl Fn(&Step) -> bool) -> Option<StepId> {
     let mut all: Vec<StepId> = walk::reachable(program, program.entry).into_iter().map(|(_, step)| step).collect();
     all.retain(|id| is(&program.steps[id.index()]));

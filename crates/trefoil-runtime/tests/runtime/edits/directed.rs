@@ -1,4 +1,4 @@
-//! Edits of one sort, and what is done and kept then.
+//! Specific edits, and which activities are then repeated or reused.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +14,10 @@ use trefoil_runtime::{CommandRequest, RunOutcome};
 
 use crate::world::{World, block_on};
 
-/// Runs of a journal, and the scripts and prompts that were really sent.
-struct Desk {
-    world: World,
-    sent: Arc<Mutex<Vec<String>>>,
+/// Runs of one journal, and the scripts and prompts that were sent.
+pub struct Desk {
+    pub world: World,
+    pub sent: Arc<Mutex<Vec<String>>>,
 }
 
 struct Shell(Arc<Mutex<Vec<String>>>);
@@ -32,7 +32,7 @@ impl CommandHost for Shell {
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let sent: Arc<Mutex<Vec<String>>> = Arc::default();
         let own = sent.clone();
         let mut world = World::model(move |_, user| {
@@ -43,21 +43,26 @@ impl Desk {
         Self { world, sent }
     }
 
-    fn options(run: &str, memo: Option<Memo>) -> Options {
+    pub fn options(run: &str, memo: Option<Memo>) -> Options {
         Options { seed: Some(7), run: Some(run.to_owned()), memo, ..Options::default() }
     }
 
-    /// What was sent, and how it ended.
-    fn run(&self, program: &Arc<Program>, run: &str, memo: Option<Memo>) -> (Vec<String>, RunOutcome) {
+    /// The requests that were sent, and the outcome.
+    pub fn run(&self, program: &Arc<Program>, run: &str, memo: Option<Memo>) -> (Vec<String>, RunOutcome) {
+        self.run_with(program, run, Self::options(run, memo))
+    }
+
+    /// The same, with other options.
+    pub fn run_with(&self, program: &Arc<Program>, run: &str, options: Options) -> (Vec<String>, RunOutcome) {
         self.sent.lock().unwrap().clear();
         let (prepared, ports) = (Prepared::new(program.clone()), self.world.ports.clone());
-        let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, Self::options(run, memo)));
+        let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, options));
         let verified = block_on(driver::verify(Prepared::new(program.clone()), run, &*self.world.journal)).unwrap();
         assert_eq!(verified.differences, []);
         (self.sent.lock().unwrap().clone(), outcome)
     }
 
-    fn memo(&self, program: &Arc<Program>, run: &str) -> Memo {
+    pub fn memo(&self, program: &Arc<Program>, run: &str) -> Memo {
         let (prepared, options) = (Prepared::new(program.clone()), Options::default());
         block_on(Memo::of(prepared, run, self.world.ports.clone(), &options)).unwrap()
     }
@@ -120,7 +125,9 @@ fn whoever_says_that_a_command_may_run_again_goes_on_with_the_run_that_stopped_f
     let (sent, outcome) = desk.run(&after, "stopped", Some(desk.memo(&before, "old")));
     assert_eq!((sent.as_slice(), outcome.continues), (["before".to_owned()].as_slice(), true));
     let ended = desk.world.journal.entries("stopped").pop().unwrap();
-    assert!(matches!(ended.kind, EntryKind::Suspended { wake_at: None }), "{ended:?}");
+    assert!(outcome.suspended, "{outcome:?}");
+    let EntryKind::Suspended { wake_at: None, why: Some(why), .. } = ended.kind else { panic!("{ended:?}") };
+    assert_eq!((&*why.code, why.key.unwrap().as_str()), ("WOULD_REPEAT", "a"));
     desk.sent.lock().unwrap().clear();
     let memo = desk.memo(&before, "old").rerunning(["a".to_owned()]);
     let (prepared, options) = (Prepared::new(after.clone()), Desk::options("stopped", Some(memo)));
@@ -151,19 +158,19 @@ fn an_edit_that_is_taken_back_finds_the_results_from_before_it() {
     let desk = Desk::new();
     let first = prompts(&[("one", "say one"), ("two", "two after {{one}}"), ("three", "three after {{two}}")]);
     desk.run(&first, "1", None);
-    // It fails before the rest of it is reached.
+    // The run fails before it reaches the other steps.
     let second = prompts(&[("one", "broken"), ("two", "two after {{one}}"), ("three", "three after {{two}}")]);
     let (sent, outcome) = desk.run(&second, "2", Some(desk.memo(&first, "1")));
     assert_eq!((sent.as_slice(), outcome.result.is_err()), (["broken".to_owned()].as_slice(), true));
     let both = desk.memo(&second, "2").over(desk.memo(&first, "1"));
     assert_eq!(desk.run(&first, "3", Some(both)).0, Vec::<String>::new());
-    // The newest run comes first, and what it took from another one is one result.
+    // The newest run comes first, and a result that it reused from another run counts once.
     let copied = prompts(&[("one", "say one"), ("copy", "say one"), ("two", "two after {{one}}")]);
     let all = desk.memo(&first, "3").over(desk.memo(&second, "2")).over(desk.memo(&first, "1"));
     assert_eq!(desk.run(&copied, "4", Some(all)).0, ["say one"], "two ask, and there is one answer");
 }
 
-/// What the world is like, the last command decides.
+/// The last command at a place determines the state of the world.
 #[test]
 fn a_command_that_another_run_has_done_otherwise_since_is_not_taken_for_done() {
     let desk = Desk::new();
@@ -190,7 +197,7 @@ fn a_step_that_is_gone_or_renamed_leaves_its_result_and_one_that_stays_does_not(
     }
 }
 
-/// Branches at the same time, and what comes after them.
+/// Parallel branches, and a step after them.
 fn branches(prompts: &[(&str, &str)]) -> Arc<Program> {
     let mut b = Build::new();
     let branches: Vec<StepId> = prompts.iter().map(|(label, prompt)| b.model(label, prompt)).collect();
@@ -225,7 +232,7 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     assert_eq!((&*error.code, outcome.continues, outcome.calls, sent), ("BUDGET_EXCEEDED", true, 0, vec![]));
     let verified = block_on(driver::verify(Prepared::new(two.clone()), "two", &*desk.world.journal)).unwrap();
     assert!(verified.holds() && !verified.ended, "{verified:?}");
-    // It goes on under a higher limit, with what it uses.
+    // The run continues with a higher limit, and with the results that it reuses.
     let EntryKind::Started(started) = desk.world.journal.entries("two").remove(0).kind else { panic!() };
     assert_eq!(started.basis.as_ref().unwrap().max_calls, Some(1));
     let go_on = |max_calls: Option<u64>| {

@@ -1,6 +1,7 @@
-//! Random programs and random edits of them: a run of the edited program that uses what the run before has comes to what a run from
-//! scratch comes to, keeps nothing that was asked for otherwise, and keeps what it can.
+//! Random programs with random edits: a run of the edited program that reuses results of the previous run has the same outcome as a
+//! run from scratch, reuses no result of a different request, and reuses all that it can.
 
+mod budgets;
 mod change;
 mod directed;
 mod people;
@@ -24,7 +25,7 @@ use crate::random::{Node, node, program};
 use change::{Change, Edited, change};
 use people::World;
 
-/// A run, with its journal.
+/// A run with its journal.
 struct Ran {
     outcome: RunOutcome,
     entries: Vec<Entry>,
@@ -41,7 +42,7 @@ async fn run(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str, mem
 async fn memo_of(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str) -> Memo {
     let ports = World::ports(program, journal.clone());
     let memo = Memo::of(Prepared::new(program.clone()), id, ports, &Options::default()).await.unwrap();
-    // Everything may be done again.
+    // All steps may be repeated.
     let steps = journal.entries(id).into_iter().filter_map(|entry| match entry.kind {
         EntryKind::Scheduled { key, .. } => Some(own_step(key.as_str()).to_owned()),
         _ => None,
@@ -49,7 +50,7 @@ async fn memo_of(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str)
     memo.rerunning(steps)
 }
 
-/// A result of a run: its key, what was asked for, and the run and key that it was taken from.
+/// A result of a run: its key, its request, and the run and key that it was reused from.
 struct Result {
     key: String,
     content: ContentKey,
@@ -93,7 +94,7 @@ fn counted(results: &[Result]) -> BTreeMap<ContentKey, usize> {
     })
 }
 
-/// What many cases came to.
+/// Totals of all cases.
 #[derive(Default)]
 struct Sums {
     cases: u32,
@@ -116,12 +117,12 @@ async fn one(root: &Node, edit: Change, sums: &RefCell<Sums>) -> std::result::Re
 
     let failed = scratch.outcome.result.is_err();
     if failed {
-        // What a failure that goes up has cancelled depends on who is faster.
+        // Which activities a failure cancels depends on timing.
         prop_assert!(edited.outcome.result.is_err(), "{what}: from scratch {:?}", scratch.shape());
     } else {
         prop_assert_eq!(edited.shape(), scratch.shape(), "{}", what);
     }
-    // Nothing is kept that was asked for otherwise, and nothing twice.
+    // No result of a different request is reused, and none twice.
     let verified = driver::verify(Prepared::new(after.clone()), "edited", &*journal).await.unwrap();
     prop_assert_eq!(&verified.differences, &[], "{}", what);
     let (had, has) = (old.results(), edited.results());
@@ -131,7 +132,7 @@ async fn one(root: &Node, edit: Change, sums: &RefCell<Sums>) -> std::result::Re
     let most: usize = wanted.iter().map(|(content, n)| there.get(content).copied().unwrap_or(0).min(*n)).sum();
     prop_assert!(kept.len() <= most);
 
-    // Whatever has its key and its content, is kept, unless the same step has used it for another item or pass.
+    // A result with the same key and content is reused, unless the same step has used it for another item or pass.
     if !failed {
         let step = |key: &str| {
             let key = without_try(key);
@@ -158,8 +159,8 @@ async fn one(root: &Node, edit: Change, sums: &RefCell<Sums>) -> std::result::Re
     Ok(())
 }
 
-/// The edit is taken back, and what both runs have is used: it comes to what it came to at first, and no model is asked again. Tools,
-/// commands and people are, where the edited run has done something else there since.
+/// Reverts the edit and reuses the results of both runs: the outcome is the original one, and no model is called again. Tools,
+/// commands and people are called again if the edited run performed something else at their place.
 async fn taken_back(
     journal: &Arc<MemoryJournal>,
     (before, old): (&Arc<Program>, &Ran),
@@ -174,7 +175,7 @@ async fn taken_back(
     prop_assert_eq!(back.shape(), old.shape(), "{} taken back", what);
     let verified = driver::verify(Prepared::new(before.clone()), "back", &**journal).await.unwrap();
     prop_assert_eq!(&verified.differences, &[], "{} taken back", what);
-    // One answer is used once, whichever run it is taken from.
+    // Each answer is used once, even if several runs have it.
     let (mut used, mut asked) = (BTreeSet::new(), Vec::new());
     for entry in &back.entries {
         match &entry.kind {
@@ -194,7 +195,7 @@ async fn taken_back(
     Ok(())
 }
 
-/// Where a result was made.
+/// The run and the key of the activity that produced a result.
 fn origin(journal: &MemoryJournal, run: &str, key: Key) -> (String, Key) {
     for entry in journal.entries(run) {
         if let EntryKind::Completed { key: known, about, .. } = entry.kind
@@ -218,7 +219,7 @@ fn an_edited_run_is_one_from_scratch_that_keeps_all_that_it_may() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let cases = number("TREFOIL_EDITS").unwrap_or(300);
     let config = Config { cases: cases as u32, failure_persistence: None, ..Config::default() };
-    // The same programs each time; others with `TREFOIL_SEED`.
+    // The same programs each time; set `TREFOIL_SEED` for others.
     let seed = number("TREFOIL_SEED").unwrap_or(1);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -227,7 +228,7 @@ fn an_edited_run_is_one_from_scratch_that_keeps_all_that_it_may() {
     let sums = RefCell::new(Sums::default());
     let edits = (0u8..change::KINDS, any::<u32>(), any::<u32>());
     let done = TestRunner::new_with_rng(config, rng).run(&(node(), edits), |(root, (kind, at, other))| {
-        // So that there is something to edit.
+        // Ensures that there is something to edit.
         let root = Node::Sequence(vec![Node::Model { read: 0, sort: 4, when: 1 }, root]);
         runtime.block_on(one(&root, Change { kind, at, other }, &sums))
     });

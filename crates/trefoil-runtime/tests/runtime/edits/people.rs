@@ -1,4 +1,4 @@
-//! Answers that depend on what is asked for, and on nothing else.
+//! Ports whose answers depend only on the request.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use trefoil_template::Value;
 /// Models, tools, commands and people.
 pub struct World {
     program: Arc<Program>,
-    /// What failed once already.
+    /// Requests that have already failed once.
     flaky: Mutex<BTreeSet<String>>,
 }
 
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// Some digits for what is asked for.
+    /// A number that depends on the request.
     fn digits(&self, request: Request) -> u64 {
         let key = WireRequest::of(&request, &self.program).key();
         u64::from_le_bytes(key.0[..8].try_into().unwrap())
@@ -65,7 +65,7 @@ impl World {
         Ok(if request.schema.is_some() { format!("{{\"said\": {:?}}}", text).into() } else { text.into() })
     }
 
-    /// Some tools are called in the first turns.
+    /// Calls some tools in the first turns.
     fn talk(&self, request: &ModelRequest) -> Value {
         let before = request.messages.iter().filter(|m| m.role == Role::Assistant).count() as u64;
         let opening = request.messages.iter().take_while(|m| m.role != Role::Assistant);

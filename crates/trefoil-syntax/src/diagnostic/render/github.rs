@@ -1,7 +1,7 @@
 //! Workflow commands of GitHub Actions: a finding becomes an annotation of the changed line.
 //!
 //! Format: <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>, escapes as in the
-//! toolkit's `command.ts`. GitHub takes columns only when the annotation stays on one line.
+//! toolkit's `command.ts`. GitHub accepts columns only if the annotation is within one line.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use super::{clean, place};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::Files;
 
-/// One line a finding, `::error file=..,line=..,col=..,endLine=..,endColumn=..,title=rule::message`; the advice is a
-/// second line of the message.
+/// One line for each finding, `::error file=..,line=..,col=..,endLine=..,endColumn=..,title=rule::message`; the advice
+/// is a second line of the message.
 pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
     let mut out = String::new();
     for d in diagnostics {
@@ -22,7 +22,7 @@ pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
         let (file, span) = place(files, d.file, d.span);
         let mut properties = String::new();
         if let Some(file) = file {
-            // Paths are those of the repository, in which nothing begins with `./`.
+            // GitHub expects paths relative to the repository, without `./`.
             let name = file.name().trim_start_matches("./");
             let _ = write!(properties, "file={},", property(name));
             if let Some(span) = span {

@@ -1,4 +1,4 @@
-//! `check --format json`: one object, for programs.
+//! `check --format json`: one object, to be read by programs.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Fix};
 use crate::file::{FileId, Files};
 use crate::span::Span;
 
-/// What [`json`] prints, as a JSON Schema (draft 2020-12).
+/// The JSON Schema (draft 2020-12) of the output of [`json`].
 pub const JSON_SCHEMA: &str = include_str!("check.schema.json");
 
 /// The whole report.
@@ -50,7 +50,7 @@ struct Replaced<'a> {
     text: &'a str,
 }
 
-/// Lines and columns from 1, columns in characters, the end exclusive; null where there is none.
+/// Lines and columns count from 1, columns in characters; the end is exclusive. Without a place, all are null.
 #[derive(Serialize)]
 struct JsonPlace<'a> {
     file: Option<&'a str>,
@@ -77,7 +77,7 @@ impl<'a> JsonPlace<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// None for a change of a file that is not there.
+    /// `None` if the fix changes a file that is not in `files`.
     fn of(files: &'a Files, fix: &'a Fix) -> Option<Self> {
         let edits = fix.edits.iter().map(|e| {
             let place = JsonPlace::of(files, Some(e.location.file), Some(e.location.span));
@@ -87,7 +87,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// One JSON object on one line, with a line break behind it. `checked` is how many files were looked at.
+/// One JSON object on one line, followed by a line break. `checked` is the number of checked files.
 pub fn json(diagnostics: &[Diagnostic], files: &Files, checked: usize) -> String {
     let diagnostics = diagnostics
         .iter()
@@ -108,7 +108,7 @@ pub fn json(diagnostics: &[Diagnostic], files: &Files, checked: usize) -> String
             fix: d.fix.as_deref().and_then(|fix| Change::of(files, fix)),
         })
         .collect();
-    // Strings and numbers only: this cannot fail.
+    // Cannot fail: the report contains only strings and numbers.
     let mut out = serde_json::to_string(&Report { files: checked, diagnostics }).unwrap_or_default();
     out.push('\n');
     out

@@ -1,6 +1,6 @@
-//! Diagnostics as text: for people, for programs, for GitHub, for whoever reads SARIF. One file a format; a new one is a file and a line here.
+//! Diagnostics as text: for terminals, JSON, GitHub and SARIF. A new format is one file and one line here.
 //!
-//! Decides neither what is reported nor in which order; see [`Diagnostics::into_sorted`](super::Diagnostics).
+//! Does not decide what is reported or in which order; see [`Diagnostics::into_sorted`](super::Diagnostics).
 
 mod github;
 mod json;
@@ -18,7 +18,7 @@ use super::Severity;
 use crate::file::{FileId, Files, SourceFile};
 use crate::span::Span;
 
-/// A severity as all formats name it.
+/// The name of a severity, the same in all formats.
 fn name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -28,13 +28,13 @@ fn name(severity: Severity) -> &'static str {
     }
 }
 
-/// The file, and the place in it, if there are any. A place without its file is none.
+/// The file and the place in it, if any. Without a file there is no place.
 fn place(files: &Files, file: Option<FileId>, span: Option<Span>) -> (Option<&SourceFile>, Option<Span>) {
     let file = file.and_then(|id| files.get(id));
     (file, span.filter(|_| file.is_some()))
 }
 
-/// A text on one line that can neither move the cursor nor turn the writing direction.
+/// The text on one line, without characters that move the cursor or change the reading direction.
 pub fn clean(text: &str) -> String {
     if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
         return text.to_owned();

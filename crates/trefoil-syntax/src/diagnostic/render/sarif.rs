@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, which code hosts and editors import.
 //!
-//! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. Written by hand: what we need of the format is small,
-//! and the tests hold it against the published schema.
+//! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. Written by hand: we need only a small part of
+//! the format, and the tests compare the output with the published schema.
 
 use crate::hash::HashMap;
 
@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Fix, Severity};
 use crate::file::{FileId, Files, SourceFile};
 use crate::span::{Location, Span};
 
-/// What a SARIF log says about a rule.
+/// A rule, as described in a SARIF log.
 #[derive(Debug, Clone, Copy)]
 pub struct SarifRule<'a> {
     /// Its name.
@@ -21,11 +21,11 @@ pub struct SarifRule<'a> {
     pub summary: &'a str,
     /// Its page, in Markdown.
     pub page: &'a str,
-    /// Its level; none: off.
+    /// Its level; `None` if it is off.
     pub level: Option<Severity>,
 }
 
-/// One log with one run, on one line, with a line break behind it. Rules that are not in the list are named all the same.
+/// A log with one run, on one line, followed by a line break. Rules that are not in the list are still named.
 pub fn sarif(diagnostics: &[Diagnostic], files: &Files, rules: &[SarifRule<'_>], version: &str) -> String {
     let index: HashMap<&str, usize> = rules.iter().enumerate().map(|(i, r)| (r.name, i)).collect();
     let results: Vec<Value> = diagnostics.iter().map(|d| result(d, files, &index)).collect();
@@ -106,7 +106,7 @@ fn region(file: &SourceFile, span: Span) -> Value {
     json!({ "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column })
 }
 
-/// A fix, its edits by file; none if a file of it is not there.
+/// A fix, with its edits grouped by file; `None` if one of its files is missing.
 fn change(fix: &Fix, files: &Files) -> Option<Value> {
     let mut changed: Vec<(FileId, Vec<Value>)> = Vec::new();
     for edit in &fix.edits {
@@ -128,7 +128,7 @@ fn change(fix: &Fix, files: &Files) -> Option<Value> {
     Some(json!({ "description": { "text": fix.message }, "artifactChanges": changes? }))
 }
 
-/// A path as a URI reference: relative where the path is.
+/// A path as a URI reference, which is relative if the path is.
 fn uri(path: &str) -> String {
     let path = path.replace('\\', "/");
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// `2 errors, 1 warning in 3 files`; info lines are left out of the count, and so is what there is none of.
+/// `2 errors, 1 warning in 3 files`. Info findings are not counted, and zero counts are omitted.
 pub fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
     let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
     let found: Vec<String> = [(Severity::Error, "error"), (Severity::Warning, "warning")]

@@ -1,4 +1,4 @@
-//! For people: message, excerpt with carets, other places, advice; laid out as compilers do.
+//! Text for people: message, excerpt with carets, other places, advice, in the layout that compilers use.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,21 +10,21 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::{FileId, Files, SourceFile};
 use crate::span::Span;
 
-/// A span of this many lines is marked only to the end of its first one.
+/// A span of at least this many lines is marked only to the end of its first line.
 const LINES: u32 = 3;
-/// Lines longer than this are cut around what is marked.
+/// Longer lines are cut around the marked part.
 const LINE_BYTES: u32 = 2000;
-/// How much is shown on both sides of it then.
+/// How many bytes of a cut line are shown on each side of the marked part.
 const MARGIN: u32 = 400;
-/// Marks of one file that lie further apart get excerpts of their own.
+/// Marks in one file that are further apart get separate excerpts.
 const APART: u32 = 32_000;
 
-/// How the text looks.
+/// Layout options.
 #[derive(Debug, Clone, Copy)]
 pub struct TextOptions {
     /// Whether to write terminal colours.
     pub color: bool,
-    /// Columns of the terminal; source lines are cut to fit.
+    /// Width of the terminal in columns; source lines are cut to this width.
     pub width: usize,
 }
 
@@ -34,7 +34,7 @@ impl Default for TextOptions {
     }
 }
 
-/// One block a finding, with a blank line between two.
+/// One block for each finding, separated by blank lines.
 pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> String {
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() }.term_width(options.width);
     let mut out = String::new();
@@ -56,7 +56,8 @@ pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> 
     out
 }
 
-/// Between a place that we name and an excerpt, the renderer puts a separator for a further file without its name.
+/// Whether a line is the separator that the renderer writes, without a file name, between a place that we name
+/// ourselves and the next excerpt.
 fn is_bare_separator(line: &str) -> bool {
     let mut escape = false;
     let text = line.chars().filter(|c| {
@@ -67,7 +68,7 @@ fn is_bare_separator(line: &str) -> bool {
     text.filter(|c| *c != ' ').eq(":::".chars())
 }
 
-/// A finding as the renderer takes it, and whether a line in it is cut.
+/// A finding in the form that the renderer accepts, and whether a line in it is cut.
 fn group<'a>(d: &'a Diagnostic, files: &'a Files) -> (Group<'a>, bool) {
     let mut cut = false;
     let level = match d.severity {
@@ -95,7 +96,7 @@ fn group<'a>(d: &'a Diagnostic, files: &'a Files) -> (Group<'a>, bool) {
     (group, cut)
 }
 
-/// The change that fixes a finding, under its advice: the lines as they would be, or a word about it where they are long.
+/// The advice and the fix of a finding: the changed lines, or only the message of the fix if they are long.
 fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
     let fix = d.fix.as_deref()?;
     let title = match &d.help {
@@ -111,7 +112,7 @@ fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
         let cover = edits.iter().map(|e| shown(file, e.location.span)).reduce(Span::cover)?;
         let (first, last) = (file.line(cover.start), file.line(cover.end));
         let whole = Span::new(file.line_span(first).start, file.line_span(last).end.max(cover.end));
-        // Deleting a whole line takes its line break too, which `shown` may leave out.
+        // Deleting a whole line also deletes its line break, which `shown` may leave out.
         let long = whole.len() > APART || (first..=last).any(|line| file.line_span(line).len() > LINE_BYTES);
         if long || edits.iter().any(|e| e.text.len() as u32 > LINE_BYTES || cover.end < e.location.span.end) {
             if d.help.is_some() {
@@ -132,12 +133,12 @@ fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
     Some(group)
 }
 
-/// A text that is to be put in, as it can be shown.
+/// Inserted text in displayable form.
 fn tame_text(text: &str) -> String {
     text.chars().map(|c| if c != '\n' && clean(c.encode_utf8(&mut [0; 4])) == " " { ' ' } else { c }).collect()
 }
 
-/// What is marked in one part of one file.
+/// The marks in one part of a file.
 struct Excerpt<'a> {
     file: &'a SourceFile,
     id: FileId,
@@ -164,7 +165,7 @@ fn excerpts<'a>(d: &'a Diagnostic, file: &'a SourceFile, span: Span, files: &'a 
     all
 }
 
-/// The part of a span that is marked: a long one only on its first line.
+/// The part of a span that is marked: only the first line of a long span.
 fn shown(file: &SourceFile, span: Span) -> Span {
     let end = file.text().len() as u32;
     let (start, mut stop) = (span.start.min(end), span.end.clamp(span.start.min(end), end));
@@ -180,7 +181,7 @@ impl<'a> Excerpt<'a> {
     fn cover(&self) -> Span {
         self.marks.iter().map(|m| m.span).reduce(Span::cover).unwrap_or_default()
     }
-    /// Whether a mark is near enough to share the excerpt.
+    /// Whether a mark is close enough to share the excerpt.
     fn takes(&self, mark: &Mark<'_>) -> bool {
         self.cover().cover(mark.span).len() <= APART
     }
@@ -196,7 +197,7 @@ impl<'a> Excerpt<'a> {
             return group
                 .element(Snippet::source(tame(source)).line_start(first as usize).path(name).annotations(marks));
         }
-        // The renderer would count columns from where the line is cut, so each place is named here.
+        // The renderer would count columns from the cut, so each place is named here.
         *cut = true;
         self.marks.iter().fold(group, |group, mark| {
             let place = self.file.position(mark.span.start);
@@ -214,7 +215,7 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// The characters of a text that a window touches, and where they begin.
+/// The whole characters of a text that a window touches, and the offset of the first one.
 fn slice(text: &str, window: Span) -> (usize, &str) {
     let (mut start, mut end) = (window.start as usize, window.end as usize);
     while start < end && !text.is_char_boundary(start) {
@@ -229,8 +230,8 @@ fn slice(text: &str, window: Span) -> (usize, &str) {
     (start, text.get(start..end).unwrap_or_default())
 }
 
-/// The same text without the control characters from U+0080 to U+009F, which terminals obey and the renderer lets
-/// pass; what replaces them has as many bytes.
+/// The text without the control characters from U+0080 to U+009F, which terminals obey and the renderer does not
+/// remove. Their replacements have the same number of bytes.
 fn tame(source: &str) -> Cow<'_, str> {
     let obeyed = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
     if source.contains(obeyed) { Cow::Owned(source.replace(obeyed, "\u{b7}")) } else { Cow::Borrowed(source) }

@@ -1,7 +1,7 @@
-//! Whether a comment after a plain value was meant as the rest of the value: `prompt: Issue #4 is open`.
+//! Detects comments after a plain value that were meant as part of the value: `prompt: Issue #4 is open`.
 //!
-//! Comments at the end of a line are common, so something has to show that the sentence continues. A comment with a space
-//! after its `#` needs more of that than one without.
+//! Comments at the end of a line are common, so there must be evidence that the sentence continues. A comment with a
+//! space after its `#` needs more evidence than one without.
 
 /// Words that come before a number: `issue #4`, `ticket # 17`.
 const NUMBERED: &[&str] = &[
@@ -42,17 +42,17 @@ const NUMBERED: &[&str] = &[
 const NAMED: &[&str] =
     &["hashtag", "hashtags", "tag", "tags", "channel", "channels", "color", "colour", "label", "topic"];
 
-/// Words that no sentence ends with.
+/// Words that do not end a sentence.
 const OPEN: &[&str] = &[
     "a", "an", "the", "and", "or", "of", "in", "on", "at", "to", "for", "with", "from", "by", "about", "as", "like",
     "into", "than", "that", "is", "are", "use", "using", "see", "your", "our", "their", "its", "this", "these",
     "called",
 ];
 
-/// What people write as comments without a space.
+/// First words of comments that people write without a space.
 const MARKS: &[&str] = &["todo", "fixme", "xxx", "hack", "note", "nosec", "noqa", "pragma", "yaml", "prettier"];
 
-/// Whether a comment is the rest of the value before it. `of_text`: the value is not a number or the like.
+/// Whether a comment belongs to the value before it. `of_text`: the value is text, not a number or the like.
 pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     let Some(rest) = comment.strip_prefix('#') else { return false };
     // `#!` and `##` start comments as well.
@@ -71,7 +71,7 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     }
     let prose = words.len() >= 3;
     let ended = value.ends_with(['.', '!', '?', ';', ')']);
-    // A sentence that has not ended, and a placeholder: nobody explains a value with one.
+    // The sentence is not finished, and the comment contains a placeholder, which nobody uses to explain a value.
     if !ended && (prose && rest.contains("{{") || words.len() >= 2 && numbers_something(rest)) {
         return true;
     }
@@ -89,19 +89,19 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     first.is_alphabetic() && !MARKS.contains(&&*word.to_lowercase()) && (named || prose && !ended)
 }
 
-/// `3 of the list`, `1 and suggests`: a number, and a sentence that continues.
+/// `3 of the list`, `1 and suggests`: a number, followed by the rest of a sentence.
 fn numbers_something(text: &str) -> bool {
     let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let next = after.strip_prefix([' ', ',', ';', ':', '.']).map(|t| t.split_whitespace().next().unwrap_or_default());
     after.len() < text.len() && next.is_some_and(|word| OPEN.contains(&word))
 }
 
-/// Whether a text continues as in the middle of a sentence.
+/// Whether a text starts as in the middle of a sentence.
 fn is_lower(text: &str) -> bool {
     text.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit() || c == '{')
 }
 
-/// Whether the value opens a bracket or a quotation that only the comment closes.
+/// Whether the value opens a bracket or a quotation that is closed only in the comment.
 fn is_closed_later(value: &str, rest: &str) -> bool {
     let open = |a: char, b: char| value.matches(a).count() > value.matches(b).count();
     let closed = |a: char, b: char| rest.matches(b).count() > rest.matches(a).count();

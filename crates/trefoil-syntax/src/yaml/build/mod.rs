@@ -1,4 +1,5 @@
-//! From parser events to the tree, under limits. Goes on after everything but a limit.
+//! Builds the tree from parser events, within limits. Continues after any mistake except an exceeded limit or a second
+//! document.
 
 mod cut;
 mod scalar;
@@ -17,25 +18,25 @@ use crate::file::FileId;
 use crate::hash::HashSet;
 use crate::span::{Location, Span};
 
-/// After this many findings in one file, one says that there are more.
+/// The maximum number of findings in one file. One more finding reports that there are more.
 const FINDINGS: usize = 1000;
 
-/// Why the builder wants no more events.
+/// Why the builder stopped reading events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BuildStop {
     Limit,
     SecondDocument,
 }
 
-/// A finished node, and what it weighs wherever an alias puts it.
+/// A finished node, and how much each alias of it adds to the limits.
 #[derive(Debug, Clone)]
 struct Built {
     node: Node,
-    /// Nodes in it, itself included, aliases expanded.
+    /// The number of nodes in it, including itself, with aliases expanded.
     size: u64,
-    /// Bytes of the texts in it, aliases expanded.
+    /// The number of bytes of text in it, with aliases expanded.
     bytes: u64,
-    /// Levels of collections in it.
+    /// The nesting depth of its collections.
     height: usize,
 }
 
@@ -52,40 +53,41 @@ struct OpenCollection {
     flow: bool,
     anchor: usize,
     body: OpenBody,
-    /// End of its last child.
+    /// The end of its last child.
     end: u32,
     size: u64,
     bytes: u64,
     height: usize,
-    /// How many findings there were when it began.
+    /// The number of findings when it was opened.
     findings: usize,
-    /// It looks like `{{ x }}`: a mapping whose first key is a mapping.
+    /// Whether it looks like `{{ x }}`: a mapping whose first key is a mapping.
     braces: bool,
 }
 
-/// The tree so far, and what an error message may want to know about it.
+/// The tree so far, and data for error messages.
 pub(super) struct TreeBuilder<'a> {
     file: FileId,
-    /// The text as it is in the file, not as it was fixed for the parser.
+    /// The text as in the file, without masks.
     text: &'a str,
     limits: Limits,
-    /// What the parser was not shown; scalars that have some of it are taken from the text as they stand there.
+    /// The parts hidden from the parser. The text of a scalar that overlaps one is taken from the file.
     masked: &'a [Span],
     stack: Vec<OpenCollection>,
-    /// Empty lists with room, for the mappings to come: most of them are small, and few have the size that a list grows to.
+    /// Empty lists with spare capacity, reused for the next mappings. Most mappings are small, so growing a new list
+    /// for each would be wasteful.
     spare: Vec<Vec<Entry>>,
-    /// The keys so far: a file has few, and each many times.
+    /// The keys so far. A file has few distinct keys, each repeated many times, so they are shared.
     keys: HashSet<Arc<str>>,
     anchors: Vec<Option<Built>>,
     nodes: u64,
-    /// Bytes of the texts that aliases stand for.
+    /// The total bytes of text inserted by aliases.
     aliased: u64,
     document: Option<Span>,
     pub(super) root: Option<Node>,
     pub(super) findings: Vec<Diagnostic>,
-    /// End of the last token.
+    /// The end of the last token.
     pub(super) token_end: u32,
-    /// The value that was finished last, if nothing came after it.
+    /// The last finished value, if nothing follows it yet.
     pub(super) last_value: Option<Span>,
 }
 
@@ -109,7 +111,7 @@ impl<'a> TreeBuilder<'a> {
             last_value: None,
         }
     }
-    /// The outermost and the innermost flow collection that are open.
+    /// The outermost and the innermost open flow collection.
     pub(super) fn open_flow(&self) -> Option<(u32, u32)> {
         // A pair in a list, `[key: value]`, is a mapping without braces.
         let bracket = |at: u32| matches!(self.text.as_bytes().get(at as usize), Some(b'[' | b'{'));
@@ -117,7 +119,7 @@ impl<'a> TreeBuilder<'a> {
         let first = flows.next()?;
         Some((first, flows.next_back().unwrap_or(first)))
     }
-    /// Whether a value may stand where we are: behind a key, or in a list.
+    /// Whether a value is allowed here: after a key, or in a list.
     pub(super) fn wants_value(&self) -> bool {
         self.stack.last().is_none_or(|f| match &f.body {
             OpenBody::Sequence(_) => true,
@@ -166,7 +168,7 @@ impl<'a> TreeBuilder<'a> {
         }
         Ok(())
     }
-    /// Closes what is open, which is no finding, and hands over the tree.
+    /// Closes open collections without reporting them, and returns the tree.
     pub(super) fn into_root(mut self) -> (Option<Node>, Vec<Diagnostic>) {
         let end = self.token_end;
         let findings = std::mem::take(&mut self.findings);
@@ -208,7 +210,7 @@ impl<'a> TreeBuilder<'a> {
             self.report(found.help("keep one document per file; move the others to their own files"));
             return Err(BuildStop::SecondDocument);
         }
-        // The span of an implicit start may cover the first value.
+        // The span of an implicit document start may cover the first value.
         self.document = Some(if explicit { span } else { Span::new(span.start, span.start) });
         if explicit {
             self.token_end = span.end;
@@ -251,7 +253,7 @@ impl<'a> TreeBuilder<'a> {
         if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
             self.report(misfit(tag, wanted.describe(), self.at(at)));
         }
-        // The parser begins a list that is not indented further than its key behind its first `-`.
+        // If a list is not indented further than its key, the parser starts it after the first `-`.
         let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, OpenBody::Mapping(_)));
         let start = if in_mapping && !flow && matches!(body, OpenBody::Sequence(_)) {
             span.start.min(locate::list_start(self.text, self.token_end as usize) as u32)
@@ -303,7 +305,7 @@ impl<'a> TreeBuilder<'a> {
         };
         self.finish(built, frame.anchor)
     }
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to its parent.
     fn finish(&mut self, built: Built, anchor: usize) -> Result<(), BuildStop> {
         self.nodes += 1;
         if anchor != 0 {
@@ -316,7 +318,7 @@ impl<'a> TreeBuilder<'a> {
         }
         self.place(built)
     }
-    /// Takes a scalar without an anchor as the key that is due.
+    /// Uses a scalar without an anchor as the next key.
     fn key(&mut self, scalar: Scalar, text: Text) -> Result<(), BuildStop> {
         self.nodes += 1;
         self.bounded(text.span)?;
@@ -333,7 +335,7 @@ impl<'a> TreeBuilder<'a> {
         findings.into_iter().for_each(|f| self.report(f));
         Ok(())
     }
-    /// Whether there are too many nodes by now.
+    /// Counts a node and checks the limit.
     fn bounded(&mut self, span: Span) -> Result<(), BuildStop> {
         if self.nodes <= self.limits.nodes as u64 {
             return Ok(());
@@ -377,7 +379,7 @@ impl<'a> TreeBuilder<'a> {
     fn alias(&mut self, id: usize, span: Span) -> Result<(), BuildStop> {
         self.token_end = span.end;
         let name = shown(self.raw(span));
-        // An anchor that is known to the parser and not finished is around us.
+        // A known anchor that is not finished encloses this alias.
         let Some(target) = self.anchors.get(id).cloned().flatten() else {
             self.report(
                 Diagnostic::error(rules::ALIAS, self.at(span), format!("the alias `{name}` is inside its own anchor"))
@@ -426,8 +428,8 @@ fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
     Diagnostic::error(rules::TAG, at, format!("the tag requires {}, but the value is {found}", tag.describe()))
 }
 
-/// What to say about a value that begins with `{{` and has no quotes. `within`: inside of brackets, where it ends with its
-/// braces.
+/// The finding for an unquoted value that starts with `{{`. `within`: the value is inside brackets, so it ends with its
+/// closing braces.
 pub(super) fn unquoted_braces(file: FileId, text: &str, value: Span, within: bool) -> Diagnostic {
     let at = Location::new(file, value);
     let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that starts with `{{` needs quotes");
@@ -438,7 +440,7 @@ pub(super) fn unquoted_braces(file: FileId, text: &str, value: Span, within: boo
     if !within && locate::goes_on(text, value.start as usize) {
         return found.help("put `|` after the key and the whole text on the lines below it");
     }
-    // A quote that closes what none opened is no part of the value.
+    // A closing quote without an opening one is not part of the value.
     let whole = matches!(rest, "" | "\"" | "'").then(|| Location::new(file, Span::new(value.start, behind as u32)));
     let found = match (in_quotes(raw), whole) {
         (Some(text), Some(whole)) if closed && !raw.contains(": ") => {
@@ -461,7 +463,7 @@ fn in_quotes(raw: &str) -> Option<String> {
     Some(if raw.contains(['"', '\\']) { format!("'{}'", raw.replace('\'', "''")) } else { format!("\"{raw}\"") })
 }
 
-/// A text in quotes, if it is short enough to show.
+/// A quoted text, if it is short enough to show.
 pub(super) fn quoted(raw: &str) -> Option<String> {
     if raw.chars().count() > 60 || raw.contains(char::is_control) || raw.contains('`') {
         return None;

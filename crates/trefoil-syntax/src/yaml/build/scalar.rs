@@ -1,4 +1,4 @@
-//! Scalars of the tree: text, type, tag, and where all of it stands.
+//! Scalars of the tree: text, type, tag and position.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::super::tree::{Scalar, Style, Text};
 use super::{Built, CoreTag, Diagnostic, Span, TreeBuilder, cut, leaf, locate, misfit, rules, shown};
 
 impl TreeBuilder<'_> {
-    /// Null at a place.
+    /// A null value at a place.
     pub(super) fn null(&self, span: Span) -> Built {
         let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };
         leaf(Scalar::Null, text)
     }
-    /// A value that is taken as text the way it stands in the file.
+    /// A value that is used as text exactly as written in the file.
     pub(super) fn verbatim(&self, span: Span) -> (Scalar, Text) {
         let value = self.raw(span);
         let text = Text {
@@ -33,7 +33,7 @@ impl TreeBuilder<'_> {
         span: Span,
         tag: Option<(&Tag, Span)>,
     ) -> (Scalar, Text) {
-        // The first mask that ends behind our start; it may lie inside a scalar that began before it.
+        // The first mask that ends after the scalar's start. It may start before the scalar or inside it.
         let mask = self.masked.partition_point(|m| m.end <= span.start);
         if !span.is_empty() && self.masked.get(mask).is_some_and(|m| m.start < span.end) {
             self.token_end = span.end;
@@ -59,20 +59,24 @@ impl TreeBuilder<'_> {
                 self.report(misfit(tag, &what, self.at(at)));
                 Scalar::Str
             }),
-            // The non-specific tag `!` makes a string of anything.
+            // The non-specific tag `!` makes any scalar a string.
             None if tag.is_some_and(|(_, at)| self.raw(at) == "!") => Scalar::Str,
             None if style == Style::Plain => schema::resolve(&text.value),
             None => Scalar::Str,
         };
         (scalar, text)
     }
-    /// Quotes of a word processor around a whole value: for YAML they are part of it.
+    /// Reports typographic quotes around a whole value, which YAML treats as part of the text.
     fn typographic(&mut self, text: &Text) {
         let value = &*text.value;
+        // As nearly always.
+        if value.as_bytes().first().is_none_or(u8::is_ascii) {
+            return;
+        }
         let (Some(first), Some(last)) = (value.chars().next(), value.chars().next_back()) else { return };
         let inner =
             value.strip_prefix(['“', '”', '„', '‘', '’', '«']).and_then(|t| t.strip_suffix(['“', '”', '‘', '’', '»']));
-        // Two pairs of them are a text that begins and ends with a quotation.
+        // With two pairs, the text starts and ends with a quotation.
         let Some(inner) = inner.filter(|t| !t.contains(['“', '”', '„', '«', '»', '\n'])) else { return };
         let message = format!("`{first}` and `{last}` are not YAML quotes, so they are part of the text");
         let d = Diagnostic::warning(rules::TYPOGRAPHIC_QUOTES, self.at(text.span), message);
@@ -82,7 +86,7 @@ impl TreeBuilder<'_> {
             false => d.help("use straight quotes, `\"` or `'`"),
         });
     }
-    /// ` #` after a plain value starts a comment, whatever was meant: `Ticket #{{id}}`.
+    /// Reports ` #` after a plain value that was meant as text: `Ticket #{{id}}`. YAML starts a comment there.
     fn cut(&mut self, text: &Text) {
         let end = text.span.end as usize;
         let behind = self.text.as_bytes().get(end..).unwrap_or_default();
@@ -104,10 +108,10 @@ impl TreeBuilder<'_> {
             None => d.help("put quotes around the whole value"),
         });
     }
-    /// A quote at the end of a plain value whose other one was lost: for YAML it is part of the text.
+    /// Reports a closing quote without an opening one at the end of a plain value. YAML treats it as part of the text.
     fn stray_quote(&mut self, text: &Text) {
         let Some(inner) = text.value.strip_suffix('"') else { return };
-        // Behind a digit it stands for inches.
+        // After a digit it means inches.
         if inner.contains('"') || inner.is_empty() || inner.ends_with(|c: char| c.is_ascii_digit()) {
             return;
         }
@@ -127,10 +131,10 @@ impl TreeBuilder<'_> {
     fn text(&mut self, value: &str, style: Style, span: Span) -> Text {
         match style {
             Style::Literal | Style::Folded => {
-                // What is masked between the token before and this one is none of its text.
+                // Masked bytes between the previous token and this one are not part of its text.
                 let masked = self.masked.iter().rev().find(|m| m.end <= span.start).map_or(0, |m| m.end);
                 let mut header = locate::value_start(self.text, self.token_end.max(masked) as usize);
-                // It may have ended in the middle of a comment.
+                // The mask may have ended in the middle of a comment.
                 let is_header = |at: usize| matches!(self.text.as_bytes().get(at), Some(b'|' | b'>'));
                 while header < span.start as usize && !is_header(header) {
                     header = locate::value_start(self.text, locate::line_end(self.text, header).max(header + 1));
@@ -141,7 +145,7 @@ impl TreeBuilder<'_> {
                 let written = Span::new(header, header + raw.trim_end().len() as u32);
                 Text { value: value.into(), span: written, style, map }
             }
-            // The parser gives `~` for nothing.
+            // The parser passes `~` for an empty value.
             Style::Plain if span.is_empty() => {
                 let colon = self.text.as_bytes().get(span.start as usize) == Some(&b':') && self.wants_value();
                 let at = span.start + u32::from(colon);
@@ -153,7 +157,7 @@ impl TreeBuilder<'_> {
             }
         }
     }
-    /// A text as it is kept: that of a key is one for the whole file.
+    /// The text to store. Equal keys of a file share one allocation.
     fn shared(&mut self, value: &str) -> Arc<str> {
         if !self.wants_key() {
             return value.into();
@@ -167,7 +171,7 @@ impl TreeBuilder<'_> {
             }
         }
     }
-    /// The core tag of a node; any other is reported.
+    /// The core tag of a node; other tags are reported.
     pub(super) fn core_tag(&mut self, tag: Option<(&Tag, Span)>) -> Option<(CoreTag, Span)> {
         let (tag, at) = tag?;
         let found = tag.core_suffix().and_then(CoreTag::from_suffix).map(|tag| (tag, at));

@@ -1,10 +1,10 @@
-//! Literal and folded scalars: indentation goes, line breaks stay, fold, or are chomped.
+//! Literal and folded scalars: indentation is removed; line breaks are kept, folded or chomped.
 
 use std::ops::Range;
 
 use super::{Pieces, is_blank, line_break};
 
-/// Lines up the text of each raw line with the decoded text, and what is between two lines by its line breaks.
+/// Aligns the text of each raw line with the decoded text, and the gap between two lines by its line breaks.
 pub(super) fn align(decoded: &str, raw: &str, base: u32, folded: bool, pieces: &mut Pieces) {
     let mut white_from = 0;
     let mut first = true;
@@ -13,7 +13,7 @@ pub(super) fn align(decoded: &str, raw: &str, base: u32, folded: bool, pieces: &
         let Some(rest) = decoded.get(pieces.decoded as usize..) else { return };
         let white = rest.len() - rest.trim_start_matches([' ', '\t', '\n']).len();
         if !rest.get(white..).is_some_and(|r| r.starts_with(content)) {
-            // The end of the scalar: what follows are comments or blank lines.
+            // The end of the scalar. Only comments or blank lines follow.
             break;
         }
         let gap = Gap { raw, base, decoded: rest.get(..white).unwrap_or_default(), span: white_from..text.start };
@@ -26,7 +26,7 @@ pub(super) fn align(decoded: &str, raw: &str, base: u32, folded: bool, pieces: &
     Gap { raw, base, decoded: rest, span: white_from..raw.len() }.place(false, pieces);
 }
 
-/// The raw lines that hold text, each without the blanks around it.
+/// The raw lines that contain text, without surrounding blanks.
 struct Lines<'a> {
     raw: &'a str,
     at: usize,
@@ -51,7 +51,7 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// White space between two texts: decoded, and as it is written.
+/// The whitespace between two texts, decoded and raw.
 struct Gap<'a> {
     raw: &'a str,
     base: u32,
@@ -60,9 +60,9 @@ struct Gap<'a> {
 }
 
 impl Gap<'_> {
-    /// Places the decoded whitespace. `folds`: the first line break may have become a space or nothing.
+    /// Places the decoded whitespace. `folds`: the first line break may have been folded to a space or removed.
     fn place(&self, folds: bool, pieces: &mut Pieces) {
-        // Nearly every gap of a literal scalar is nothing, or one line break and the indentation behind it.
+        // Fast path: in a literal scalar, nearly every gap is empty, or one line break and indentation.
         if !folds && matches!(self.decoded, "" | "\n") {
             return self.simple(pieces);
         }
@@ -85,7 +85,7 @@ impl Gap<'_> {
             self.blanks(part, segments.get(skip + j + 1), true, pieces);
         }
     }
-    /// Places nothing, or a line break at the first one that is written.
+    /// Places nothing, or one line break at the first raw line break.
     fn simple(&self, pieces: &mut Pieces) {
         let gap = self.raw.as_bytes().get(self.span.clone()).unwrap_or_default();
         let at = self.span.start + gap.iter().take_while(|b| is_blank(**b)).count();
@@ -107,14 +107,14 @@ impl Gap<'_> {
                     from = at;
                 }
                 None if self.raw.as_bytes().get(at).copied().is_some_and(is_blank) => at += 1,
-                // A comment behind the scalar.
+                // A comment after the scalar.
                 None => break,
             }
         }
         segments.push(from..at);
         (breaks, segments)
     }
-    /// Places decoded blanks at the beginning or the end of raw ones.
+    /// Places decoded blanks at the start or the end of the raw blanks.
     fn blanks(&self, decoded: &str, raw: Option<&Range<usize>>, at_end: bool, pieces: &mut Pieces) {
         let Some(raw) = raw.filter(|r| !decoded.is_empty() && r.len() >= decoded.len()) else {
             let at = pieces.list.last().map_or(self.base + self.span.start as u32, |p| p.end);

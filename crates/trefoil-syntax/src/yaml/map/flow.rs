@@ -1,9 +1,9 @@
-//! Plain and quoted scalars: escapes, and lines that fold.
+//! Plain and quoted scalars: escapes and line folding.
 
 use super::{Pieces, is_blank, line_break};
 use crate::yaml::tree::Style;
 
-/// Walks over a raw flow scalar and places what it stands for.
+/// Walks over a raw flow scalar and places the decoded text.
 pub(super) fn align(decoded: &str, raw: &str, base: u32, style: Style, pieces: &mut Pieces) {
     let mut walk = Walk { decoded, raw, base, pieces, at: 0 };
     while walk.at < raw.len() {
@@ -18,7 +18,7 @@ struct Walk<'a> {
     raw: &'a str,
     base: u32,
     pieces: &'a mut Pieces,
-    /// Where we are in the raw text.
+    /// The current offset in the raw text.
     at: usize,
 }
 
@@ -26,7 +26,7 @@ impl Walk<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
         self.raw.as_bytes().get(at).copied()
     }
-    /// Places the character `c`, which `end - start` raw bytes stand for; `None` if the parser saw another one.
+    /// Places the character `c`, written as the raw bytes `start..end`; `None` if the parser decoded another character.
     fn place(&mut self, c: char, start: usize, end: usize) -> Option<()> {
         let rest = self.decoded.get(self.pieces.decoded as usize..)?;
         rest.starts_with(c).then_some(())?;
@@ -34,7 +34,7 @@ impl Walk<'_> {
         self.at = end;
         Some(())
     }
-    /// Places raw text up to `end` that stands for itself.
+    /// Places raw text up to `end` that is identical in the decoded text.
     fn same(&mut self, end: usize) -> Option<()> {
         let text = self.raw.get(self.at..end)?;
         self.decoded.get(self.pieces.decoded as usize..)?.starts_with(text).then_some(())?;
@@ -61,15 +61,15 @@ impl Walk<'_> {
             }
         }
     }
-    /// The end of the blanks at `at`.
+    /// The end of the blanks that start at `at`.
     fn blanks(&self, mut at: usize) -> usize {
         while self.byte(at).is_some_and(is_blank) {
             at += 1;
         }
         at
     }
-    /// Line breaks from `at` on, with the blanks around them: the first is a space unless others follow, each other is
-    /// itself. After an escaped line break the first one counts too.
+    /// Places the line breaks from `at` on, with the blanks around them. A single line break becomes a space; of
+    /// several, the first is dropped and the others are kept. After an escaped line break, all are kept.
     fn fold(&mut self, mut at: usize, first_folds: bool) -> Option<()> {
         let mut breaks = Vec::new();
         while let Some(length) = line_break(self.raw, at) {
@@ -122,7 +122,7 @@ impl Walk<'_> {
         if let Some(c) = char::from_u32(first) {
             return self.place(c, start, end);
         }
-        // The first half of a surrogate pair; the second is an escape of its own.
+        // The first half of a surrogate pair. The second half is a separate escape.
         let second = unit(end + 2)?;
         let c = char::from_u32(0x1_0000 + ((first & 0x3ff) << 10) + (second & 0x3ff))?;
         self.place(c, start, end + 2 + digits)

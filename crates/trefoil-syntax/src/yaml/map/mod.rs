@@ -1,7 +1,7 @@
-//! From the decoded text of a scalar back to the bytes of the file.
+//! Maps the decoded text of a scalar to the bytes of the file.
 //!
-//! A map is built by reading the raw scalar a second time beside the text that the parser made of it. It never decodes
-//! by itself: where the two disagree, the rest of the text maps to the rest of the scalar as a whole.
+//! A map is built by reading the raw scalar again next to the text that the parser decoded from it. It does not decode
+//! by itself: from the point where the two disagree, the rest of the text maps to the rest of the scalar as a whole.
 
 mod block;
 mod flow;
@@ -12,29 +12,29 @@ use std::sync::Arc;
 use super::tree::Style;
 use crate::span::Span;
 
-/// A run of decoded text and the bytes it came from. In step when both are of one length, else one indivisible whole
-/// (an escape, a line break that became a space).
+/// A run of decoded text and the bytes it came from. If both have the same length, they correspond byte for byte.
+/// Otherwise the run is indivisible (an escape, a line break that became a space).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TextRun {
-    /// Where the run begins in the decoded text; it ends where the next one begins.
+    /// The start of the run in the decoded text. It ends where the next run starts.
     at: u32,
     start: u32,
     end: u32,
 }
 
-/// The way from decoded byte offsets of one scalar to byte offsets of its file.
+/// Maps decoded byte offsets of one scalar to byte offsets in its file.
 #[derive(Debug, Clone, Default)]
 pub struct ScalarMap {
-    /// Bytes of decoded text.
+    /// The length of the decoded text in bytes.
     length: u32,
-    /// Where the text begins in the file, when it stands there as it is.
+    /// The start of the text in the file, if the raw and decoded texts are identical.
     start: u32,
-    /// What it is made of, when it does not.
+    /// The runs, if they are not.
     pieces: Option<Arc<[TextRun]>>,
 }
 
 impl ScalarMap {
-    /// Aligns a decoded text with the raw slice it was read from, quotes or block header included, which starts at
+    /// Aligns a decoded text with the raw slice it was read from, which includes quotes or block header and starts at
     /// `base` in the file.
     pub fn align(decoded: &str, raw: &str, base: u32, style: Style) -> Self {
         let length = decoded.len() as u32;
@@ -52,11 +52,11 @@ impl ScalarMap {
         pieces.rest(length, base + text.len() as u32);
         Self { length, start: base, pieces: Some(pieces.list.into()) }
     }
-    /// The map of a text that stands in the file as it is, from `start`.
+    /// The map of a text that is written in the file as is, starting at `start`.
     pub fn straight(length: u32, start: u32) -> Self {
         Self { length, start, pieces: None }
     }
-    /// The file offset of a decoded offset; of the length or more, the end of the text.
+    /// The file offset of a decoded offset. Offsets at or past the length give the end of the text.
     pub fn offset(&self, decoded: u32) -> u32 {
         if decoded >= self.length && decoded > 0 {
             return self.end_of(self.length);
@@ -67,13 +67,13 @@ impl ScalarMap {
             Some((piece, _)) => piece.start,
         }
     }
-    /// The file bytes that a decoded range came from: from its first character to the end of its last one.
+    /// The file bytes of a decoded range: from its first character to the end of its last one.
     pub fn span(&self, range: Range<u32>) -> Span {
         let start = self.offset(range.start);
         let end = if range.end <= range.start { start } else { self.end_of(range.end.min(self.length)) };
         Span::new(start, end.max(start))
     }
-    /// The file offset right behind the last character before a decoded offset.
+    /// The file offset after the last character before a decoded offset.
     fn end_of(&self, decoded: u32) -> u32 {
         let Some(last) = decoded.checked_sub(1) else { return self.start };
         match self.piece(last) {
@@ -82,7 +82,7 @@ impl ScalarMap {
             Some((piece, _)) => piece.end,
         }
     }
-    /// The piece that holds a decoded offset, and its decoded length.
+    /// The run that contains a decoded offset, and its decoded length.
     fn piece(&self, decoded: u32) -> Option<(TextRun, u32)> {
         let pieces = self.pieces.as_deref()?;
         let index = pieces.partition_point(|p| p.at <= decoded).checked_sub(1)?;
@@ -92,7 +92,7 @@ impl ScalarMap {
     }
 }
 
-/// The part of a raw scalar that is its text: without the quotes, without the header line of a block.
+/// The part of a raw scalar that is its text, without quotes or block header line.
 fn body(raw: &str, style: Style) -> Range<usize> {
     match style {
         Style::Plain => 0..raw.len(),
@@ -104,7 +104,7 @@ fn body(raw: &str, style: Style) -> Range<usize> {
     }
 }
 
-/// The length of the line break at `at`, if there is one.
+/// The length of the line break at `at`, if any.
 fn line_break(text: &str, at: usize) -> Option<usize> {
     match text.as_bytes().get(at..)? {
         [b'\r', b'\n', ..] => Some(2),
@@ -117,11 +117,11 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Pieces under construction, in the order of both texts.
+/// Runs under construction, in text order.
 #[derive(Debug, Default)]
 struct Pieces {
     list: Vec<TextRun>,
-    /// End of what has been placed so far in the decoded text.
+    /// The end of the decoded text placed so far.
     decoded: u32,
 }
 
@@ -143,7 +143,7 @@ impl Pieces {
         self.list.push(TextRun { at: self.decoded, start, end });
         self.decoded += length;
     }
-    /// Places what is left of the decoded text, if anything, on what is left of the raw one.
+    /// Maps the rest of the decoded text, if any, to the rest of the raw text.
     fn rest(&mut self, length: u32, end: u32) {
         let start = self.list.last().map_or(end, |p| p.end).min(end);
         self.push(length.saturating_sub(self.decoded), start, end);

@@ -1,8 +1,8 @@
-//! Which escape of a double quoted value the parser means: it says only where the quote opens.
+//! Finds the bad escape in a double-quoted value, because the parser reports only where the quote opens.
 
 use std::ops::Range;
 
-/// The first backslash in a text that begins no escape, with what belongs to it.
+/// The first backslash that does not start an escape, with the characters that belong to it.
 pub(super) fn first_bad(text: &str) -> Option<Range<usize>> {
     let mut at = 0;
     let mut high: Option<Range<usize>> = None;

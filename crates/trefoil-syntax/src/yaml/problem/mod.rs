@@ -1,4 +1,4 @@
-//! What the parser did not like, where, in our words, and how to read on.
+//! Turns a parser error into a finding: its place, our wording, and how to continue reading.
 
 mod escape;
 mod wording;
@@ -20,15 +20,15 @@ pub(super) struct Problem {
     pub(super) mask: Option<Mask>,
 }
 
-/// What surrounds a syntax error.
+/// The context of a syntax error.
 struct Scene<'a> {
     file: FileId,
     text: &'a str,
-    /// Where the parser stopped.
+    /// The offset where the parser stopped.
     at: usize,
-    /// Where the value begins that it was reading, or had just read on this line.
+    /// The start of the value that the parser was reading, or had just read on this line.
     value: Option<usize>,
-    /// The innermost flow collection that is open.
+    /// The innermost open flow collection.
     flow: Option<usize>,
 }
 
@@ -115,8 +115,8 @@ pub(super) fn explain(
     Problem { diagnostic, mask: mask(kind, &scene) }
 }
 
-/// The first line of a block, where the line at `at` and those behind it stand less far in: with one against many, that
-/// one is wrong.
+/// The first line of a block, if the line at `at` and those after it are indented less. As the only line with its
+/// indentation, the first one is the wrong one.
 fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
     let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
@@ -130,7 +130,7 @@ fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
     let before = beside(indent(first), &mut block.iter().copied());
     let below = text.get(start..)?.lines().filter(content).take_while(|l| indent(l) >= own);
     let after = beside(own, &mut below.into_iter());
-    // Two spaces are what most people indent by.
+    // Most people indent by two spaces.
     let usual = own == outer + 2 && indent(first) != outer + 2;
     if before != 1 || indent(first) <= own || !(after > 1 || usual) {
         return None;
@@ -139,8 +139,8 @@ fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
     Some((line + indent(first), line + first.trim_end().len()))
 }
 
-/// The line above the one at `at`, where that one has slipped: it stands further out than the lines around it, or no
-/// further in than the key that it is below of; or it is an item whose keys stand where its `-` does.
+/// The line above the one at `at`, if that line is badly indented: less than the lines around it, or no further than
+/// its parent key; or it is an item whose keys are aligned with its `-`.
 fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
     let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
@@ -166,7 +166,7 @@ fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
     below.then_some((place, "this line is not indented further than the key above it"))
 }
 
-/// Whether a bracket was surely left open on its own line: the next one is indented no further, and closes nothing.
+/// Whether a bracket was certainly left open on its own line: the next line is not indented further and closes nothing.
 fn left_open(text: &str, open: usize, at: usize) -> bool {
     let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
@@ -177,7 +177,7 @@ fn left_open(text: &str, open: usize, at: usize) -> bool {
         && next.is_some_and(|next| indent(next) <= indent(own) && !next.trim_start().starts_with([']', '}', ',']))
 }
 
-/// The finding with spaces instead of the tabs at `at`; how many is guessed from the line above.
+/// The finding, with a suggestion to replace the tabs at `at` with spaces. Their number is guessed from the line above.
 fn without_tab(scene: &Scene<'_>, at: usize, found: Diagnostic) -> Diagnostic {
     let text = scene.text;
     let start = locate::line_start(text, at);
@@ -198,8 +198,8 @@ fn without_tab(scene: &Scene<'_>, at: usize, found: Diagnostic) -> Diagnostic {
     found.suggestion("indent with spaces", scene.location(start, start + indent), " ".repeat(width))
 }
 
-/// The value that an error at `at` is about, when the last thing that was read is a value: that one, if they share a
-/// line, or the one behind the next `-`.
+/// The value that an error at `at` is about, if the last token is a value: that value if both are on the same line,
+/// otherwise the one after the next `-`.
 fn behind(text: &str, last: Span, at: usize, in_list: bool) -> Option<usize> {
     if locate::same_line(text, last.start as usize, at) {
         return Some(last.start as usize);
@@ -209,7 +209,7 @@ fn behind(text: &str, last: Span, at: usize, in_list: bool) -> Option<usize> {
     (in_list && line.trim_start_matches(' ').starts_with('-')).then_some(next)
 }
 
-/// A value that begins with a template tag, whatever the parser made of it.
+/// A value that starts with a template tag, whatever error the parser reported.
 fn braces(scene: &Scene<'_>) -> Option<Problem> {
     let value = scene.value_on_line()?;
     let rest = scene.text.get(value..)?;
@@ -225,7 +225,7 @@ fn braces(scene: &Scene<'_>) -> Option<Problem> {
     Some(Problem { diagnostic, mask: Some(Mask::Quote(span)) })
 }
 
-/// A text of several lines below its key that begins with a template tag, and lacks the `|` that makes it one.
+/// A text of several lines below its key that starts with a template tag and lacks the `|`.
 fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
     let text = scene.text;
     let line = locate::line_start(text, value);
@@ -258,12 +258,12 @@ fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
     let first = scene.location(value, locate::content_end(text, value));
     let message = "a multi-line text that starts with `{{` needs `|` after its key";
     let d = Diagnostic::error(rules::UNQUOTED_BRACES, first, message);
-    // Whether the key takes text at all is not known here.
+    // It is unknown here whether the key accepts text at all.
     let d = d.suggestion(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");
     Some(Problem { diagnostic: d, mask: Some(Mask::Quote(at.span)) })
 }
 
-/// The bytes to point at.
+/// The bytes to mark.
 fn place(kind: ProblemKind, scene: &Scene<'_>) -> (usize, usize) {
     let text = scene.text;
     let at = scene.at;
@@ -295,7 +295,7 @@ fn place(kind: ProblemKind, scene: &Scene<'_>) -> (usize, usize) {
     }
 }
 
-/// How to read on: take a value as text, or leave out what is broken up to the next key at the margin.
+/// How to continue reading: read a value as text, or skip the broken part up to the next key at the margin.
 fn mask(kind: ProblemKind, scene: &Scene<'_>) -> Option<Mask> {
     let text = scene.text;
     if kind == ProblemKind::Value
@@ -306,7 +306,7 @@ fn mask(kind: ProblemKind, scene: &Scene<'_>) -> Option<Mask> {
         return Some(Mask::Quote(Span::new(value as u32, end as u32)));
     }
     if let (ProblemKind::Quote, Some(value)) = (kind, scene.value) {
-        // One line of it: the next ones may be keys again.
+        // Only one line, because the next ones may be keys again.
         let end = locate::content_end(text, value);
         return Some(Mask::Quote(Span::new(value as u32, end as u32)));
     }

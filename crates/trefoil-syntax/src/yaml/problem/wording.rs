@@ -1,43 +1,43 @@
-//! One entry for each thing that the parser may not like.
+//! The wording of each parser error.
 
 use granit_parser::ErrorKind as E;
 
 use super::{Limits, Scene, locate, rules};
 
-/// Where to point, and how to read on.
+/// Which place to mark, and how to continue reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProblemKind {
-    /// At the error; the value on that line can be taken as text.
+    /// The error; the value on that line can be read as text.
     Value,
-    /// At the quote that is not closed.
+    /// The quote that is not closed.
     Quote,
-    /// At the bracket that is not closed.
+    /// The bracket that is not closed.
     Opening,
-    /// At the error, inside a list or mapping in brackets.
+    /// The error, inside a list or mapping in brackets.
     Inside,
-    /// At the tab.
+    /// The tab.
     Tab,
-    /// At the item or word that begins the line.
+    /// The item or word at the start of the line.
     Item,
-    /// At the error.
+    /// The error.
     Here,
-    /// At the line that begins with `%`, which can be left out.
+    /// The line that starts with `%`, which can be skipped.
     Directive,
-    /// At the first line, which can be left out.
+    /// The first line, which can be skipped.
     First,
 }
 
-/// What to say.
+/// The text of a finding.
 pub(super) struct Wording {
     pub(super) kind: ProblemKind,
     pub(super) rule: &'static str,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// The bytes to point at, where the kind does not tell.
+    /// The bytes to mark, if the kind does not determine them.
     pub(super) place: Option<(usize, usize)>,
-    /// What is above it and is the cause.
+    /// The place above that is the cause.
     pub(super) above: Option<(usize, usize)>,
-    /// Whether it is about the indentation of the line, so that another line may be the one that is wrong.
+    /// Whether it is about indentation, so another line may be the wrong one.
     pub(super) uneven: bool,
 }
 
@@ -56,8 +56,8 @@ impl Wording {
     }
 }
 
-/// Our words for an error.
-// reason: a table, one line an error
+/// The wording of an error.
+// reason: a table with one line for each error
 pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
     use ProblemKind::{First, Here, Inside, Item, Opening, Tab, Value};
     let say = |kind, message: &str| Wording::new(kind, message);
@@ -133,7 +133,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::ExpectedDocumentStart => match directive(scene.text) {
             Some(_) => not_a_directive(scene),
             None => match lone_line(scene.text) {
-                // All that follows belongs to nothing because of it.
+                // Because of this line, the following lines belong to nothing.
                 Some((place, indented)) => Wording {
                     place: Some(place),
                     ..match indented {
@@ -217,7 +217,7 @@ fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
     }
 }
 
-/// The line at the top that begins with `%`, if there is one.
+/// The offset of the line at the top that starts with `%`, if there is one.
 pub(super) fn directive(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -237,7 +237,7 @@ fn not_a_directive(scene: &Scene<'_>) -> Wording {
     Wording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
 }
 
-/// A `:` where no key can be.
+/// A `:` where no key is allowed.
 fn colon(scene: &Scene<'_>) -> Wording {
     if scene.flow.is_some() {
         return Wording::new(ProblemKind::Inside, "`:` is not allowed here, inside brackets")
@@ -274,7 +274,7 @@ fn colon(scene: &Scene<'_>) -> Wording {
         .help("align it with the other keys; if the line above should be a key too, end it with `:`")
 }
 
-/// Whether a line is a key and its value without the `:`, and not the words of a text.
+/// Whether a line looks like a key and its value without the `:`, not like prose.
 fn is_key_without_colon(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let key = words.next().unwrap_or_default();
@@ -283,7 +283,7 @@ fn is_key_without_colon(line: &str) -> bool {
     value && key.chars().all(name) && !line.contains(':') && !line.ends_with(['.', ',', '!', '?'])
 }
 
-/// No key where one has to be.
+/// A missing key.
 fn key(scene: &Scene<'_>) -> Wording {
     let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
     if scene.value_on_line().is_some() {
@@ -303,7 +303,7 @@ fn key(scene: &Scene<'_>) -> Wording {
     Wording::new(ProblemKind::Item, "expected a key here").help("write `key: value`, aligned with the other keys")
 }
 
-/// An escape in a quoted value; the parser says only where the quote opens.
+/// A bad escape in a quoted value. The parser reports only where the quote opens.
 fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     let text = scene.text.get(scene.at..).unwrap_or_default();
     let bad = super::escape::first_bad(text).unwrap_or(0..1);
@@ -312,8 +312,7 @@ fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
 }
 
-/// The first line of a text, where it is a word or more and no key, or further in than the keys that follow; and whether
-/// it is the latter.
+/// The first line of a text, if it is words without a key or is indented, and whether it is indented.
 pub(super) fn lone_line(text: &str) -> Option<((usize, usize), bool)> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! Tokens of `when`. Operators of other languages are reported and read as what was meant.
+//! Tokens of `when`. Operators of other languages are reported and read as the intended ones.
 
 use crate::error::sign_of;
 use std::ops::Range;
@@ -25,7 +25,7 @@ const SIGNS: [&str; 20] =
 const NO_PATTERNS: &str =
     "patterns are not supported; use `\"word\" in working.path` to find a word, and `!=` to compare values";
 
-/// Signs of other languages: read as (a word or a sign), and the advice.
+/// Operators of other languages, the equivalent here (a word or a sign), and the advice.
 const FOREIGN: [(&str, &str, &str); 23] = [
     ("===", "==", "write `==`"),
     ("!==", "!=", "write `!=`"),
@@ -56,7 +56,7 @@ const FOREIGN: [(&str, &str, &str); 23] = [
 pub(super) fn tokens<'t>(b: &mut TemplateBuilder<'t>) -> Vec<Spanned<'t>> {
     let mut tokens = Vec::new();
     let mut at = 0;
-    // Objects within each other: their braces may stand side by side.
+    // Nested objects, whose braces may be adjacent.
     let mut open = 0usize;
     loop {
         let rest = b.slice(at..b.source.len());
@@ -123,7 +123,7 @@ pub(super) fn tokens<'t>(b: &mut TemplateBuilder<'t>) -> Vec<Spanned<'t>> {
     }
 }
 
-/// Whether what stands behind a `|` is the name of a filter and no operand.
+/// Whether the text after a `|` is the name of a filter rather than an operand.
 fn is_filter(behind: &str) -> bool {
     let behind = behind.trim_start();
     let word = behind.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(behind.len());
@@ -133,7 +133,7 @@ fn is_filter(behind: &str) -> bool {
         && !matches!(word, "not" | "working" | "output" | "True" | "False" | "true" | "false")
 }
 
-/// A word in the place of a sign, with blanks where it would run into what stands beside it.
+/// The word that replaces a sign, with blanks where it would merge with its neighbours.
 fn apart(meant: &str, before: &str, behind: &str) -> String {
     if !meant.starts_with(char::is_alphabetic) {
         return meant.to_owned();
@@ -144,7 +144,7 @@ fn apart(meant: &str, before: &str, behind: &str) -> String {
 }
 
 fn foreign(text: &str) -> Option<(&'static str, &'static str, &'static str)> {
-    // `==` and its like begin with foreign signs of one character.
+    // `==` and similar operators start with foreign operators of one character.
     let own = SIGNS.into_iter().find(|sign| text.starts_with(sign)).map_or(0, str::len);
     FOREIGN.into_iter().find(|(sign, ..)| text.starts_with(sign) && sign.len() > own)
 }
@@ -179,7 +179,7 @@ fn read_number(b: &mut TemplateBuilder<'_>, start: usize, text: &str) -> (usize,
     }
 }
 
-/// Quoted text with Python's escapes; where it ends, and its value.
+/// Reads quoted text with Python's escapes; returns its end and its value.
 fn text(b: &mut TemplateBuilder<'_>, start: usize, quote: char) -> (usize, Value) {
     let mut value = String::new();
     let mut chars = b.slice(start + 1..b.source.len()).char_indices();

@@ -1,5 +1,5 @@
-//! SirenSpec `when` (decision S8): a closed expression language with Python's look. No calls but the listed functions,
-//! no attributes but members of data.
+//! SirenSpec `when` (decision S8): a closed expression language with Python's syntax. No calls except the listed
+//! functions, and no attributes except members of data.
 
 mod lex;
 
@@ -30,13 +30,13 @@ const FUNCTIONS: [(&str, Function); 8] = [
     ("max", Function::Max),
 ];
 
-/// Words of Python that begin what is not here.
+/// Keywords that start unsupported Python constructs.
 const KEYWORDS: [&str; 19] = [
     "lambda", "if", "else", "elif", "for", "while", "import", "from", "def", "class", "return", "yield", "await",
     "async", "with", "as", "del", "assert", "exec",
 ];
 
-/// An expression and how deep it is.
+/// An expression and its depth.
 type DeepExpression = (Expression, usize);
 
 /// Reads the whole source.
@@ -83,7 +83,7 @@ impl<'t> Parser<'_, 't> {
         next
     }
 
-    /// The bytes of the next token; empty at the end.
+    /// The span of the next token; empty at the end.
     fn span(&self) -> Range<usize> {
         let end = self.b.source.trim_end().len();
         self.tokens.get(self.at).map_or(end..end, |(_, span)| span.clone())
@@ -93,7 +93,7 @@ impl<'t> Parser<'_, 't> {
         self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(0, |(_, span)| span.end)
     }
 
-    /// A node over its parts; none (and reported) when that is too deep.
+    /// A node with these parts; `None`, and reported, if it is too deep.
     fn node(&mut self, expression: Expression, depth: usize) -> Option<DeepExpression> {
         if depth >= limits::DEPTH {
             self.too_deep();
@@ -105,10 +105,10 @@ impl<'t> Parser<'_, 't> {
     fn too_deep(&mut self) {
         let message = format!("operators and parentheses are nested more than {} levels deep", limits::DEPTH);
         let span = self.span();
-        self.b.mistakes.add("condition-too-deep", span, message).help("split the condition over several edges");
+        self.b.mistakes.add("condition-too-deep", span, message).help("split it into several conditions");
     }
 
-    /// Runs a rule one level down.
+    /// Runs a grammar rule one level deeper.
     fn nested(&mut self, rule: fn(&mut Self) -> Option<DeepExpression>) -> Option<DeepExpression> {
         self.depth += 1;
         if self.depth > limits::DEPTH {
@@ -235,7 +235,7 @@ impl<'t> Parser<'_, 't> {
         self.postfix()
     }
 
-    /// A value with members, items and calls behind it.
+    /// A value followed by members, items and calls.
     fn postfix(&mut self) -> Option<DeepExpression> {
         let start = self.span();
         let root = match self.peek() {
@@ -286,7 +286,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// The reference of a finished path, or the node that was there.
+    /// The reference of a complete path, or the given node.
     fn referred(
         &mut self,
         path: &mut Option<Vec<Segment>>,
@@ -324,13 +324,13 @@ impl<'t> Parser<'_, 't> {
         Some(segment(name, span))
     }
 
-    /// `["name"]`, which on a path is a member like any other.
+    /// `["name"]`, which in a path is the same as a member.
     fn constant_key(&mut self) -> Option<Segment> {
         let ahead = self.tokens.get(self.at..self.at + 3)?;
         let [(Token::Sign("["), _), (Token::Value(Value::Str(key)), span), (Token::Sign("]"), _)] = ahead else {
             return None;
         };
-        // Digits on a list would be an index, in Python they are not.
+        // Digits would be a list index here, but not in Python.
         if key.is_empty() || key.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }
@@ -384,7 +384,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// Values up to a closing sign, their depth, and whether there was a comma.
+    /// Values up to a closing sign, their depth, and whether there is a comma.
     fn items(&mut self, closing: &'static str) -> Option<(Vec<Expression>, usize, bool)> {
         let (mut items, mut depth, mut comma) = (Vec::new(), 0, false);
         while !self.is_sign(closing) {
@@ -401,7 +401,7 @@ impl<'t> Parser<'_, 't> {
         Some((items, depth, comma))
     }
 
-    /// The rest of an object, whose members are literals: it is what something is compared with.
+    /// The rest of an object. Its members are literals, because it is only compared with something.
     fn object(&mut self, start: usize) -> Option<DeepExpression> {
         const WRITTEN: &str = "write an object as `{\"key\": 1}`, and a path without braces: `working.path`";
         let mut members = Object::default();
@@ -446,9 +446,10 @@ impl<'t> Parser<'_, 't> {
                 return None;
             }
             _ if KEYWORDS.contains(&name) => {
+                let key = self.b.policy.words.condition();
                 self.b
                     .mistakes
-                    .add(UNSUPPORTED, span, format!("`{name}` is not supported in `when`"))
+                    .add(UNSUPPORTED, span, format!("`{name}` is not supported in {key}"))
                     .help("a condition compares paths such as `working.intent` with values");
                 return None;
             }
@@ -515,14 +516,16 @@ impl<'t> Parser<'_, 't> {
         self.node(Expression::Call(*function, arguments), depth)
     }
 
-    /// Reports a token that continues nothing.
+    /// Reports a token that cannot continue the expression.
     fn stray(&mut self) {
         let span = self.span();
         let shown = self.b.slice(span.clone());
         let (code, message, help) = match self.peek() {
-            Some(Token::Name(word)) if KEYWORDS.contains(word) => {
-                (UNSUPPORTED, format!("`{word}` is not supported in `when`"), "use `and`, `or` and comparisons")
-            }
+            Some(Token::Name(word)) if KEYWORDS.contains(word) => (
+                UNSUPPORTED,
+                format!("`{word}` is not supported in {}", self.b.policy.words.condition()),
+                "use `and`, `or` and comparisons",
+            ),
             Some(Token::Value(_)) if shown.starts_with('.') => {
                 (SYNTAX, format!("unexpected `{shown}` after a value"), "write a list item as `[0]`")
             }
@@ -536,7 +539,7 @@ impl<'t> Parser<'_, 't> {
     }
 }
 
-/// The value of an expression in which nothing is read.
+/// The value of an expression without references.
 fn literal(expression: &Expression) -> Option<Value> {
     match expression {
         Expression::Literal(value, _) => Some(value.clone()),

@@ -1,4 +1,4 @@
-//! What is otherwise in what is asked for, and what put that there.
+//! The differences between requests, and what caused them.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use trefoil_template::Value;
 use super::reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 use super::words::{Hunk, WordDiff};
 
-/// What a comparison goes by.
+/// The data for a comparison.
 pub struct Comparing<'a> {
-    /// The files as they are.
+    /// The current files.
     pub files: &'a Files,
-    /// The program as it is, if anybody has it.
+    /// The current program, if available.
     pub program: Option<&'a Program>,
-    /// Steps that have another name: as it was, and as it is.
+    /// Renamed steps: the old and the new key.
     pub renamed: &'a BTreeMap<Key, Key>,
 }
 
 impl Comparing<'_> {
-    /// What is otherwise in a request.
+    /// The differences between two requests.
     pub fn of(&self, before: &Activity, now: &Activity) -> Vec<Reason> {
         let mut all = Vec::new();
         match (&before.request, &now.request) {
@@ -77,7 +77,7 @@ impl Comparing<'_> {
         self.messages(&then.messages, &now.messages, all);
     }
 
-    /// Messages are compared by role: an instruction that was added does not change what was asked.
+    /// Messages are compared by role, so an added instruction does not make other messages differ.
     fn messages(&self, then: &[Message], now: &[Message], all: &mut Vec<Reason>) {
         for role in [Role::System, Role::User, Role::Assistant, Role::Tool] {
             let of = |messages: &'_ [Message]| messages.iter().filter(|m| m.role == role).cloned().collect::<Vec<_>>();
@@ -96,7 +96,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// A text, by what put the words there that changed.
+    /// Compares a text, by the origin of the changed words.
     fn text(&self, of: TextOf, then: (&Value, &[TextPart]), now: (&Value, &[TextPart]), all: &mut Vec<Reason>) {
         let diff = WordDiff::of(&then.0.to_text(), &now.0.to_text());
         let moved = self.sources(of, then.1, now.1);
@@ -105,7 +105,7 @@ impl Comparing<'_> {
         for hunk in diff.hunks.clone() {
             let source = match hunk.now.is_empty() {
                 false => self.source(now.1, &diff.now, &hunk.now),
-                // What was taken out had its place in the file as it was: that line says nothing now.
+                // Removed text was in the old version of the file, so its line number is not valid any more.
                 true => without_place(self.source(then.1, &diff.before, &hunk.before)),
             };
             match by.iter_mut().find(|(known, _)| *known == source) {
@@ -113,7 +113,7 @@ impl Comparing<'_> {
                 None => by.push((source, vec![hunk])),
             }
         }
-        // Where a placeholder leads elsewhere, that says enough of its words.
+        // If a placeholder refers to another step, its changed text needs no separate reason.
         by.retain(|(source, _)| !matches!(source, TextSource::Step(key, _) if is_moved(key)));
         let reason = |(source, hunks)| {
             let diff = WordDiff { before: diff.before.clone(), now: diff.now.clone(), hunks };
@@ -123,7 +123,7 @@ impl Comparing<'_> {
         all.extend(moved.into_iter().map(Reason::Source).chain(texts));
     }
 
-    /// Placeholders that have the results of other steps.
+    /// Placeholders that now contain the results of other steps.
     fn sources(&self, of: TextOf, then: &[TextPart], now: &[TextPart]) -> Vec<SourceReason> {
         let (then, read) = (placeholders(then), placeholders(now));
         let mut all = Vec::new();
@@ -149,7 +149,7 @@ impl Comparing<'_> {
         Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize + more })
     }
 
-    /// What put these bytes there: the first that did.
+    /// The origin of these bytes: the first one that overlaps.
     fn source(&self, parts: &[TextPart], text: &str, bytes: &std::ops::Range<usize>) -> TextSource {
         let mut at = 0;
         for part in parts {
@@ -163,7 +163,7 @@ impl Comparing<'_> {
         TextSource::Unknown
     }
 
-    /// `lines`: how far into the text of the file it is.
+    /// The origin as a text source; `lines`: the line within the text of the file.
     fn origin(&self, origin: &Origin, lines: usize) -> TextSource {
         let place = |more: usize| self.line(origin.place?, more);
         match (&origin.from, &origin.path) {
@@ -201,7 +201,7 @@ impl Comparing<'_> {
         self.line(self.program?.step(step)?.origin, 0)
     }
 
-    /// The steps whose results an argument is made of, by what the program reads there.
+    /// Adds the steps whose results an argument is made of, judging by what the program reads.
     fn trace(&self, step: StepId, reason: &mut Reason) {
         let (Some(program), Reason::Value(reason)) = (self.program, reason) else { return };
         let Some(kind) = program.step(step).map(|step| &step.kind) else { return };
@@ -232,7 +232,7 @@ impl Comparing<'_> {
     }
 }
 
-/// What a placeholder of a text has.
+/// The data of a placeholder in a text.
 #[derive(Default)]
 struct Placeholder {
     keys: Vec<Key>,
@@ -243,7 +243,7 @@ struct Placeholder {
 fn placeholders(parts: &[TextPart]) -> Vec<(String, Placeholder)> {
     let mut all: Vec<(String, Placeholder)> = Vec::new();
     for Origin { from, path, place, via, .. } in parts.iter().map(|part| &part.origin) {
-        // What a text was handed on through is the outermost first.
+        // The list of placeholders through which a text was passed starts with the outermost.
         let nearest = via.first().map(|via| (via.path.clone(), Some(via.place)));
         let Some((path, place)) = nearest.or_else(|| Some((path.clone()?, *place))) else { continue };
         let at = all.iter().position(|(known, _)| **known == *path).unwrap_or_else(|| {
@@ -336,7 +336,7 @@ fn value(of: ValueOf, path: &str, before: Option<Json>, now: Option<Json>) -> Re
     Reason::Value(ValueReason { of, path: path.to_owned(), before, now, from: Vec::new() })
 }
 
-/// The values of two trees that are not the same, each by its path.
+/// Compares the values of two trees, each by its path.
 fn values(of: ValueOf, path: &str, before: Option<&Json>, now: Option<&Json>, all: &mut Vec<Reason>) {
     match (before, now) {
         (before, now) if before == now => {}

@@ -1,4 +1,4 @@
-//! Why something is done again: what is different in what is asked for, and what put that there.
+//! Why an activity is repeated: the differences in its request, and their causes.
 
 mod compare;
 mod reason;
@@ -12,36 +12,36 @@ pub use compare::Comparing;
 pub use reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 pub use words::{Hunk, Part, WordDiff};
 
-/// What became of one activity.
+/// The decision about one activity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// Its key.
     pub key: Key,
-    /// What.
+    /// The decision.
     pub fate: Fate,
-    /// Why it was done again. Empty: it was not, or it is new.
+    /// Why it is repeated. Empty if it is not, or is new.
     pub reasons: Vec<Reason>,
 }
 
-/// What becomes of an activity.
+/// The decision about an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// The result of an earlier run is used.
     Kept {
-        /// That run.
+        /// The earlier run.
         run: String,
-        /// What it was called there, where that is another name.
+        /// Its key there, if different.
         was: Option<Key>,
-        /// Of a model call: what it would have used.
+        /// For a model call: the usage that is saved.
         saved: Option<Usage>,
     },
-    /// It is done: there was no such activity.
+    /// It is performed; the earlier run has no such activity.
     New,
-    /// It is done again.
+    /// It is repeated.
     Again,
-    /// The run stopped before it was done.
+    /// The run stopped before it was performed.
     Stopped,
-    /// The earlier run has a result of it, and nothing asked for it.
+    /// The earlier run has a result that was not requested.
     Unused,
 }
 
@@ -51,7 +51,7 @@ impl Fate {
         matches!(self, Self::Kept { .. })
     }
 
-    /// Its name.
+    /// Its name in output.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Kept { .. } => "kept",
@@ -63,7 +63,7 @@ impl Fate {
     }
 }
 
-/// What became of an activity; none for what is no step's own: time, conditions, descriptions of tools.
+/// The decision about an activity; `None` for timers, decisions and tool descriptions, which belong to no step.
 pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
     let asked = &decision.asked;
     if matches!(asked.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
@@ -84,7 +84,7 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
     Some(Line { key: asked.key.clone(), fate, reasons })
 }
 
-/// Why something is done again.
+/// Why it is repeated.
 fn because(again: &Reuse, asked: &Activity, comparing: &Comparing<'_>) -> Vec<Reason> {
     let Reuse::Again { before, lost } = again else { return Vec::new() };
     if let Some(lost) = lost {

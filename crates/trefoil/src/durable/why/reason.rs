@@ -1,4 +1,4 @@
-//! Why something is done again, as data.
+//! The reasons why an activity is repeated, as data.
 
 use std::fmt;
 
@@ -11,64 +11,64 @@ use super::words::WordDiff;
 /// One reason.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// Somebody wants it to be done again: `--from`.
+    /// The user wants to repeat it: `--from`.
     Wanted,
     /// It failed before, with this code.
     Failed(String),
-    /// The answer was made up, by this model.
+    /// The answer was a placeholder from this model.
     MadeUp(String),
-    /// It is asked for as before, and this has used its result.
+    /// The request is the same, but this activity has used its result.
     Taken(Key),
-    /// It was something else before.
+    /// It was another kind of activity before.
     Sort(&'static str),
     /// A text changed.
     Text(TextReason),
-    /// A placeholder of a text has the results of other steps than before.
+    /// A placeholder of a text contains the results of other steps than before.
     Source(SourceReason),
     /// A value changed.
     Value(ValueReason),
-    /// Something changed of which no more is known.
+    /// Something else changed.
     Other(&'static str),
 }
 
 /// A text that changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextReason {
-    /// Which.
+    /// The kind of text.
     pub of: TextOf,
-    /// What put the words there that are not the same.
+    /// The origin of the changed words.
     pub source: TextSource,
-    /// The whole text, with the places that this reason is about.
+    /// The whole text, with the places to which this reason applies.
     pub diff: WordDiff,
 }
 
-/// A placeholder that leads elsewhere.
+/// A placeholder that refers to another step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceReason {
-    /// In which text.
+    /// The text that contains it.
     pub of: TextOf,
     /// The placeholder, as written.
     pub path: String,
-    /// Where it is.
+    /// Its place.
     pub place: Option<Place>,
-    /// The steps whose results it had; none: it had something else.
+    /// The steps whose results it contained; empty: it contained something else.
     pub before: Vec<Key>,
-    /// The steps whose results it has.
+    /// The steps whose results it contains now.
     pub now: Vec<Key>,
 }
 
-/// Which text.
+/// The kinds of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextOf {
-    /// A message, by its place if there are several of its role; from 1.
+    /// A message, by its index (from 1) if there are several with its role.
     Message(Role, Option<usize>),
     /// The script of a command.
     Script,
-    /// A question.
+    /// A question to a person.
     Question,
 }
 
-/// What put words there.
+/// The origin of words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextSource {
     /// The text of the file.
@@ -77,7 +77,7 @@ pub enum TextSource {
     Step(Key, Option<Place>),
     /// A placeholder of this path.
     Placeholder(String, Option<Place>),
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
@@ -86,26 +86,26 @@ pub enum TextSource {
 pub struct Place {
     /// The file.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
 /// A value that changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueReason {
-    /// Of which sort it is.
+    /// Its kind.
     pub of: ValueOf,
     /// Its name or its path.
     pub path: String,
-    /// As it was; none: it was not set.
+    /// The old value; `None`: it was not set.
     pub before: Option<Json>,
-    /// As it is; none: it is not set.
+    /// The new value; `None`: it is not set.
     pub now: Option<Json>,
-    /// The steps whose results it is made of.
+    /// The steps whose results it is made from.
     pub from: Vec<String>,
 }
 
-/// Sorts of values.
+/// The kinds of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueOf {
     /// The model.
@@ -118,16 +118,16 @@ pub enum ValueOf {
     Tool,
     /// An argument of a tool or a command.
     Argument,
-    /// An entry of a command's environment.
+    /// A variable in a command's environment.
     Environment,
-    /// A command's folder.
+    /// A command's working directory.
     Folder,
     /// The default of a question.
     Default,
 }
 
 impl ValueOf {
-    /// As JSON and messages name it.
+    /// The name in JSON and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -181,7 +181,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// In words, without the words of texts that changed.
+/// In words, without the contents of changed texts.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -209,7 +209,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Characters of a value in a line.
+/// The maximum number of characters of a value in a line.
 const LONG: usize = 60;
 
 impl fmt::Display for ValueReason {
@@ -222,7 +222,7 @@ impl fmt::Display for ValueReason {
         let of = if path.is_empty() { of.trim_end_matches(',') } else { of };
         let path = if path.is_empty() { String::new() } else { format!(" `{path}`") };
         let short = |json: &Json| {
-            // A name is no text.
+            // A name is not shown as a string.
             let text = match json {
                 Json::String(name) if matches!(self.of, ValueOf::Model) => format!("`{name}`"),
                 json => json.to_string(),

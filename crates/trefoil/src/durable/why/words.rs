@@ -1,47 +1,47 @@
-//! A text against another, word by word.
+//! Compares two texts word by word.
 
 use std::ops::Range;
 
 use similar::{DiffTag, TextDiff};
 
-/// Words of two texts beyond which they are compared line by line: they are not alike enough for a person to follow.
+/// Above this number of words, texts are compared line by line, because a word diff would be unreadable.
 const MANY: usize = 20_000;
 
-/// What is otherwise in a text.
+/// The differences between two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordDiff {
-    /// As it was.
+    /// The old text.
     pub before: String,
-    /// As it is.
+    /// The new text.
     pub now: String,
-    /// The places that are not the same, in order.
+    /// The differing places, in order.
     pub hunks: Vec<Hunk>,
 }
 
-/// A place that is not the same: bytes of both texts. One of them may be empty.
+/// A differing place: byte ranges in both texts. One of them may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// Of the text as it was.
+    /// The range in the old text.
     pub before: Range<usize>,
-    /// Of the text as it is.
+    /// The range in the new text.
     pub now: Range<usize>,
 }
 
-/// A part of both texts together.
+/// A part of the combined texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// In both.
     Same(String),
-    /// In the text as it was only.
+    /// Only in the old text.
     Removed(String),
-    /// In the text as it is only.
+    /// Only in the new text.
     Added(String),
-    /// Left out here: it is in both.
+    /// Omitted text that is in both.
     Cut,
 }
 
 impl WordDiff {
-    /// Of two texts.
+    /// The differences between two texts.
     pub fn of(before: &str, now: &str) -> Self {
         let (old, new) = (tokens(before), tokens(now));
         let (old, new) = match old.len().saturating_add(new.len()) > MANY {
@@ -58,7 +58,7 @@ impl WordDiff {
         for op in diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal) {
             let hunk = Hunk { before: bytes(&starts, op.old_range()), now: bytes(&ends, op.new_range()) };
             match hunks.last_mut() {
-                // Words that are changed one after the other are one change.
+                // Changed words that follow each other are one change.
                 Some(last) if is_space(now.get(last.now.end..hunk.now.start)) => {
                     (last.before.end, last.now.end) = (hunk.before.end, hunk.now.end);
                 }
@@ -68,12 +68,12 @@ impl WordDiff {
         Self { before: before.to_owned(), now: now.to_owned(), hunks }
     }
 
-    /// Whether both are the same.
+    /// Whether both texts are equal.
     pub fn is_same(&self) -> bool {
         self.hunks.is_empty()
     }
 
-    /// Both texts as one. With `context`: so many words of what is the same around each change.
+    /// Both texts combined. With `context`, only this number of equal words is kept around each change.
     pub fn parts(&self, context: Option<usize>) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut at = 0;
@@ -93,7 +93,7 @@ impl WordDiff {
     }
 }
 
-/// What is the same, with so many words at the ends that have a change beside them.
+/// Equal text, shortened to this number of words next to changes.
 fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), parts: &mut Vec<Part>) {
     let same = |text: &str| Some(Part::Same(text.to_owned())).filter(|_| !text.is_empty());
     let Some(words) = context else { return parts.extend(same(text)) };
@@ -114,7 +114,7 @@ fn is_space(text: Option<&str>) -> bool {
     text.is_some_and(|text| !text.contains('\n') && text.chars().all(char::is_whitespace))
 }
 
-/// Words, white space, and everything else one by one.
+/// Words, whitespace, and all other characters one by one.
 fn tokens(text: &str) -> Vec<&str> {
     let sort = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' || c == '\'' => 0,
@@ -136,7 +136,7 @@ fn tokens(text: &str) -> Vec<&str> {
     all
 }
 
-/// Where each begins, and where the last one ends.
+/// The offset of each token, and the end of the last one.
 fn places(tokens: &[&str]) -> Vec<usize> {
     let mut at = 0;
     let mut all = vec![0];

@@ -1,15 +1,15 @@
-//! A trace as one page of HTML: no other file, no network, no server.
+//! A trace as a single HTML page: no other files, no network, no server.
 //!
-//! The page itself is made in `web/` and committed here as `page.html`, so that building Trefoil needs no npm. This module
-//! only puts a trace into it. The data is a stranger's text: it is in the page as JSON that no text can end, and the
-//! page's policy lets nothing run but its own script, known by its hash.
+//! The page is built in `web/` and committed here as `page.html`, so that building Trefoil needs no npm. This module
+//! only inserts a trace. The data is untrusted: it is in the page as JSON that no text in it can end, and the page's
+//! policy only allows its own script, identified by its hash.
 
 use serde_json::Value;
 
-/// The page without a trace. `<!--title-->` and `<!--trace-->` say where one goes.
+/// The page without a trace. `<!--title-->` and `<!--trace-->` mark where its title and data are inserted.
 const TEMPLATE: &str = include_str!("page.html");
 
-/// A page that shows a trace. `trace` is what [`Trace::json`](super::Trace::json) made.
+/// A page that shows a trace, which must be made by [`Trace::json`](super::Trace::json).
 pub fn html(trace: &Value) -> String {
     let data = trace.to_string();
     let (head, rest) = TEMPLATE.split_once("<!--title-->").unwrap_or(("", TEMPLATE));
@@ -23,7 +23,7 @@ pub fn html(trace: &Value) -> String {
     out
 }
 
-/// `FLOW · STATUS · Trefoil trace`, without what could steer the reading direction of a window's title.
+/// `FLOW · STATUS · Trefoil trace`, without characters that change the reading direction of the window's title.
 fn title(trace: &Value, out: &mut String) {
     let text = |key: &str| trace.get(key).and_then(Value::as_str).unwrap_or_default();
     for part in [text("flow"), text("status")].into_iter().filter(|p| !p.is_empty()) {
@@ -41,9 +41,9 @@ fn title(trace: &Value, out: &mut String) {
     out.push_str("Trefoil trace");
 }
 
-/// JSON inside of a `<script>` element. All that can end the element or begin a comment there starts with `<`, and JSON has
-/// it in texts only, where it may be written as an escape. So may the two line ends that JSON allows and scripts once did
-/// not.
+/// JSON inside a `<script>` element. Everything that can end the element or start a comment in it starts with `<`,
+/// which in JSON only occurs in texts, where it can be escaped. The same is done with the two line separators that are
+/// valid in JSON but used to be invalid in scripts.
 fn inline(json: &str, out: &mut String) {
     let mut rest = json;
     while let Some(at) = rest.find(['<', '\u{2028}', '\u{2029}']) {

@@ -1,4 +1,4 @@
-//! What the page must hold whatever the trace is.
+//! Properties of the page for any trace.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     &text[start..start + end]
 }
 
-/// What a browser reads as the trace: everything up to the first end of the element.
+/// The trace as a browser reads it: everything up to the first end of the element.
 fn data(page: &str) -> &str {
     between(page, "<script type=\"application/json\" id=\"trace\">", "</script")
 }
@@ -50,7 +50,7 @@ fn the_data_comes_back_whatever_it_is() {
         assert!(!inside.contains('<'), "nothing there can end the element: {text:?}");
         assert!(!inside.contains(['\u{2028}', '\u{2029}']), "{text:?}");
         assert_eq!(serde_json::from_str::<Value>(inside).unwrap(), trace, "{text:?}");
-        // As many elements as without a trace.
+        // The same number of elements as without a trace.
         for tag in ["<script", "</script", "<title", "</title", "<!--"] {
             let expected = TEMPLATE.matches(tag).count() - if tag == "<!--" { 2 } else { 0 };
             assert_eq!(page.matches(tag).count(), expected, "`{tag}` with {text:?}");
@@ -85,10 +85,10 @@ fn the_page_loads_nothing() {
     for word in ["src=", "href=\"", "@import", "<link", "<iframe", "<base", "onload=", "onerror=", "https://"] {
         assert!(!page.contains(word), "the page has `{word}`");
     }
-    // Only within the page itself.
+    // Only references within the page.
     assert_eq!(page.matches("url(").count(), page.matches("url(#").count());
-    // The name of the SVG vocabulary looks like an address, and is not loaded.
+    // The name of the SVG namespace looks like a URL but is not loaded.
     assert_eq!(page.matches("http://").count(), page.matches("http://www.w3.org/").count());
-    // Every trace carries it. What it weighs compressed is printed where it is made.
+    // Every trace contains the page. Its compressed size is printed where it is built.
     assert!(TEMPLATE.len() < 200_000, "the page without a trace has {} bytes", TEMPLATE.len());
 }

@@ -1,4 +1,4 @@
-//! An Agent state: a call, and rounds with judges where there are any (decisions E5, E10).
+//! An Agent state: a call, repeated in rounds if it has judges (decisions E5, E10).
 
 use trefoil_ir::{Attempts, Expr, SlotId, Source, Step, StepKind, Strategy, Validator, ValidatorKind};
 
@@ -12,7 +12,7 @@ use crate::aegis::manifest::states::agent::AgentState;
 use crate::aegis::names::{FlowSlots, Moment};
 use crate::build::plain;
 
-/// `{status, output}` of what an agent answered: an object or a list where the answer is one.
+/// `{status, output}` from an agent's answer, where `output` is an object or a list if the answer is one.
 fn shape() -> Expr {
     object([("status", constant("success")), ("output", Expr::Structured(Box::new(result())))])
 }
@@ -39,7 +39,7 @@ pub fn lower(
         });
     };
 
-    // Within the rounds `previous_error` is the judges' reason, and before them that of the last state that failed.
+    // In a round, `previous_error` is the judges' reason; in the first one, that of the last failed state.
     let judged_error = slots.add("judged");
     let task = slots.add("task");
     let Some(call) =
@@ -89,7 +89,7 @@ fn error_so_far(scene: &Scene<'_>, judged: SlotId) -> Expr {
     }
 }
 
-/// The input of a later round ends with why the one before did not do.
+/// The input of a later round ends with the reason why the round before it failed.
 fn with_reason(input: Expr, judged: SlotId) -> Expr {
     Expr::If {
         source: Source::Slot(judged),

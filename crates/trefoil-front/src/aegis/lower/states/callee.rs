@@ -1,4 +1,4 @@
-//! Whom a state calls, and with what.
+//! The agent that a state calls, and its input.
 
 use trefoil_ir::{Call, Callee, Expr, Source};
 use trefoil_syntax::yaml::Text;
@@ -10,7 +10,7 @@ use crate::aegis::manifest::Unit;
 use crate::aegis::names::Moment;
 use crate::build;
 
-/// The call of an agent that a state names. Without an input template the agent gets the workflow's start input.
+/// The call of the agent that a state names. Without an input template, the agent gets the workflow's start input.
 pub fn agent(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
@@ -28,11 +28,11 @@ pub fn agent(
     let input = extra(input);
     let bound = scene.texts.text(moment, name)?;
     if bound.template.literal().is_none() {
-        // Nobody knows yet who will be called: an intent has no place in a text input.
+        // The callee is not known until run time, and a text input has no place for an intent.
         let flows = lowering.choice(Unit::Agent);
         return Some(Call { callee: Callee::Named { name: bound, flows }, input: Some(input), exports: None });
     }
-    // A template that renders to JSON is an object where the agent takes one.
+    // If the agent expects an object, a template that renders to JSON is passed as an object.
     let declared = lowering.directory.takes_object(Unit::Agent, &name.value);
     let input = if declared.is_some() { Expr::Structured(Box::new(input)) } else { input };
     let with_intent = intent.is_some() && lowering.declares_agent(&name.value);

@@ -1,4 +1,4 @@
-//! A Human state: a question, and what happens when nobody answers.
+//! A Human state: a question, and what happens without an answer.
 
 use trefoil_ir::{Expr, HumanCall, OnTimeout, Step, StepKind};
 
@@ -8,10 +8,10 @@ use crate::aegis::manifest::states::human::HumanState;
 use crate::aegis::names::Moment;
 use crate::build::{self, plain};
 
-/// An hour.
+/// One hour.
 const DEFAULT_TIMEOUT_MS: u64 = 3_600_000;
 
-/// Lowers a Human state. An answer that is a JSON object may carry `response` and `feedback`.
+/// Lowers a Human state. An answer that is a JSON object may contain `response` and `feedback`.
 pub fn lower(scene: &Scene<'_>, index: usize, state: &HumanState, timeout_ms: Option<u64>) -> Step {
     let prompt = state.prompt.as_ref().and_then(|p| scene.texts.text(Moment::Entering(index), p)).map(build::as_text);
     let call = HumanCall {

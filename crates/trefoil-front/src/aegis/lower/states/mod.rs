@@ -1,4 +1,4 @@
-//! The step of a state. One file a kind; label, result slot and time limit are added by the workflow.
+//! The step of a state. One file for each kind; the workflow adds label, result slot and time limit.
 
 mod agent;
 mod callee;
@@ -17,7 +17,7 @@ use crate::aegis::manifest::state::{State, StateKind};
 use crate::aegis::names::FlowSlots;
 use crate::build::plain;
 
-/// What a state does.
+/// Lowers the body of a state.
 pub fn lower(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
@@ -38,12 +38,12 @@ pub fn lower(
     if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
 }
 
-/// The step of a state that lacks what it needs (reported), so what it would do is unknown.
+/// A step for a state that lacks something required (reported), so its effect is unknown.
 fn unknown(origin: Location) -> Step {
     plain(StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() }), origin)
 }
 
-/// A step that stops a run before it starts; what it would have done beside the refusal stays visible.
+/// A step that prevents the run from starting. The refused feature's own steps stay visible in the program.
 fn refusal(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,

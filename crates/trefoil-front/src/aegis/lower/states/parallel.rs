@@ -1,5 +1,5 @@
-//! A ParallelAgents state: all agents at the same time, then the consensus of their verdicts, or of judges who read all
-//! answers.
+//! A ParallelAgents state: all agents run concurrently, then the consensus of their verdicts is computed, or that of
+//! judges who read all answers.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ struct AgentAnswer {
     weight: f64,
 }
 
-/// One agent: when it fails it has no verdict, and the consensus says whether that is one too few.
+/// One agent. If it fails, it has no verdict; the consensus decides whether too few are left.
 fn branch(
     lowering: &mut Lowering<'_>,
     call: Call,
@@ -121,7 +121,7 @@ fn at_once(lowering: &mut Lowering<'_>, branches: Vec<StepId>, scene: &Scene<'_>
     lowering.builder.step(plain(StepKind::Parallel(parallel), scene.state_at(index)))
 }
 
-/// `judges_for_parallel`: each reads all answers together.
+/// `judges_for_parallel`: each judge reads all answers together.
 fn judged(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,

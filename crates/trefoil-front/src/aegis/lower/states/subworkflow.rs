@@ -1,4 +1,4 @@
-//! A Subworkflow state: another workflow of the folder, waited for.
+//! A Subworkflow state: waits for another workflow of the folder.
 
 use trefoil_ir::{Call, Callee, Expr, OnFailure, Refused, SlotId, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::yaml::Text;
@@ -12,7 +12,8 @@ use crate::aegis::manifest::states::subworkflow::SubworkflowState;
 use crate::aegis::names::{FlowSlots, Moment};
 use crate::build::{self, plain};
 
-/// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
+/// Lowers a Subworkflow state. The result of the state is the called workflow's result, with `status` and `output`
+/// added to its fields.
 pub fn lower(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
@@ -68,7 +69,7 @@ pub fn lower(
     plain(StepKind::Sequence(steps), origin)
 }
 
-/// An object as it is; any other text as `{input: TEXT}`.
+/// The rendered input: an object is passed unchanged, any other text as `{input: TEXT}`.
 fn input(
     slots: &mut FlowSlots,
     lowering: &mut Lowering<'_>,
@@ -77,7 +78,7 @@ fn input(
     scene: &Scene<'_>,
     index: usize,
 ) -> Expr {
-    // A merge ignores everything but objects: a text becomes the empty object.
+    // A merge ignores everything except objects, so a text becomes the empty object.
     let objects = slots.add("subworkflow.object");
     let merged = Expr::Merge(vec![Expr::Read(Source::Slot(rendered))]);
     steps.push(compute(&mut lowering.builder, merged, objects, scene.state_at(index)));
@@ -88,7 +89,7 @@ fn input(
     }
 }
 
-/// A workflow that the folder does not have: checked, not run.
+/// A workflow that is not in the folder: the state is checked but not run.
 fn unknown(scene: &Scene<'_>, index: usize, name: &Text) -> Step {
     let message = format!("no workflow in this folder is named `{}`", name.value);
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };

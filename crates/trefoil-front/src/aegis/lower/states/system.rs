@@ -56,7 +56,7 @@ pub fn fails_when(scene: &Scene<'_>, index: usize) -> Option<Cond> {
     Some(test.finish(compare(code, Comparison::NotEqual, 0i64), scene.state_at(index), "exit_code_non_zero".into()))
 }
 
-/// `update_blackboard`: all values are read before any is written.
+/// `update_blackboard`: all values are computed before any is written.
 fn update(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, entries: &[(Text, Node)]) -> Step {
     let origin = scene.state_at(index);
     let values = entries.iter().map(|(key, node)| (key.value.clone(), typed(scene, index, node))).collect();
@@ -78,7 +78,7 @@ fn update(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, entries:
     plain(StepKind::Sequence(steps), origin)
 }
 
-/// A value for the Blackboard: JSON stays JSON, a lone placeholder keeps its type.
+/// A value for the Blackboard: JSON is kept, and a lone placeholder keeps its type.
 fn typed(scene: &Scene<'_>, index: usize, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, source) => match scene.texts.text(Moment::Entering(index), source) {
@@ -93,7 +93,7 @@ fn typed(scene: &Scene<'_>, index: usize, node: &Node) -> Expr {
     }
 }
 
-/// A command that a shell runs.
+/// A command to be run by a shell.
 fn run(
     scene: &Scene<'_>,
     index: usize,
@@ -115,14 +115,14 @@ fn run(
     }
 }
 
-/// What the command answered, with an `output`: what it printed; and beside it the same as JSON where it is that.
+/// The result of a command, with its output as `output`, and as `json` if the output is JSON.
 fn shape(origin: Location) -> Option<Expr> {
     let printed = result_member("stdout", origin)?;
     let json = Expr::Structured(Box::new(printed.clone()));
     Some(Expr::Merge(vec![result(), object([("output", printed), ("json", json)])]))
 }
 
-/// A plain `echo` is its text.
+/// A plain `echo` becomes its text.
 fn echo(scene: &Scene<'_>, index: usize, command: &Text, words: Vec<Word>) -> Step {
     let moment = Moment::Entering(index);
     let part = |word| match word {

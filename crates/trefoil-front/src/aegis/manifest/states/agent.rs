@@ -1,4 +1,4 @@
-//! `kind: Agent`: one agent is called.
+//! `kind: Agent`: calls one agent.
 
 use trefoil_syntax::yaml::{Node, Text};
 
@@ -7,15 +7,15 @@ use crate::{Fields, Reader};
 
 /// An Agent state.
 pub struct AgentState {
-    /// Whom: a name, or a template of one.
+    /// The agent: a name, or a template of one.
     pub agent: Option<Text>,
-    /// Template of the input; none: the workflow's start input.
+    /// The template of the input; `None`: the workflow's start input.
     pub input: Option<Text>,
-    /// Template of the intent.
+    /// The template of the intent.
     pub intent: Option<Text>,
-    /// Who judges the answer.
+    /// The judges of the answer.
     pub judges: Vec<JudgeEntry>,
-    /// Rounds with judges.
+    /// The maximum number of rounds with judges.
     pub max_iterations: u32,
 }
 
@@ -23,11 +23,11 @@ pub struct AgentState {
 pub struct JudgeEntry {
     /// Its name.
     pub agent: Text,
-    /// In the consensus.
+    /// The weight in the consensus.
     pub weight: f64,
 }
 
-/// Reads what an Agent state has of its own.
+/// Reads the keys specific to an Agent state.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<RefusedFeature>) -> AgentState {
     let agent = require_spelled(fields, "an Agent state", "agent", "agent_id");
     let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());

@@ -1,4 +1,4 @@
-//! `kind: ContainerRun` and `ParallelContainerRun`: recognised and checked, not run (decision E12).
+//! `kind: ContainerRun` and `ParallelContainerRun`: recognised and checked, but not run (decision E12).
 
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
@@ -7,13 +7,13 @@ use crate::aegis::manifest::declared::{self, DeclaredPart};
 use crate::aegis::manifest::{RefusedFeature, duration, filled, text_list, texts};
 use crate::{Fields, Reader};
 
-/// The texts of a container state: templates that are checked like any other.
+/// The texts of a container state, which are templates and are checked as such.
 pub struct ContainerState {
-    /// Templates.
+    /// Its templates.
     pub texts: Vec<Text>,
-    /// Volumes that it mounts.
+    /// The volumes that it mounts.
     pub volumes: Vec<Text>,
-    /// The names of the containers that run at the same time; none: it is only one.
+    /// The names of the containers that run concurrently; `None`: there is only one container.
     pub steps: Option<Vec<std::sync::Arc<str>>>,
 }
 
@@ -73,12 +73,7 @@ pub fn read_many(
         let Some(mut step) = reader.fields(item, "a container step") else { continue };
         if let Some(name) = filled(&mut step, "name") {
             if let Some(first) = names.iter().find(|n| n.value == name.value) {
-                let d = trefoil_syntax::Diagnostic::error(
-                    "duplicate-id",
-                    reader.at(name.span),
-                    format!("two steps are named `{}`", name.value),
-                );
-                reader.report(d.label(reader.at(first.span), "the first one"));
+                reader.twice(name.span, first.span, format!("two steps are named `{}`", name.value));
             }
             names.push(name.clone());
         }

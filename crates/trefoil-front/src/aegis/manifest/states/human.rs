@@ -1,4 +1,4 @@
-//! `kind: Human`: a person is asked.
+//! `kind: Human`: asks a person.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::aegis::manifest::filled;
 
 /// A Human state.
 pub struct HumanState {
-    /// Template of the question.
+    /// The template of the question.
     pub prompt: Option<Text>,
-    /// The answer when nobody answers in time.
+    /// The answer used on timeout.
     pub default_response: Option<Arc<str>>,
-    /// Where that is written.
+    /// Where that answer is written.
     pub default_span: Option<Span>,
 }
 
-/// Reads what a Human state has of its own.
+/// Reads the keys specific to a Human state.
 pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
     let prompt = filled(fields, "prompt").cloned();
     let mut default_response = None;
     let mut default_span = None;
     if let Some(entry) = fields.take("default_response") {
-        // `yes` and `true` without quotes are what a person would write.
+        // Accept `yes` and `true` without quotes, because people write them that way.
         match entry.value.scalar() {
             Some((scalar, text)) if scalar != Scalar::Null => {
                 default_response = Some(text.value.clone());

@@ -1,4 +1,4 @@
-//! What the kinds of state have of their own. One file a kind.
+//! The parts that are specific to each kind of state. One file for each kind.
 
 pub mod agent;
 pub mod container;

@@ -1,4 +1,4 @@
-//! `kind: ParallelAgents`: several agents at the same time, and the consensus of their verdicts.
+//! `kind: ParallelAgents`: several concurrent agents, and the consensus of their verdicts.
 
 use trefoil_ir::Strategy;
 use trefoil_syntax::yaml::{Entry, Node, Text};
@@ -11,31 +11,31 @@ use crate::{Fields, Reader};
 
 /// A ParallelAgents state.
 pub struct ParallelState {
-    /// Who is called.
+    /// The agents.
     pub agents: Vec<Branch>,
-    /// Not all of them could be read (reported), so nobody knows how many there are.
+    /// Whether some of them could not be read (reported), so that their number is unknown.
     pub cut: bool,
-    /// How their verdicts combine.
+    /// How their verdicts are combined.
     pub consensus: Option<ConsensusSpec>,
-    /// Who judges all answers together, instead of the answers being verdicts themselves.
+    /// The judges of all answers together. Without judges, the answers themselves are verdicts.
     pub judges: Vec<JudgeEntry>,
 }
 
 /// One of the agents.
 pub struct Branch {
-    /// Whom: a name, or a template of one.
+    /// The agent: a name, or a template of one.
     pub agent: Text,
-    /// Template of the input; none: the workflow's start input.
+    /// The template of the input; `None`: the workflow's start input.
     pub input: Option<Text>,
-    /// In the consensus.
+    /// The weight in the consensus.
     pub weight: f64,
-    /// Milliseconds.
+    /// The timeout in milliseconds.
     pub timeout_ms: u64,
     /// Where that is written.
     pub timeout_at: Option<Span>,
 }
 
-/// Reads what a ParallelAgents state has of its own.
+/// Reads the keys specific to a ParallelAgents state.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
     let entry = fields.require("agents");
     let items = entry.and_then(|e| reader.list(&e.value, "agents"));
@@ -52,7 +52,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
         let weight = branch.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
         let timeout_ms = duration::seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
         let timeout_at = branch.entry("timeout_seconds").map(|e| e.value.span);
-        // Only a server that polls has a use for it.
+        // Only a polling server uses this.
         branch.integer("poll_interval_ms", 1..=3_600_000);
         branch.finish();
         agents.extend(agent.map(|agent| Branch { agent, input, weight, timeout_ms, timeout_at }));
@@ -70,7 +70,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
     ParallelState { agents, cut, consensus, judges }
 }
 
-/// Weights that tell agents apart, where the strategy counts every verdict alike.
+/// Reports different weights if the strategy weights all verdicts equally.
 fn report_weights(reader: &Reader<'_>, agents: &[Node], strategy: Strategy) {
     let word = match strategy {
         Strategy::Majority => "majority",

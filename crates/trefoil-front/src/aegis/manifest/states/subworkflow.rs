@@ -1,4 +1,4 @@
-//! `kind: Subworkflow`: another workflow is called.
+//! `kind: Subworkflow`: calls another workflow.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -8,17 +8,17 @@ use crate::{Fields, Reader};
 
 /// A Subworkflow state.
 pub struct SubworkflowState {
-    /// Which: a name, or a template of one.
+    /// The workflow: a name, or a template of one.
     pub workflow: Option<Text>,
-    /// The key of the Blackboard for the result; none: it is discarded.
+    /// The Blackboard key for the result; `None`: the result is discarded.
     pub result_key: Option<Text>,
     /// Whether the state waits for the result.
     pub blocking: bool,
-    /// Template of the input.
+    /// The template of the input.
     pub input: Option<Text>,
 }
 
-/// Reads what a Subworkflow state has of its own.
+/// Reads the keys specific to a Subworkflow state.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowState {
     let workflow = filled(fields, "workflow_id").cloned();
     let mode = fields.take("mode");

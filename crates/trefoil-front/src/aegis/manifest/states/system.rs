@@ -6,36 +6,36 @@ use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 use crate::aegis::manifest::filled;
 use crate::{Fields, Reader};
 
-/// Commands that only the original has.
+/// Commands that only the original system has.
 pub const FOREIGN: &[&str] = &["repository_diff", "repository_commit", "repository_land"];
-/// Why these are not run.
+/// Why they are not run.
 pub const WHY_FOREIGN: &str = "it needs the repository of an AEGIS server";
 
 /// A System state.
 pub struct SystemState {
-    /// What it does; none: nothing that could be read.
+    /// Its action; `None`: it could not be read.
     pub action: Option<Action>,
-    /// Template of the working directory.
+    /// The template of the working directory.
     pub workdir: Option<Text>,
 }
 
-/// What a System state does.
+/// The action of a System state.
 pub enum Action {
-    /// Runs a command with these environment entries.
+    /// Runs a command.
     Command {
-        /// Template of the command line.
+        /// The template of the command line.
         command: Text,
-        /// Names and templates.
+        /// The environment: names and templates.
         env: Vec<(Text, Text)>,
     },
     /// `update_blackboard`: keys and their values, of any type.
     Update(Vec<(Text, Node)>),
 }
 
-/// The command that writes to the Blackboard.
+/// The command that updates the Blackboard.
 const UPDATE: &str = "update_blackboard";
 
-/// Reads what a System state has of its own.
+/// Reads the keys specific to a System state.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
     let workdir = fields.text("workdir").cloned();
     if let Some(action) = fields.take("action") {
@@ -94,7 +94,7 @@ fn pairs(reader: &Reader<'_>, entry: &Entry) -> Vec<(Text, Node)> {
     }
 }
 
-/// `action: blackboard.set` with `params: {key, value}`, as a guide of the original has it.
+/// Reads `action: blackboard.set` with `params: {key, value}`, a form from a guide of the original system.
 fn read_action(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, entry: &Entry) -> Option<Action> {
     reader.word(&entry.value, "action", &[("blackboard.set", ())])?;
     reader.report(

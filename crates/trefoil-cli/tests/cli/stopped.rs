@@ -1,0 +1,70 @@
+//! Runs that stop before something that somebody has to allow: they wait, and say for what wherever somebody looks.
+#![cfg(unix)]
+
+use crate::durable::{only, trefoil};
+use crate::edited::{FIRST, newest, pipeline};
+use crate::provider::Provider;
+use crate::world::Folder;
+
+fn workflow(word: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: \"1.0.0\" }}\nspec:\n  initial_state: SEND\n  \
+         states:\n    SEND:\n      kind: System\n      command: \"echo {word} >> sent.txt\"\n      transitions: []\n"
+    )
+}
+
+#[test]
+fn a_run_that_stopped_before_a_step_waits_and_says_what_goes_on_with_it() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("w.yaml", workflow("first"));
+    trefoil(&folder, &provider, &["run", "w.yaml", "--allow-command"]).exits(0);
+    let run = only(&folder, &provider);
+    folder.write("w.yaml", workflow("second"));
+    let stopped = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml", "--allow-command"]);
+    let new = newest(&folder, &provider);
+    let next = format!("trefoil resume {new} --rerun SEND@1\n");
+    stopped.exits(75).says(&["WOULD_REPEAT", &format!("to continue: {next}")]);
+    let waiting = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting", "--output", "json"]).json();
+    assert_eq!(waiting["runs"][0]["run"], new.as_str(), "{waiting}");
+    let shown = trefoil(&folder, &provider, &["runs", "show", &new]).exits(0).out.clone();
+    for line in [
+        "status   waiting\n".to_owned(),
+        format!("continue {next}"),
+        "waiting  stopped before `SEND@1`: this command ran in the earlier run, and may not be safe to run again; to allow it, \
+         pass `--rerun SEND`\n"
+            .to_owned(),
+    ] {
+        assert!(shown.contains(&line), "no `{line}` in {shown}");
+    }
+    let json = trefoil(&folder, &provider, &["runs", "show", &new, "--output", "json"]).json();
+    assert_eq!(
+        (&json["stopped"]["code"], &json["stopped"]["step"]),
+        (&"WOULD_REPEAT".into(), &"SEND@1".into()),
+        "{json}"
+    );
+    // It still waits after somebody has gone on with it in vain.
+    trefoil(&folder, &provider, &["resume", &new, "--allow-command"]).exits(75);
+    trefoil(&folder, &provider, &["resume", &new, "--allow-command", "--rerun", "SEND@1"]).exits(0);
+    let ended = trefoil(&folder, &provider, &["runs", "show", &new]).exits(0).out.clone();
+    assert!(ended.contains("status   completed\n") && !ended.contains("stopped before"), "{ended}");
+    assert!(trefoil(&folder, &provider, &["runs", "show", &new, "--output", "json"]).json()["stopped"].is_null());
+}
+
+#[test]
+fn a_run_that_stopped_at_a_limit_of_the_command_line_waits_for_a_higher_one() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(FIRST));
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let (run, before) = (only(&folder, &provider), provider.asked().len());
+    folder.write("main.yaml", pipeline(&[FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]]));
+    let limited = ["resume", &run, "--with", "main.yaml", "--max-calls", "1"];
+    trefoil(&folder, &provider, &limited).exits(75).says(&["BUDGET_EXCEEDED", "--max-calls", "1 model call made"]);
+    let new = newest(&folder, &provider);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &new]).exits(0).out.clone();
+    let line = "waiting  stopped before `three`: call limit reached: 1 of 1 calls made, and 1 more is needed; allow more with \
+                `--max-calls`\n";
+    assert!(shown.contains("status   waiting\n") && shown.contains(line), "{shown}");
+    trefoil(&folder, &provider, &["resume", &new, "--max-calls", "2"]).exits(0);
+    assert_eq!(provider.asked().len(), before + 2);
+}

@@ -1,0 +1,199 @@
+//! Limits of the manifest in a run that uses results of an earlier one: what is kept is not spent again.
+
+use std::sync::Arc;
+
+use testbed::Build;
+use testbed::build::graph_node;
+use trefoil_ir::{Budget, GraphNode, OnExceeded, OnItemFailure, Program, StepId};
+use trefoil_machine::journal::{About, Cited};
+use trefoil_machine::{EntryKind, Prepared};
+use trefoil_prices::{Price, Rates};
+use trefoil_runtime::driver::{self, Options};
+use trefoil_runtime::ports::{Journal as _, MemoryJournal};
+
+use super::directed::Desk;
+use crate::world::block_on;
+
+const NONE: Budget = Budget {
+    max_tokens: None,
+    max_duration_ms: None,
+    max_calls: None,
+    calls_at: None,
+    max_cost_micro: None,
+    on_exceeded: OnExceeded::Abort,
+};
+
+fn calls(most: u64) -> Budget {
+    Budget { max_calls: Some(most), ..NONE }
+}
+
+/// Model steps, put together somehow, under a budget.
+fn limited(prompts: &[&str], budget: Budget, together: impl FnOnce(&mut Build, &[StepId]) -> StepId) -> Arc<Program> {
+    let mut b = Build::new();
+    let steps: Vec<StepId> =
+        ["a", "b", "c"].iter().zip(prompts).map(|(label, prompt)| b.model(label, prompt)).collect();
+    let body = together(&mut b, &steps);
+    let main = b.flow("main", body, None);
+    b.flow_mut(main).budget = Some(budget);
+    b.program(main)
+}
+
+fn in_turn(b: &mut Build, steps: &[StepId]) -> StepId {
+    b.sequence("", steps)
+}
+
+fn at_once(b: &mut Build, steps: &[StepId]) -> StepId {
+    b.parallel("", steps, OnItemFailure::Abort)
+}
+
+/// A graph, of which an exceeded budget skips the rest.
+fn chain(b: &mut Build, steps: &[StepId]) -> StepId {
+    let node = |b: &mut Build, at: usize| {
+        let incoming = at.checked_sub(1).map(|from| b.edge(from as u32, "")).into_iter().collect();
+        GraphNode { incoming, ..graph_node(steps[at]) }
+    };
+    let nodes = (0..steps.len()).map(|at| node(b, at)).collect();
+    b.graph("", nodes)
+}
+
+#[test]
+fn a_budget_counts_only_the_calls_that_an_edited_run_makes() {
+    let desk = Desk::new();
+    let all = ["first", "second", "third"];
+    for (together, name) in
+        [(in_turn as fn(&mut Build, &[StepId]) -> StepId, "turn"), (at_once, "once"), (chain, "chain")]
+    {
+        let before = limited(&all, calls(3), together);
+        let old = format!("old-{name}");
+        desk.run(&before, &old, None);
+        // One call is allowed, and one is made, wherever it is.
+        for changed in 0..3 {
+            let mut prompts = all;
+            prompts[changed] = "other";
+            let after = limited(&prompts, calls(1), together);
+            let (sent, outcome) = desk.run(&after, &format!("{name}-{changed}"), Some(desk.memo(&before, &old)));
+            assert!(outcome.result.is_ok(), "{name} {changed}: {outcome:?}");
+            assert_eq!((sent, outcome.calls), (vec!["other".to_owned()], 1), "{name} {changed}");
+        }
+    }
+}
+
+#[test]
+fn one_call_too_many_is_not_made_and_would_not_be_made_again() {
+    let desk = Desk::new();
+    for (together, name, made) in [(in_turn as fn(&mut Build, &[StepId]) -> StepId, "turn", 1), (at_once, "once", 0)] {
+        let before = limited(&["first", "second", "third"], calls(3), together);
+        desk.run(&before, name, None);
+        let after = limited(&["one", "second", "two"], calls(1), together);
+        let new = format!("new-{name}");
+        let (sent, outcome) = desk.run(&after, &new, Some(desk.memo(&before, name)));
+        let error = outcome.result.unwrap_err();
+        assert_eq!((&*error.code, error.key.unwrap().as_str(), sent.len()), ("BUDGET_EXCEEDED", "c", made), "{sent:?}");
+        assert!(error.message.starts_with("call limit reached: 1 of 1 model call used"), "{}", error.message);
+        let entries = desk.world.journal.entries(&new).len();
+        let (prepared, options) = (Prepared::new(after.clone()), Desk::options(&new, Some(desk.memo(&before, name))));
+        let again = block_on(driver::resume_prepared(prepared, &new, desk.world.ports.clone(), options));
+        assert_eq!(again.result.unwrap_err().code, "WOULD_REPEAT");
+        assert_eq!(desk.world.journal.entries(&new).len(), entries, "nothing is written for that");
+    }
+}
+
+#[test]
+fn nothing_is_set_aside_for_what_is_kept() {
+    let desk = Desk::new();
+    let budget = |micro| Budget { max_cost_micro: Some(micro), ..NONE };
+    let priced = |run: &str, memo| {
+        let rates = Rates { output: 1_000_000, ..Rates::default() };
+        let prices = vec![("test".to_owned(), Price { rates, ..Price::default() })];
+        Options { prices, ..Desk::options(run, memo) }
+    };
+    let before = limited(&["first", "second"], budget(1_000_000), at_once);
+    let (_, outcome) = desk.run_with(&before, "old", priced("old", None));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    let (sent, outcome) = desk.run_with(&limited(&["first", "second"], budget(1), at_once), "new", {
+        priced("new", Some(desk.memo(&before, "old")))
+    });
+    assert!(outcome.result.is_ok() && sent.is_empty(), "{outcome:?}");
+    let (sent, outcome) = desk.run_with(&limited(&["first", "other"], budget(1), at_once), "more", {
+        priced("more", Some(desk.memo(&before, "old")))
+    });
+    assert_eq!((outcome.result.unwrap_err().code.as_str(), sent.len()), ("BUDGET_EXCEEDED", 0));
+}
+
+/// Wherever its process ends, the run goes on to the same end with the same calls.
+#[test]
+fn an_edited_run_that_is_cut_off_anywhere_has_the_same_limits_when_it_goes_on() {
+    let desk = Desk::new();
+    let all = ["first", "second", "third"];
+    let before = limited(&all, calls(3), chain);
+    desk.run(&before, "old", None);
+    let skip = Budget { on_exceeded: OnExceeded::SkipRemaining, ..calls(1) };
+    for (name, after, most) in [
+        ("over", limited(&["one", "second", "two"], calls(1), in_turn), 1),
+        ("within", limited(&["first", "other", "third"], calls(1), in_turn), 1),
+        ("skips", limited(&["one", "two", "third"], skip, chain), 2),
+    ] {
+        desk.run(&after, name, Some(desk.memo(&before, "old")));
+        let whole = desk.world.journal.entries(name);
+        let EntryKind::Finished { output, error } = &whole.last().unwrap().kind else { panic!("{whole:?}") };
+        for cut in 1..whole.len() {
+            let journal = Arc::new(MemoryJournal::new());
+            block_on(journal.append(name, &whole[..cut])).unwrap();
+            let ports = trefoil_runtime::Ports { journal: journal.clone(), ..desk.world.ports.clone() };
+            // What was in progress was made, and is made once more: that is a call.
+            let in_progress = whole[..cut].iter().fold(0i32, |open, entry| match &entry.kind {
+                EntryKind::Scheduled { .. } => open + 1,
+                EntryKind::Completed { about, .. } if about.from.is_none() => open - 1,
+                _ => open,
+            });
+            if in_progress > 0 {
+                continue;
+            }
+            let options = Desk::options(name, Some(desk.memo(&before, "old")));
+            let outcome = block_on(driver::resume_prepared(Prepared::new(after.clone()), name, ports, options));
+            assert_eq!(outcome.result.as_ref().ok(), output.as_ref(), "{cut} of {}", whole.len());
+            assert_eq!(outcome.result.as_ref().err().map(|e| &e.message), error.as_ref().map(|e| &e.message));
+            assert_eq!(outcome.calls, most, "{cut} of {}", whole.len());
+            let verified = block_on(driver::verify(Prepared::new(after.clone()), name, &*journal)).unwrap();
+            let differences = verified.differences.iter().filter(|d| d.what != trefoil_machine::What::Citation);
+            assert_eq!(differences.count(), 0, "{:?}", verified.differences);
+        }
+    }
+}
+
+/// In journals of earlier builds a result that was kept counted as a call: what followed from that is still so.
+#[test]
+fn a_journal_of_an_earlier_build_means_what_it_meant() {
+    let desk = Desk::new();
+    let skip = Budget { on_exceeded: OnExceeded::SkipRemaining, ..calls(1) };
+    let program = limited(&["first", "second", "third"], skip, chain);
+    let (sent, _) = desk.run(&program, "old", None);
+    assert_eq!(sent.len(), 2, "the second call passes the limit, and the third is not made");
+    // The same run, if the first call had been kept: the limit was passed all the same.
+    let kept = |reuses: bool| {
+        let mut entries = desk.world.journal.entries("old");
+        let content = entries.iter().find_map(|entry| match &entry.kind {
+            EntryKind::Scheduled { key, content, .. } if key.as_str() == "a" => Some(*content),
+            _ => None,
+        });
+        entries.retain(|entry| !matches!(&entry.kind, EntryKind::Scheduled { key, .. } if key.as_str() == "a"));
+        for (seq, entry) in entries.iter_mut().enumerate() {
+            entry.seq = seq as u64;
+            match &mut entry.kind {
+                EntryKind::Started(started) => started.flags.reuses = reuses,
+                EntryKind::Completed { key, about, .. } if key.as_str() == "a" => {
+                    let cited =
+                        Cited { run: "old".to_owned(), key: None, content: content.unwrap(), there: None, used: None };
+                    *about = About { usage: None, from: Some(Box::new(cited)), ..about.clone() };
+                }
+                _ => {}
+            }
+        }
+        let journal = MemoryJournal::new();
+        block_on(journal.append("old", &desk.world.journal.entries("old"))).unwrap();
+        block_on(journal.append("kept", &entries)).unwrap();
+        block_on(driver::verify(Prepared::new(program.clone()), "kept", &journal)).unwrap().differences.len()
+    };
+    assert_eq!(kept(false), 0);
+    assert_eq!(kept(true), 1, "today the third call would be made");
+}

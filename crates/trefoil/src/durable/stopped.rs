@@ -1,0 +1,26 @@
+//! What a run waits for that stopped before it did something which somebody has to allow.
+
+use trefoil_machine::EntryKind;
+use trefoil_runtime::RunError;
+use trefoil_store::{Record, Status, Store};
+
+use crate::error::{Error, Result};
+
+/// Why a suspended run does nothing until somebody allows what comes next: `WOULD_REPEAT`, or `BUDGET_EXCEEDED` of a limit that the
+/// command line can raise. None: it waits for answers, decisions or time, or not at all.
+///
+/// # Errors
+///
+/// [`Error::Store`] if its journal cannot be read.
+pub async fn stopped(store: &dyn Store, record: &Record) -> Result<Option<RunError>> {
+    if record.status != Status::Waiting {
+        return Ok(None);
+    }
+    // Whatever comes after a suspension ends it.
+    let last = record.entries.saturating_sub(1);
+    let entries = store.entries(&record.run, last).await.map_err(Error::Store)?;
+    Ok(entries.into_iter().next_back().and_then(|entry| match entry.kind {
+        EntryKind::Suspended { why, .. } => why.map(|why| *why),
+        _ => None,
+    }))
+}

@@ -1,0 +1,243 @@
+//! What a run of a flow has, and everything that it lacks: of the flow that is to be started, and of the flows that it can call as
+//! tools. A model need not call them, but it may, and then it is too late.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use trefoil_ir::Program;
+use trefoil_machine::{Flags, Reserve};
+use trefoil_models::Scripted;
+use trefoil_runtime::ModelProvider;
+use trefoil_runtime::ports::{EnvSecrets, Secrets};
+use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
+
+use super::hosts::{Hosts, is_rehearsal};
+use super::models::{Aimed, script};
+use super::prices;
+use super::ready::clock;
+use super::{AnswersFrom, Engine, Parts};
+use crate::error::Findings;
+use crate::flow::Flow;
+use crate::load::Loaded;
+use crate::load::rules::ENV_FILE;
+use crate::preflight::{Host, local_calls, preflight};
+use crate::secrets::{self, OperatorSecrets};
+
+/// What the run of a flow has.
+pub(super) struct Needs {
+    /// The models that are asked; none: they cannot be.
+    pub aimed: Option<Arc<Aimed>>,
+    /// Who answers.
+    pub models: Option<Arc<dyn ModelProvider>>,
+    /// The script, if it is the source of answers.
+    pub script: Option<Arc<Scripted>>,
+    /// Its tools.
+    pub hosts: Hosts,
+    /// What is in `env.*` and `secrets.*`.
+    pub secrets: Arc<dyn Secrets>,
+    /// Prices, context windows, and what is reserved.
+    pub money: Flags,
+    /// What is missing.
+    pub lacks: Vec<Diagnostic>,
+}
+
+impl Needs {
+    /// Of a flow. `caller`: what the run has whose tool the flow may be.
+    pub fn of(engine: &Engine, flow: &Flow, caller: Option<&Caller<'_>>) -> Self {
+        let (parts, loaded) = (&*engine.parts, flow.loaded());
+        let mut lacks = Vec::new();
+        let env_texts = env_texts(loaded, &mut lacks);
+        let aimed = engine.kept.aimed(parts, flow).and_then(|aimed| aimed.for_begun(parts, flow));
+        let aimed = aimed.map_err(|why| lacks.extend(why)).ok();
+        let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
+        let script = script.map_err(|why| lacks.push(why)).ok().flatten().flatten();
+        // Only `env.*` is different for each flow, and a source of secrets may ask somebody for each.
+        let secrets = caller.map_or_else(|| secrets_of(parts, &env_texts), |caller| caller.secrets.clone());
+        let flows = caller.map_or_else(|| super::flows::of(engine), |caller| caller.hosts.flows.clone());
+        let hosts = Hosts::of(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
+        let rehearsal = aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from));
+        // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
+        let resumes = parts.begun.is_some() || caller.is_some_and(|caller| caller.resumes);
+        let host = Host {
+            tools: &*hosts.tools,
+            fault: &|name| hosts.flow_of(name)?.fault(name),
+            on_command_line: &|name| !rehearsal && hosts.is_after(name) && settings_show(parts, name),
+            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
+            commands: parts.commands.is_some() || resumes || parts.submits,
+            people: parts.humans.is_some() || engine.keeps_runs(),
+            answers: &parts.answers,
+            rehearsal,
+            embedded: is_embedded(aimed.as_deref()),
+        };
+        lacks.extend(preflight(&loaded.program, &host));
+        // Made up answers need none, and whoever runs it elsewhere has others.
+        if !parts.submits && !rehearsal {
+            lacks.extend(secrets::missing(&loaded.program, &*secrets));
+        }
+        let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
+        let models = models.or_else(|| script.clone().map(|script| script as _));
+        let mut money = Flags::default();
+        if let (Some(aimed), true) = (&aimed, lacks.is_empty()) {
+            match money_of(parts, aimed, clock(parts).wall_ms()) {
+                Ok(known) => money = known,
+                Err(missing) => lacks = missing,
+            }
+        }
+        Self { aimed, models, script, hosts, secrets, money, lacks }
+    }
+}
+
+/// Whether a tool of the settings has its arguments on the command line.
+fn settings_show(parts: &Parts, name: &str) -> bool {
+    parts.settings.tools.iter().any(|tool| *tool.spec().name == *name && tool.is_on_command_line())
+}
+
+fn is_embedded(aimed: Option<&Aimed>) -> bool {
+    aimed.is_some_and(|aimed| aimed.from == AnswersFrom::Embedded)
+}
+
+/// What a run has that flows are tools of.
+pub(super) struct Caller<'c> {
+    hosts: &'c Hosts,
+    secrets: &'c Arc<dyn Secrets>,
+    /// It goes on, and may never come to the call.
+    resumes: bool,
+}
+
+/// A call of a flow that was not looked at yet.
+struct FlowCall {
+    tool: Arc<str>,
+    /// The step that calls it, in the files of the findings.
+    at: Location,
+}
+
+impl FlowCall {
+    /// Those of a program. `files`: its files among those of the findings.
+    fn of(program: &Program, needs: &Needs, files: &[FileId]) -> Vec<Self> {
+        let all = local_calls(program, is_embedded(needs.aimed.as_deref())).into_iter();
+        let flows = all.filter(|(tool, _)| needs.hosts.flow_of(tool).is_some());
+        flows.filter_map(|(tool, at)| Some(Self { tool, at: moved(at, files)? })).collect()
+    }
+}
+
+impl Needs {
+    /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
+    /// itself.
+    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) {
+        let Some(flows) = &self.hosts.flows else { return };
+        let parts = &*engine.parts;
+        let caller = Caller { hosts: &self.hosts, secrets: &self.secrets, resumes: parts.begun.is_some() };
+        // Flows that have a cost limit in their manifest are SirenSpec's, and call no flows as tools.
+        let limited = was_limited(parts);
+        let own: Vec<FileId> = findings.files().iter().map(|(id, _)| id).collect();
+        let mut left = FlowCall::of(&flow.loaded().program, self, &own);
+        let cause = |d: &Diagnostic| (d.rule, d.file, d.span, d.message.clone());
+        let mut told: HashSet<_> = findings.diagnostics().iter().map(cause).collect();
+        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        while let Some(FlowCall { tool, at }) = left.pop() {
+            if !seen.insert(tool.clone()) {
+                continue;
+            }
+            let Some((called, engine)) = flows.run_of(&tool, limited) else { continue };
+            let needs = Needs::of(&engine, &called, Some(&caller));
+            let files = findings.adopt(&called.loaded().files);
+            for lack in &needs.lacks {
+                let lack = in_files(lack.clone(), &files);
+                // Two flows may have a file in common, or lack the same model.
+                if told.insert(cause(&lack)) {
+                    findings.push(of_tool(lack, &tool, at));
+                }
+            }
+            left.extend(FlowCall::of(&called.loaded().program, &needs, &files));
+        }
+    }
+}
+
+/// A finding in the files of others.
+fn in_files(mut d: Diagnostic, files: &[FileId]) -> Diagnostic {
+    d.file = d.file.and_then(|file| files.get(file.0 as usize).copied());
+    d.labels = d.labels.into_iter().filter_map(|l| Some(Label { location: moved(l.location, files)?, ..l })).collect();
+    d
+}
+
+fn moved(at: Location, files: &[FileId]) -> Option<Location> {
+    Some(Location::new(*files.get(at.file.0 as usize)?, at.span))
+}
+
+/// The same of the flow of a tool, which is called at a place.
+fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic {
+    d.message = format!("{} (in the flow of the tool `{tool}`)", d.message);
+    d.labels.push(Label { location: at, message: format!("`{tool}` is called here") });
+    d
+}
+
+/// Whether a run that goes on has a cost limit since it began.
+fn was_limited(parts: &Parts) -> bool {
+    parts.begun.as_deref().is_some_and(|begun| {
+        begun.now.flags.max_cost_micro.or(begun.now.basis.as_ref().and_then(|basis| basis.max_cost_micro)).is_some()
+    })
+}
+
+/// The environment, with these files, and the secrets.
+fn secrets_of(parts: &Parts, env_texts: &[String]) -> Arc<dyn Secrets> {
+    match &parts.secrets {
+        Some(secrets) => secrets.clone(),
+        None => {
+            let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
+            Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone()))
+        }
+    }
+}
+
+/// Prices, context windows and what is reserved for a run that starts now; or what cost limits lack.
+fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags, Vec<Diagnostic>> {
+    // Prices stay what they were as long as the same models answer.
+    let begun = parts.begun.as_deref().map(|begun| &begun.now);
+    let program = &aimed.prepared.program;
+    let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
+        Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
+        None => {
+            let others = prices::others(program, &aimed.fallbacks);
+            let prices = prices::of(program, &aimed.from, &others, &parts.settings, now);
+            (prices, prices::windows(program, &others), others)
+        }
+    };
+    let reserve = match begun {
+        Some(begun) => parts.reserve.unwrap_or(begun.flags.reserve),
+        None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
+    };
+    let strict = reserve == Reserve::Bound;
+    let windows = match strict {
+        // It began without.
+        true if windows.is_empty() => prices::windows(program, &fallbacks),
+        true => windows,
+        false => Vec::new(),
+    };
+    let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
+    let limited = parts.max_cost_micro.is_some() || was_limited(parts) || prices::limits_cost(program);
+    let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
+    if limited && strict && missing.is_empty() {
+        missing = prices::unbounded(program, &money);
+    }
+    if missing.is_empty() { Ok(money) } else { Err(missing) }
+}
+
+/// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.
+fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
+    let mut texts = Vec::new();
+    for file in &loaded.env_files {
+        match file.text() {
+            Ok(text) => texts.push(text),
+            Err(why) => reasons.push(
+                Diagnostic::nowhere(
+                    ENV_FILE,
+                    Severity::Error,
+                    Some(loaded.entry),
+                    format!("the environment file `{}` cannot be read: {}", file.path.display(), why.reason()),
+                )
+                .help("create it with one `NAME=value` per line, or remove `env_file`"),
+            ),
+        }
+    }
+    texts
+}
