@@ -320,7 +320,7 @@ fn nothing_that_is_read_is_written_over() {
     for args in [
         &["run", "a.yaml", "--model", "embedded", "--trace", "a.yaml"][..],
         &["run", "a.yaml", "--model", "embedded", "--trace", "sub/../a.yaml"],
-        &["graph", "a.yaml", "-o", "./a.yaml"],
+        &["graph", "a.yaml", "--format", "dot", "-o", "./a.yaml"],
         &["trace", "t.json", "--html", "t.json"],
     ] {
         folder.trefoil(args).silent(2).says(&["would be overwritten"]);

@@ -22,14 +22,14 @@ fn a_run_that_stopped_before_a_step_waits_and_says_what_goes_on_with_it() {
     folder.write("w.yaml", workflow("second"));
     let stopped = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml", "--allow-command"]);
     let new = newest(&folder, &provider);
-    let next = format!("trefoil resume {new} --rerun SEND@1\n");
-    stopped.exits(75).says(&["WOULD_REPEAT", &format!("to continue: {next}")]);
+    let next = format!("trefoil resume {new} --rerun SEND@1");
+    stopped.exits(75).says(&["WOULD_REPEAT", &format!("to continue: {next} --allow-command\n")]);
     let waiting = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting", "--output", "json"]).json();
     assert_eq!(waiting["runs"][0]["run"], new.as_str(), "{waiting}");
     let shown = trefoil(&folder, &provider, &["runs", "show", &new]).exits(0).out.clone();
     for line in [
         "status   waiting\n".to_owned(),
-        format!("continue {next}"),
+        format!("continue {next}\n"),
         "waiting  stopped before `SEND@1`: this command ran in the earlier run, and may not be safe to run again; to allow it, \
          pass `--rerun SEND`\n"
             .to_owned(),
