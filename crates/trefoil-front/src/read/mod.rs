@@ -215,6 +215,7 @@ impl<'d> Reader<'d> {
                     around: &[],
                     deciding: &[],
                     forms: (&[], &[]),
+                    finished: false,
                 })
             }
             None => {
@@ -258,8 +259,11 @@ impl<'d> Reader<'d> {
     }
     /// Reports a whole number outside of a range.
     pub fn beyond(&self, node: &Node, what: &str, range: &RangeInclusive<i64>, value: &dyn std::fmt::Display) {
+        // A bound that is only the size of a number in memory helps nobody who wrote a smaller one.
+        let is_less = value.to_string().parse::<i64>().is_ok_and(|value| value < *range.start());
         let bounds = match *range.end() {
             i64::MAX => format!("at least {}", range.start()),
+            most if most == i64::from(u32::MAX) && is_less => format!("at least {}", range.start()),
             most => format!("from {} to {most}", range.start()),
         };
         self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {value}"));
@@ -372,6 +376,8 @@ pub struct Fields<'n, 'd> {
     deciding: &'static [(&'static str, &'static str)],
     /// Keys whose values are lists, and keys whose values are texts or numbers.
     forms: (&'static [&'static str], &'static [&'static str]),
+    /// Whether the unknown keys are reported.
+    finished: bool,
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
@@ -526,6 +532,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.without_value();
         self.mapping.entries.iter().for_each(|entry| self.note_block(entry));
         let meant = self.report_unknown();
+        self.finished = true;
         self.missing.retain(|key| !meant.contains(key));
     }
 }
@@ -534,7 +541,10 @@ impl<'n, 'd> Fields<'n, 'd> {
 impl Drop for Fields<'_, '_> {
     fn drop(&mut self) {
         for key in &self.missing {
-            self.reader.error("missing-key", self.lack(&[key]), format!("{} needs `{key}`", self.what));
+            match (!self.finished).then(|| self.slip(key)).flatten() {
+                Some(d) => self.reader.report(d),
+                None => self.reader.error("missing-key", self.lack(&[key]), format!("{} needs `{key}`", self.what)),
+            }
         }
     }
 }

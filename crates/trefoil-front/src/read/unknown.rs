@@ -77,6 +77,16 @@ impl Fields<'_, '_> {
 }
 
 impl Fields<'_, '_> {
+    /// The finding about a key that is a required one, misspelt. The keys that are not read yet may be anything else.
+    pub(super) fn slip(&self, missing: &'static str) -> Option<Diagnostic> {
+        let unread = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
+        let mut near = unread.filter_map(|entry| Some((entry, suggest::near(&entry.key.value, [missing])?)));
+        let (entry, near) = near.next().filter(|_| near.next().is_none())?;
+        let at = self.reader.at(entry.key.span);
+        let message = format!("{} has no key `{}`, and lacks `{missing}`", self.what, entry.key.value);
+        let d = Diagnostic::error("unknown-key", at, message).help(format!("did you mean `{missing}`?"));
+        Some(respelt(d, at, &entry.key, near))
+    }
     /// The second half of a number with a comma: in braces, a comma ends the value.
     fn comma(&self, entry: &Entry) -> Option<Diagnostic> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, FrontEnd, Need, NeedKind, Project};
 use trefoil_ir::{Detail, Facts, FlowId, Program};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity};
+use trefoil_syntax::yaml::Respellings;
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity};
 use trefoil_template::limits;
 
 use super::discover::{self, Cut, PATTERNS, Problem, Search};
@@ -19,6 +20,7 @@ use super::{CheckStep, rules};
 use crate::door::{self, Named, Rooms, Shut};
 
 /// A folder with its manifests, ready to be lowered.
+#[derive(Clone)]
 pub(super) struct Folder {
     /// As named; empty for the current folder.
     pub root: PathBuf,
@@ -57,12 +59,12 @@ impl Folder {
     /// finds nothing more, the first result is kept.
     pub fn made(loader: &mut Loader, root: &Path, named: &[PathBuf], files: &[FileId]) -> (Self, Made) {
         let alone = Self::around(loader, root, named);
-        let made = alone.make(&alone.indices(files));
+        let made = alone.make_as_meant(loader, &alone.indices(files));
         if !made.needs_the_folder() {
             return (alone, made);
         }
         let all = Self::read(loader, root, named);
-        let made = if all.has_the_same(&alone) { made } else { all.make(&all.indices(files)) };
+        let made = if all.has_the_same(&alone) { made } else { all.make_as_meant(loader, &all.indices(files)) };
         (all, made)
     }
     fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
@@ -235,32 +237,53 @@ impl Folder {
         let mut next = from;
         while let Some(document) = self.project.documents.get(next).cloned() {
             next += 1;
-            for need in document.front.needs(&document) {
-                let path = resolve_path(&document.path, &need.path);
-                let (full, shown) = (self.real.join(&path), self.root.join(&path));
-                let rooms = self.rooms(loader, &document.path);
-                let opened = match need.kind {
-                    // It was read for another reason, which does not mean that this document may name it.
-                    NeedKind::Manifest if self.by_path.contains_key(&path) => rooms.look(&full),
-                    NeedKind::Attachment if self.project.attachments.contains_key(&path) => continue,
-                    NeedKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
-                        let front = match manifest.shape {
-                            DetectedFormat::One(front) => front,
-                            _ => document.front,
-                        };
-                        self.push(loader, &manifest, path, front);
-                        self.manifests.insert(manifest.file, manifest);
-                    }),
-                    NeedKind::Attachment => loader.text_in(&rooms, &full).map(|text| {
-                        loader.kept(&shown, &text);
-                        self.project.attachments.insert(path, text);
-                    }),
-                    // Its contents are read by the run, but its existence is checked now.
-                    NeedKind::EnvFile => rooms.look(&full),
-                };
-                if let Err(why) = opened {
-                    self.refuse(loader, &document, &need, &why, &rooms);
-                }
+            self.open(loader, &document);
+        }
+    }
+    /// The same folder with these words in its documents, and with everything that they need then.
+    pub(super) fn respelt(&self, loader: &mut Loader, words: &HashMap<FileId, Respellings>) -> Self {
+        let mut folder = self.clone();
+        let from = folder.project.documents.len();
+        for at in 0..from {
+            let Some(document) = folder.project.documents.get_mut(at) else { continue };
+            let Some(words) = words.get(&document.file) else { continue };
+            document.root = document.root.respelt(words);
+            let document = document.clone();
+            folder.problems.retain(|d| d.file != Some(document.file));
+            folder.refused.retain(|at| at.file != document.file);
+            folder.open(loader, &document);
+        }
+        folder.close(loader, from);
+        folder.project.files = loader.files().clone();
+        folder
+    }
+    /// Reads what a document needs.
+    fn open(&mut self, loader: &mut Loader, document: &Document) {
+        for need in document.front.needs(document) {
+            let path = resolve_path(&document.path, &need.path);
+            let (full, shown) = (self.real.join(&path), self.root.join(&path));
+            let rooms = self.rooms(loader, &document.path);
+            let opened = match need.kind {
+                // It was read for another reason, which does not mean that this document may name it.
+                NeedKind::Manifest if self.by_path.contains_key(&path) => rooms.look(&full),
+                NeedKind::Attachment if self.project.attachments.contains_key(&path) => continue,
+                NeedKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
+                    let front = match manifest.shape {
+                        DetectedFormat::One(front) => front,
+                        _ => document.front,
+                    };
+                    self.push(loader, &manifest, path, front);
+                    self.manifests.insert(manifest.file, manifest);
+                }),
+                NeedKind::Attachment => loader.text_in(&rooms, &full).map(|text| {
+                    loader.kept(&shown, &text);
+                    self.project.attachments.insert(path, text);
+                }),
+                // Its contents are read by the run, but its existence is checked now.
+                NeedKind::EnvFile => rooms.look(&full),
+            };
+            if let Err(why) = opened {
+                self.refuse(loader, document, &need, &why, &rooms);
             }
         }
     }
@@ -337,6 +360,14 @@ impl Folder {
             }
         }
         found
+    }
+    /// Whether none of its files is a manifest, not even a broken one.
+    fn has_no_manifest(&self, files: &Files) -> bool {
+        let broken = |manifest: &Manifest| {
+            manifest.diagnostics.iter().any(|d| d.severity == Severity::Error) && !is_foreign(manifest, files)
+        };
+        let mut listed = self.listed.iter().filter_map(|file| self.manifest(*file));
+        self.project.documents.is_empty() && !listed.any(broken)
     }
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
@@ -483,15 +514,15 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
             unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
             found.extend(folder.unseen.iter().cloned());
             found.extend(folder.twins());
-            if folder.listed.is_empty() {
+            if folder.has_no_manifest(loader.files()) {
                 unreadable = true;
-                found.push(nothing_in(loader, &root));
+                found.push(nothing_in(loader, &root, !folder.listed.is_empty()));
             }
         }
         told.entries(&entries);
         let all = entries.len();
         loader.tell(CheckStep::Checking(0, all));
-        let made = made.unwrap_or_else(|| folder.make(&folder.indices(&entries)));
+        let made = made.unwrap_or_else(|| folder.make_as_meant(loader, &folder.indices(&entries)));
         let made = made.proved(loader);
         for (at, file) in entries.into_iter().enumerate() {
             loader.tell(CheckStep::Checking(at, all));
@@ -565,11 +596,14 @@ fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
     Diagnostic { severity: if empty { Severity::Info } else { d.severity }, ..d.clone() }
 }
 
-/// The finding about a folder without manifests.
-pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
+/// The finding about a folder without manifests. `others`: there are files that could have been some.
+pub(super) fn nothing_in(loader: &mut Loader, root: &Path, others: bool) -> Diagnostic {
     let file = loader.nameless(root);
-    let message = format!("no `.yaml` or `.yml` file in `{}`", root.display());
-    Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message)
+    let nothing = |message| Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message);
+    if others {
+        return nothing(format!("no manifest in `{}`", root.display()));
+    }
+    nothing(format!("no `.yaml` or `.yml` file in `{}`", root.display()))
         .help("dot-folders, `node_modules`, `target` and anything in `.gitignore` or `exclude` are skipped")
 }
 

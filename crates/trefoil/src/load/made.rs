@@ -14,6 +14,8 @@ use super::read::Loader;
 pub(super) struct Made {
     /// The programs, one for each dialect. Programs of files with errors are drafts.
     pub programs: Vec<Linked>,
+    /// The same of the files as they were probably meant, and the findings about what is misspelt; `None`: nothing is.
+    pub meant: Option<Box<(Self, Vec<Diagnostic>)>>,
     /// The findings in all files that were used.
     pub findings: Vec<Diagnostic>,
     /// The facts about names.
@@ -41,6 +43,15 @@ pub(super) struct Linked {
 impl Made {
     /// Adds the findings of the rules about the programs, if checks are enabled.
     pub fn proved(mut self, loader: &mut Loader) -> Self {
+        let meant = self.meant.take();
+        let own = self.ruled(loader);
+        let Some((meant, told)) = meant.map(|meant| *meant) else { return own };
+        let meant = meant.ruled(loader);
+        let mut comments = loader.comments();
+        own.of_meant(meant, told, |d| loader.prevents(&mut comments, d))
+    }
+    /// Adds the findings of the rules about the programs as they are.
+    fn ruled(mut self, loader: &mut Loader) -> Self {
         if loader.options.checks.is_none() {
             return self;
         }
@@ -103,7 +114,7 @@ impl Made {
 }
 
 /// These files, and all files that can be reached from them.
-fn spread(mut files: HashSet<FileId>, ways: impl Iterator<Item = (FileId, FileId)>) -> HashSet<FileId> {
+pub(super) fn spread(mut files: HashSet<FileId>, ways: impl Iterator<Item = (FileId, FileId)>) -> HashSet<FileId> {
     if files.is_empty() {
         return files;
     }

@@ -12,6 +12,7 @@ mod discover;
 mod doubt;
 mod lower;
 mod made;
+mod meant;
 mod nearby;
 pub mod project;
 mod read;

@@ -10,7 +10,7 @@ use trefoil_template::limits::PATTERNS_BYTES;
 
 use super::lower::{Folder, folder_of, nothing_in};
 use super::made::{Linked, Made};
-use super::read::{Loader, about_shape};
+use super::read::{Loader, about_shape, is_foreign};
 use super::{Target, rules};
 use crate::door;
 
@@ -119,7 +119,10 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
             }
             None
         }
-        [one] => lowered(loader, folder, *one, folder.make(&[*one]), found),
+        [one] => {
+            let made = folder.make_as_meant(loader, &[*one]);
+            lowered(loader, folder, *one, made, found)
+        }
         several => {
             let mut places = several.iter().filter_map(|i| {
                 let document = folder.project.documents.get(*i)?;
@@ -175,22 +178,20 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     if documents.is_empty() {
         let unread = folder.listed.iter().filter_map(|f| folder.manifest(*f));
         for manifest in unread {
-            found.extend(manifest.diagnostics.iter().cloned());
+            if !is_foreign(manifest, loader.files()) {
+                found.extend(manifest.diagnostics.iter().cloned());
+            }
             found.extend(about_shape(manifest, loader.files(), false));
         }
-        let nothing = nothing_in(loader, &folder.root);
-        found.push(if folder.listed.is_empty() {
-            nothing
-        } else {
-            Diagnostic { message: format!("no manifest in `{}`", folder.root.display()), help: None, ..nothing }
-        });
+        found.push(nothing_in(loader, &folder.root, !folder.listed.is_empty()));
         return None;
     }
     let all: Vec<usize> = (0..documents.len()).collect();
     let made = folder.make(&all);
     let roots = unreferenced(folder, &made);
     if let [one] = roots.as_slice() {
-        return lowered(loader, folder, *one, folder.make(&[*one]), found);
+        let made = folder.make_as_meant(loader, &[*one]);
+        return lowered(loader, folder, *one, made, found);
     }
     // A manifest that does not load may reference the others, so its mistakes are reported.
     let broken = |d: &Diagnostic| d.file.is_some_and(|file| !made.is_proved(file));
@@ -204,11 +205,17 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
         format!("`{path}` has {} manifests that could be the target", roots.len())
     };
     let alone = |n: &&String| names.iter().filter(|other| other == n).count() == 1;
+    // An id that several of them have chooses none.
+    let shown = roots.iter().flat_map(|i| {
+        let path = folder.project.documents.get(*i).map(|document| document.path.clone()).unwrap_or_default();
+        ids(folder, *i).into_iter().map(move |id| (id, path.clone()))
+    });
+    let shown: Vec<String> = shown.map(|(id, path)| if alone(&&id) { id } else { path }).collect();
     let example =
         names.iter().find(alone).map(|n| format!("choose one, for example `{path}#{n}`: ")).unwrap_or_default();
     found.push(
         Diagnostic::nowhere(rules::AMBIGUOUS_TARGET, Severity::Error, Some(file), message)
-            .help(format!("{example}{}", listed(&names))),
+            .help(format!("{example}{}", listed(&shown))),
     );
     None
 }

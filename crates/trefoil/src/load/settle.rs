@@ -199,7 +199,7 @@ impl Loader {
             found.retain(|d| rule(d.rule).is_none_or(|rule| rule.level.is_some()));
             return found;
         };
-        let mut comments = if checks.without_comments { HashMap::new() } else { self.suppressions() };
+        let mut comments = self.comments();
         // The caller's levels take precedence; a suppression that would cover such a finding counts as used.
         let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
             d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d)) && !checks.levels.insists(d)
@@ -229,6 +229,28 @@ impl Loader {
         let all = all.into_sorted();
         // An editor marks every place.
         if self.options.scopes { all } else { united(all) }
+    }
+    /// The comments that suppress findings, by file; none if they are ignored.
+    pub fn comments(&mut self) -> HashMap<FileId, Suppressions> {
+        let ignored = self.options.checks.as_ref().is_none_or(|checks| checks.without_comments);
+        if ignored { HashMap::new() } else { self.suppressions() }
+    }
+    /// Whether a finding will be shown: neither a comment nor a level hides it.
+    pub fn tells(&mut self, comments: &mut HashMap<FileId, Suppressions>, d: &Diagnostic) -> bool {
+        let Some(checks) = self.options.checks.clone().filter(|_| !trefoil_check::keeps_from_loading(d)) else {
+            return true;
+        };
+        let covered = d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d));
+        (!covered || checks.levels.insists(d)) && self.levels(&checks, d.file).apply(d.clone()).is_some()
+    }
+    /// Whether a finding prevents a run.
+    pub fn prevents(&mut self, comments: &mut HashMap<FileId, Suppressions>, d: &Diagnostic) -> bool {
+        let error = trefoil_syntax::Severity::Error;
+        trefoil_check::keeps_from_loading(d)
+            || self.options.checks.clone().is_some_and(|checks| {
+                let level = self.levels(&checks, d.file).apply(d.clone()).map(|d| d.severity);
+                level == Some(error) && self.tells(comments, d)
+            })
     }
     /// Applies the levels, which are computed once for each file.
     fn levelled(&mut self, checks: &Checks, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {

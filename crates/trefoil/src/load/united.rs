@@ -40,7 +40,11 @@ type Alike = (&'static str, Severity, FileId, String, Option<String>);
 fn alike(d: &Diagnostic) -> Option<Alike> {
     let of_names = rule(d.rule).is_some_and(|rule| rule.group == Group::Names);
     // A value that may be missing must be guarded in each place.
-    if !of_names || d.span.is_none() || d.severity < Severity::Warning || d.rule == "maybe-undefined" {
+    if !(of_names || d.rule == "unknown-reference")
+        || d.span.is_none()
+        || d.severity < Severity::Warning
+        || d.rule == "maybe-undefined"
+    {
         return None;
     }
     Some((d.rule, d.severity, d.file?, d.message.clone(), d.fix.as_ref().map(|fix| fix.message.clone())))

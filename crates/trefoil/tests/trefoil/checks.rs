@@ -93,7 +93,7 @@ fn fixes_go_on_until_there_is_none() {
         &LoadOptions { dialect: trefoil_front::front_end("agntz"), ..LoadOptions::default().checked() },
     );
     let done: Vec<_> = fixed.done.iter().map(|m| (m.line, m.message.as_str())).collect();
-    assert_eq!(done, [(2, "write `kind`"), (4, "write `instruction`"), (2, "write `llm`")], "{}", fixed.report.text());
+    assert_eq!(done, [(2, "write `kind`"), (2, "write `llm`"), (4, "write `instruction`")], "{}", fixed.report.text());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), AGENT);
     assert!(fixed.report.diagnostics.is_empty());
 }

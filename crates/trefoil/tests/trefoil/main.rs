@@ -23,6 +23,7 @@ mod host_limits;
 #[cfg(feature = "store")]
 mod kept;
 mod manifests;
+mod meant;
 mod pages;
 mod plan;
 mod providers;

@@ -9,12 +9,13 @@ mod shorthand;
 
 use trefoil_ir::types;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Text};
-use trefoil_syntax::{Diagnostic, Span};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 use trefoil_template::{Object, Value};
 
 pub use crate::schema::fit::fits;
 pub use nullable::nullable;
 
+use crate::mend::respelt;
 use crate::read::Reader;
 use crate::schema::reading::{self, SchemaReading};
 use crate::schema::{MAX_BYTES, bounded, canonical, fit, keywords};
@@ -101,6 +102,12 @@ fn is_canonical(mapping: &Mapping) -> bool {
 
 /// Reports why a map with `type` and `properties` is not a JSON Schema, unless both are names of properties with types.
 fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) -> Option<Diagnostic> {
+    if let Some((entry, near)) = misspelt(mapping) {
+        let at = reading.reader.at(entry.key.span);
+        let message = format!("JSON Schema has no keyword `{}`, and this one lacks `{}`", entry.key.value, near.name);
+        let d = Diagnostic::error("unknown-key", at, message).help(format!("did you mean `{}`?", near.name));
+        return Some(respelt(d, at, &entry.key, near));
+    }
     let (name, properties) = (mapping.get("type")?.value.string()?, &mapping.get("properties")?.value);
     if properties.string().is_some() || properties.mapping().is_some_and(|m| m.get("type").is_some()) {
         return None;
@@ -178,6 +185,21 @@ fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
         let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
         reading.reader.report(d.help("to use JSON Schema, write `type: object` and `properties:`"));
     }
+}
+
+/// The misspelt one of the two keywords that every JSON Schema of an object has.
+fn misspelt(mapping: &Mapping) -> Option<(&Entry, suggest::Near<'static>)> {
+    let is_object = |entry: &Entry| entry.value.string().is_some_and(|text| &*text.value == "object");
+    let is_mapping = |entry: &Entry| entry.value.mapping().is_some();
+    let (lacks, fits): (_, &dyn Fn(&Entry) -> bool) = match (mapping.get("type"), mapping.get("properties")) {
+        (Some(entry), None) if is_object(entry) => ("properties", &is_mapping),
+        (None, Some(entry)) if is_mapping(entry) => ("type", &is_object),
+        _ => return None,
+    };
+    mapping.entries.iter().filter(|entry| fits(entry)).find_map(|entry| {
+        let near = suggest::near(&entry.key.value, [lacks])?;
+        Some((entry, near))
+    })
 }
 
 /// Reports a property named `items` directly after a list that does not declare its items, because it was probably

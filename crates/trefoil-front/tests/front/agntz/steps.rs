@@ -146,7 +146,7 @@ steps:
 "#,
         expect![[r#"
             error 3:8 wrong-type: `until` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
-            error 4:16 out-of-range: `maxIterations` must be from 1 to 4294967295, not 0
+            error 4:16 out-of-range: `maxIterations` must be at least 1, not 0
         "#]],
     );
 }

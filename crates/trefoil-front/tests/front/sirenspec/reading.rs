@@ -154,7 +154,7 @@ fn nodes_of_every_type() {
     check_one(
         &nodes("  n: {agent: a, writes: output.x, max_tokens_per_call: 0, streaming: maybe}\n"),
         expect![[r#"
-            error 4:56 out-of-range: `max_tokens_per_call` must be from 1 to 4294967295, not 0
+            error 4:56 out-of-range: `max_tokens_per_call` must be at least 1, not 0
             error 4:70 wrong-type: `streaming` must be true or false, not text
         "#]],
     );
@@ -384,10 +384,10 @@ fn swarms_and_factories() {
     check_one(
         &nodes("  s: {type: swrm, agents: [], writes: output.s, concurrency: 0}\n"),
         expect![[r#"
-        error 3:27 out-of-range: `agents` needs at least one agent
-        warning 3:31 no-effect: `writes` has no effect: a swrm node writes `output.<its id>`; other nodes read `<its id>.output`
-        error 3:62 out-of-range: `concurrency` must be from 1 to 4294967295, not 0
-    "#]],
+            error 3:27 out-of-range: `agents` needs at least one agent
+            warning 3:31 no-effect: `writes` has no effect: a swrm node writes `output.<its id>`; other nodes read `<its id>.output`
+            error 3:62 out-of-range: `concurrency` must be at least 1, not 0
+        "#]],
     );
     check_one(
         &nodes(

@@ -56,6 +56,11 @@ impl ScalarMap {
     pub fn straight(length: u32, start: u32) -> Self {
         Self { length, start, pieces: None }
     }
+    /// The map of a text that stands for a place in the file as a whole.
+    pub fn whole(length: u32, at: Span) -> Self {
+        let piece = TextRun { at: 0, start: at.start, end: at.end };
+        Self { length, start: at.start, pieces: Some([piece].into()) }
+    }
     /// The file offset of a decoded offset. Offsets at or past the length give the end of the text.
     pub fn offset(&self, decoded: u32) -> u32 {
         if decoded >= self.length && decoded > 0 {

@@ -1,0 +1,142 @@
+//! Files with misspelt words of their format as they were probably meant. What only follows from such a word is not reported:
+//! the word is, and everything else that is wrong with the file.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::Respellings;
+use trefoil_syntax::{Diagnostic, FileId, Files, Severity, Span, suggest};
+
+use super::lower::Folder;
+use super::made::{Made, spread};
+use super::read::Loader;
+
+/// How often a file is read with the words that were found so far. A key that is read correctly only now may contain others.
+const ROUNDS: usize = 8;
+
+/// The rules about words of the format. Names that users choose may be misspelt where they are declared.
+const OF_WORDS: [&str; 2] = ["unknown-key", "unknown-value"];
+
+/// A misspelt word.
+struct Slip {
+    /// The finding about it.
+    told: Diagnostic,
+    file: FileId,
+    at: Span,
+    /// What was probably meant.
+    word: Arc<str>,
+}
+
+impl Folder {
+    /// Compiles documents as [`Folder::make`] does, and as if misspelt words were written correctly.
+    pub(super) fn make_as_meant(&self, loader: &mut Loader, entries: &[usize]) -> Made {
+        let mut made = self.make(entries);
+        let mut slips: Vec<Slip> = Vec::new();
+        let mut seen: HashSet<(FileId, Span)> = HashSet::new();
+        let mut meant: Option<Made> = None;
+        let mut comments = None;
+        for _ in 0..ROUNDS {
+            let before = slips.len();
+            let found = &meant.as_ref().unwrap_or(&made).findings;
+            let new: Vec<Slip> = found.iter().filter_map(|d| slip(d, loader.files())).collect();
+            for slip in new {
+                // What follows from a finding that nobody sees has to be reported itself.
+                let comments = comments.get_or_insert_with(|| loader.comments());
+                if seen.insert((slip.file, slip.at)) && loader.tells(comments, &slip.told) {
+                    slips.push(slip);
+                }
+            }
+            if slips.len() == before {
+                break;
+            }
+            let (now, fit) = self.make_with(loader, entries, &slips);
+            let all = slips.len();
+            slips = slips.into_iter().zip(&fit).filter_map(|(slip, fits)| fits.then_some(slip)).collect();
+            meant = match slips.len() {
+                0 => break,
+                left if left == all => Some(now),
+                _ => Some(self.make_with(loader, entries, &slips).0),
+            };
+        }
+        if let Some(meant) = meant.filter(|_| !slips.is_empty()) {
+            made.as_meant(meant, slips.into_iter().map(|slip| slip.told).collect());
+        }
+        made
+    }
+
+    /// Compiles documents with other words. Also returns which of them may have been meant: the value of such a key has the form
+    /// that the key needs.
+    fn make_with(&self, loader: &mut Loader, entries: &[usize], slips: &[Slip]) -> (Made, Vec<bool>) {
+        let mut words: HashMap<FileId, Respellings> = HashMap::new();
+        for slip in slips {
+            words.entry(slip.file).or_default().insert(slip.at, slip.word.clone());
+        }
+        let made = self.respelt(loader, &words).make(entries);
+        let mistyped = made.findings.iter().filter(|d| d.rule == "wrong-type").filter_map(|d| d.file.zip(d.span));
+        let mistyped: HashSet<(FileId, Span)> = mistyped.collect();
+        let mut values: HashMap<(FileId, Span), Span> = HashMap::new();
+        for (file, words) in &words {
+            let document = self.document(*file).and_then(|at| self.project.documents.get(at));
+            let found = document.map(|document| document.root.values_of(words)).unwrap_or_default();
+            values.extend(found.into_iter().map(|(key, value)| ((*file, key), value)));
+        }
+        let fits = |slip: &Slip| {
+            let value = values.get(&(slip.file, slip.at));
+            value.is_none_or(|value| !mistyped.contains(&(slip.file, *value)))
+        };
+        let fit = slips.iter().map(fits).collect();
+        (made, fit)
+    }
+}
+
+impl Made {
+    /// Adds the files as they were probably meant. The programs stay: what runs is what is written.
+    fn as_meant(&mut self, meant: Self, told: Vec<Diagnostic>) {
+        self.touched.extend(meant.touched.iter().copied());
+        self.broken.extend(meant.broken.iter().copied());
+        self.cut.extend(meant.cut.iter().copied());
+        self.seeks |= meant.seeks;
+        self.meant = Some(Box::new((meant, told)));
+    }
+
+    /// The findings about misspelt words, and all others of the files as they were probably meant. `errors`: whether a finding
+    /// prevents a run. If the files as they are written have such a finding and the others have none there, the word is what
+    /// prevents it.
+    pub(super) fn of_meant(
+        mut self,
+        meant: Self,
+        mut told: Vec<Diagnostic>,
+        mut errors: impl FnMut(&Diagnostic) -> bool,
+    ) -> Self {
+        let places: HashSet<_> = told.iter().map(|d| (d.rule, d.file, d.span)).collect();
+        let more: Vec<Diagnostic> =
+            meant.findings.into_iter().filter(|d| !places.contains(&(d.rule, d.file, d.span))).collect();
+        let mut failed = |all: &[Diagnostic]| -> HashSet<FileId> {
+            all.iter().filter(|d| errors(d)).filter_map(|d| d.file).collect()
+        };
+        let (before, now) = (failed(&self.findings), &failed(&more) | &failed(&told));
+        for file in &before - &now {
+            let callees = spread([file].into(), self.calls());
+            let near = spread([file].into(), self.calls().map(|(from, to)| (to, from)));
+            let is_in = |d: &Diagnostic, files: &HashSet<FileId>| d.file.is_some_and(|file| files.contains(&file));
+            let ways = [HashSet::from([file]), callees, near].into_iter();
+            let cause = ways.clone().find(|files| told.iter().any(|d| is_in(d, files)));
+            for d in told.iter_mut().filter(|d| cause.as_ref().is_none_or(|files| is_in(d, files))) {
+                d.severity = Severity::Error;
+            }
+        }
+        self.findings = [told, more].concat();
+        self.facts = meant.facts;
+        self
+    }
+}
+
+/// The misspelt word that a finding is about, if one is probably meant.
+fn slip(d: &Diagnostic, files: &Files) -> Option<Slip> {
+    let [edit] = d.fix.as_ref().filter(|_| OF_WORDS.contains(&d.rule))?.edits.as_slice() else { return None };
+    let (file, at) = (edit.location.file, edit.location.span);
+    // A suggestion may be another word, which is only a guess.
+    let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;
+    suggest::near(written, [edit.text.as_str()])?;
+    Some(Slip { told: d.clone(), file, at, word: edit.text.as_str().into() })
+}
