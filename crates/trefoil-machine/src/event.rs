@@ -152,6 +152,9 @@ pub struct Waiting {
     /// The accepted answers, if not every answer is accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
+    /// For the sort `run`: what that run stopped before, and why, if it has stopped and asks nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Box<RunError>>,
 }
 
 /// What happened.
@@ -344,6 +347,9 @@ pub enum EventKind {
         /// The time at which the run can continue without an answer, in milliseconds since 1970-01-01 UTC.
         #[serde(skip_serializing_if = "Option::is_none")]
         wake_at: Option<u64>,
+        /// What the run stopped before, and why, if somebody has to allow it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<RunError>,
     },
     /// The run was resumed.
     RunResumed {
@@ -508,7 +514,7 @@ mod tests {
             EventKind::SignalWanted { label: String::new(), prompt: String::new(), accepts: Vec::new(), refused: None },
             EventKind::Verdict(Verdict::passed("injection", Side::Input)),
             EventKind::Warning { message: String::new() },
-            EventKind::RunSuspended { waiting: Vec::new(), wake_at: None },
+            EventKind::RunSuspended { waiting: Vec::new(), wake_at: None, why: None },
             EventKind::RunResumed { execution: 1 },
             EventKind::RunFinished { output: None, error: None, usage: Usage::default(), calls: 0, duration_ms: 0 },
         ];

@@ -180,6 +180,9 @@ pub struct Changes {
     /// A different source of answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Answering>,
+    /// More steps as in [`Basis::rerun`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rerun: Vec<String>,
 }
 
 impl Changes {

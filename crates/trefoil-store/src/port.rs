@@ -115,7 +115,7 @@ pub trait Store: Send + Sync {
 
     /// Deletes a run and all data used only by it. A run with an owner is not deleted.
     async fn delete(&self, run: &str, now: u64) -> Result<()>;
-    /// Deletes old runs that have ended, and frees their space.
+    /// Deletes old runs that have ended, and frees their space. A run that another one has called is deleted only after that one.
     async fn prune(&self, retention: &Retention) -> Result<Pruned>;
     /// Deletes some of the runs past their retention period, if there are any. Very cheap if there are none: for callers that
     /// are about to do something else.

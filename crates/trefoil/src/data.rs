@@ -9,6 +9,11 @@ use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
 use trefoil_template::{Value, json_nodes, limits};
 
+/// Whether mistakes are described as those of JSON: in a file of that name, or in the value of an option.
+fn is_json(name: &str) -> bool {
+    name.ends_with(".json") || name.starts_with("--")
+}
+
 /// The value in a file, as JSON or otherwise YAML; or the mistakes in it.
 pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>)> {
     let source = SourceFile::from_bytes(name, bytes);
@@ -31,7 +36,7 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
     }
     let mut files = Files::default();
     let file = files.add(source.clone());
-    if let (true, Err(error)) = (name.ends_with(".json"), json) {
+    if let (true, Err(error)) = (is_json(name), json) {
         let line = source.line_span(error.line() as u32);
         let at = (line.start + error.column().saturating_sub(1) as u32).min(line.end);
         let message = error.to_string();

@@ -1,6 +1,6 @@
 //! `trefoil resume RUN`: continues a run that was interrupted, has failed, or was waiting for a person.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,7 +14,7 @@ use trefoil::runs::{Edit, Line, Preview, Stored, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, waiting, why};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, next, waiting, why};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite};
@@ -166,12 +166,15 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
         return ended(args, store, &record);
     }
     drop(store);
-    let run = record.run;
+    let run = record.run.clone();
     let store = args.store.resume(&args.durability)?;
     let stored = block_on(Stored::read(&*store, &run))?.map_err(|error| did_not_start(&error))?;
-    let settings = followed(settings::find(&stored.flow.loaded().how.target.path, args.no_config))?;
+    let settings = followed(settings::find(&started_as(&store, &record, &stored)?, args.no_config))?;
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
+    }
+    if stored.started.basis.is_none() && !args.rerun.is_empty() {
+        return Err(nothing_to_rerun(args, &store, &record)?);
     }
     let (flow, now) = (stored.flow.clone(), stored.now());
     let session = Session::new(&args.show, flow.loaded());
@@ -179,13 +182,6 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine =
         engine.store(store).recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
     let engine = args.limited(engine);
-    if stored.started.basis.is_none() && !args.rerun.is_empty() {
-        output::refuse(
-            &format!("run {run} does not reuse results of an earlier run, so nothing in it would be repeated"),
-            Some("remove `--rerun`"),
-        );
-        return Err(exit::NOT_STARTED);
-    }
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
@@ -200,6 +196,33 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
         resumable: Some(&args.store),
         permissions: args.host.permissions(),
     }))
+}
+
+/// The path of the flow that was started: that of the outermost caller, whose settings apply to what it calls.
+fn started_as(store: &Arc<dyn Store>, record: &Record, stored: &Stored) -> Result<PathBuf, u8> {
+    let path = |stored: &Stored| stored.flow.loaded().how.target.path.clone();
+    let (mut above, mut found) = (record.parent.clone(), path(stored));
+    while let Some(caller) = above {
+        // A caller that was deleted says nothing.
+        let Ok(record) = block_on(store.record(&caller))? else { break };
+        let Ok(caller) = block_on(Stored::read(&**store, &caller))? else { break };
+        (above, found) = (record.parent, path(&caller));
+    }
+    Ok(found)
+}
+
+/// Refuses `--rerun` for a run that starts every step itself. A run that its tools have started may need it.
+fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
+    let waits = past::waiting(store, record)?;
+    let called = waits.iter().find_map(|one| {
+        let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
+        Some(format!("it waits for run {called}: use `{}`", next::resume(called, &args.store.option(), Some(why))))
+    });
+    output::refuse(
+        &format!("run {} does not reuse results of an earlier run, so nothing in it would be repeated", record.run),
+        Some(called.as_deref().unwrap_or("remove `--rerun`")),
+    );
+    Ok(exit::NOT_STARTED)
 }
 
 /// Starts a new run of an edited flow.

@@ -15,7 +15,7 @@ use super::seen::Told;
 use super::turn::worth;
 use crate::harmless::{safe, safe_lines};
 use crate::output;
-use crate::run::waiting::line;
+use crate::run::waiting::{commands, line};
 use crate::run::{money, time, why, words};
 
 /// Maximum number of lines shown of a result.
@@ -104,9 +104,16 @@ pub fn result(now: &Value, before: Option<&Value>) {
     }
 }
 
-/// Prints what a run waits for.
-pub fn waiting(all: &[Waiting]) {
-    all.iter().for_each(|one| output::say(&format!("waiting: {}", safe(&line(one, all)))));
+/// Prints what a run waits for. `store`: the option that names the store.
+pub fn waiting(run: &str, all: &[Waiting], store: &str) {
+    for one in all {
+        output::say(&format!("waiting: {}", safe(&line(one, all))));
+        // No key allows something to a run that this one has called.
+        if one.sort == "run" {
+            let first = commands(run, one, all, store).into_iter().next().unwrap_or_default();
+            output::say(&format!("  run `{}`, then press Enter here", safe(&first)));
+        }
+    }
 }
 
 impl Loop<'_> {
@@ -114,7 +121,7 @@ impl Loop<'_> {
     pub(super) fn hint(&self) {
         let last = self.last.as_ref();
         let mut keys = vec!["save a file, or press"];
-        if last.is_some_and(|last| !last.waiting.is_empty()) {
+        if last.is_some_and(|last| last.waiting.iter().any(|one| one.sort != "run")) {
             keys.push("a answer ·");
         }
         if last.is_some_and(|last| last.repeats.is_some()) {

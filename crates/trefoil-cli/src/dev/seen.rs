@@ -65,6 +65,7 @@ impl EventSink for Seen {
                     prompt,
                     call: None,
                     accepts,
+                    why: None,
                 });
             }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {

@@ -424,7 +424,7 @@ impl Loop<'_> {
                 report::spent(outcome, None).iter().for_each(|line| output::say(line));
             }
         }
-        said::waiting(&outcome.waiting);
+        said::waiting(&outcome.run, &outcome.waiting, &self.args.store.option());
     }
 
     /// Makes this run the last one.

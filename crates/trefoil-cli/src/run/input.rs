@@ -40,8 +40,8 @@ fn base(argument: &str) -> Result<Value, Refusal> {
             let file = std::fs::File::open(path);
             (path.to_owned(), file.and_then(take))
         }
-        None if argument == "-" => ("stdin.json".to_owned(), take(std::io::stdin().lock())),
-        None => ("--input-json.json".to_owned(), Ok(argument.as_bytes().to_vec())),
+        None if argument == "-" => ("--input-json -".to_owned(), take(std::io::stdin().lock())),
+        None => ("--input-json".to_owned(), Ok(argument.as_bytes().to_vec())),
     };
     let error = |message: String| {
         Refusal::Error(InputError::new(message).help("`--input-json` needs JSON, `@FILE`, or `-` for stdin"))

@@ -34,27 +34,37 @@ pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
 
 /// Suggestions after a failure with this error code.
 pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
-    output::say("next:");
     let mut all = prompts(trace);
     all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this error means and how to fix it")));
-    say(&all);
+    if !all.is_empty() {
+        output::say("next:");
+        say(&all);
+    }
 }
 
 /// After a run that has stopped and is kept. `open`: it has not ended.
 /// `permissions`: the options that allowed something in this process, and that the next one needs again.
 pub fn after_stop(run: &str, store: &StoreArgs, permissions: &str, open: bool, why: &RunError) {
-    let raised = if why.code == "BUDGET_EXCEEDED" { " (with a higher `--max-calls` or `--max-cost`)" } else { "" };
     match open {
-        true => output::say(&format!("to continue: {}{permissions}{raised}", resume(run, store, Some(why)))),
+        true => output::say(&format!("to continue: {}{permissions}", resume(run, &store.option(), Some(why)))),
         false => output::say(&format!("stored as: trefoil runs show {run}{}", store.option())),
     }
 }
 
-/// The command that continues a run. `why`: what it stopped for. A step that it does not repeat unasked is allowed.
-pub fn resume(run: &str, store: &StoreArgs, why: Option<&RunError>) -> String {
+/// The command that continues a run. `store`: the option that names it. `why`: what the run stopped for. A step that it does not
+/// repeat unasked is allowed, and a limit that was reached is raised.
+pub fn resume(run: &str, store: &str, why: Option<&RunError>) -> String {
     let repeats = why.filter(|error| error.code == "WOULD_REPEAT").and_then(|error| error.key.as_ref());
     let rerun = repeats.map(|key| format!(" --rerun {}", pasted(own_step(&key.0)))).unwrap_or_default();
-    format!("trefoil resume {run}{rerun}{}", store.option())
+    let advice = why.filter(|error| error.code == "BUDGET_EXCEEDED").and_then(|error| error.help.as_deref());
+    let says = |option: &str| advice.is_some_and(|advice| advice.contains(option));
+    let limit = match (says("--max-calls"), says("--max-cost")) {
+        (true, false) => " --max-calls N",
+        (false, true) => " --max-cost USD",
+        (true, true) => " --max-calls N --max-cost USD",
+        (false, false) => "",
+    };
+    format!("trefoil resume {run}{rerun}{limit}{store}")
 }
 
 /// Message if not even the start of the run could be stored, so nothing was called.

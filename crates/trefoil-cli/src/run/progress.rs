@@ -68,6 +68,9 @@ pub struct Items {
     pub failed: u32,
 }
 
+/// What is said of a model that succeeded and answered nothing.
+const EMPTY: &str = "the answer is empty";
+
 /// A step, or an item of a fan-out.
 pub struct ProgressNode {
     /// Its key.
@@ -192,8 +195,12 @@ impl Progress {
                 let failed = items.filter(|items| items.failed > 0);
                 let state = if failed.is_some() { StepState::Partly } else { StepState::Done };
                 let told = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
+                let result = preview(output);
                 self.close(index);
-                self.change(index, |node| node.end(state, at, told + &preview(output)))
+                self.change(index, |node| match node.is_agent && result.trim().is_empty() {
+                    true => node.end(StepState::Partly, at, EMPTY.to_owned()),
+                    false => node.end(state, at, told + &result),
+                })
             }
             EventKind::StepFailed { error, handled_as } => {
                 let index = self.inner(event)?;
@@ -371,6 +378,19 @@ impl Progress {
             self.expected.clear();
         }
     }
+    /// The run only waits: what is not done is not stopped either.
+    pub fn suspend(&mut self) {
+        for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
+            node.state = StepState::Asking;
+        }
+    }
+    /// The process of the run has ended without it: whatever was running is not running any more.
+    pub fn interrupt(&mut self) {
+        let now = self.at_ms;
+        for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
+            node.end(StepState::Cancelled, now, "interrupted".to_owned());
+        }
+    }
     /// Marks ended steps as permanently shown. Returns whether any of them are new.
     pub fn tell(&mut self) -> bool {
         let ended = self.nodes.iter_mut().filter(|node| !node.told && node.ended_ms.is_some());
@@ -384,11 +404,11 @@ impl Progress {
             .get(*child)
             .filter(|child| node.item && child.children.is_empty() && child.state != StepState::Skipped)
     }
-    /// Fan-outs with failed items: `grade: 10 of 20 failed`.
+    /// What went well only in part: fan-outs with failed items (`grade: 10 of 20 failed`), and answers without a word.
     pub fn partly_failed(&self) -> Vec<String> {
-        let told = |node: &ProgressNode| {
-            let items = node.items.filter(|items| items.failed > 0)?;
-            Some(format!("{}: {} of {} failed", node.title, items.failed, items.total))
+        let told = |node: &ProgressNode| match node.items.filter(|items| items.failed > 0) {
+            Some(items) => Some(format!("{}: {} of {} failed", node.title, items.failed, items.total)),
+            None => (node.is_agent && node.state == StepState::Partly).then(|| format!("{}: {EMPTY}", node.title)),
         };
         self.nodes.iter().filter_map(told).collect()
     }

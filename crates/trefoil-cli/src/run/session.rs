@@ -246,6 +246,7 @@ impl<'s> Session<'s> {
         let stop =
             SignalStop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
+        self.tracer.ended(&outcome);
         let released = runtime.block_on(engine.release());
         // Waits for pending reads of the store, because the last connection to close moves the log into the database.
         runtime.shutdown_timeout(CLOSING);
@@ -358,9 +359,10 @@ fn told(
         Some(store) => next::after_stop(&outcome.run, store, &end.permissions, outcome.continues, error),
         None => {}
     }
-    // A user who stopped the run knows how to run it again.
-    if !show.quiet && (!cancelled || trace.is_some()) {
-        next::after_failure(trace.as_deref(), (!cancelled).then_some(error.code.as_str()));
+    // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.
+    let is_clear = cancelled || outcome.suspended;
+    if !show.quiet && (!is_clear || trace.is_some()) {
+        next::after_failure(trace.as_deref(), (!is_clear).then_some(error.code.as_str()));
     }
     match cancelled {
         true => exit::CANCELLED,

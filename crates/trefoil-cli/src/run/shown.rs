@@ -100,7 +100,10 @@ impl Shown {
         {
             let mut view = self.inner.view();
             view.ended = true;
-            view.progress.stop(outcome.result.is_ok());
+            match outcome.suspended {
+                true => view.progress.suspend(),
+                false => view.progress.stop(outcome.result.is_ok()),
+            }
             self.inner.wake.notify_all();
         }
         if let Some(drawer) = self.drawer.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -14,6 +14,10 @@ use crate::output;
 pub struct Steps(Mutex<Progress>);
 
 impl Steps {
+    /// No process works on the run any more.
+    pub fn interrupt(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).interrupt();
+    }
     /// One line for each known step. `ended`: no step is running any more.
     pub fn lines(&self, ended: bool) -> Vec<String> {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);

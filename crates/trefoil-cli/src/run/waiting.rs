@@ -1,9 +1,10 @@
 //! Messages about a waiting run: what it waits for, and how to answer.
 
 use trefoil_machine::event::Waiting;
+use trefoil_runtime::RunError;
 use trefoil_template::Value;
 
-use super::next::pasted;
+use super::next::{self, pasted};
 use super::words::safe;
 use crate::output;
 use crate::store::StoreArgs;
@@ -20,20 +21,41 @@ pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
 
 fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
     let one = |one: &Waiting| {
-        let of = one.run.as_deref().unwrap_or(run);
-        let answer = match one.sort {
-            "run" => format!("trefoil runs show {of}{store}"),
-            _ => format!("trefoil runs answer {of} {} {}{store}", pasted(name(one, waiting)), choices(one)),
-        };
         let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
-        [Some(format!("waiting: {}", line(one, waiting))), call, Some(format!("  {answer}"))].into_iter().flatten()
+        let answers = commands(run, one, waiting, store).into_iter().map(|command| format!("  {command}"));
+        [Some(format!("waiting: {}", line(one, waiting))), call].into_iter().flatten().chain(answers)
     };
     waiting.iter().flat_map(one).chain([format!("then: trefoil resume {run}{store}")]).collect()
 }
 
+/// Maximum number of answers with a command of their own.
+const ANSWERS: usize = 3;
+
+/// The commands that answer an item, to copy: one for each answer if there are only a few. `all`: as in [`line`].
+pub fn commands(run: &str, one: &Waiting, all: &[Waiting], store: &str) -> Vec<String> {
+    let of = one.run.as_deref().unwrap_or(run);
+    match one.sort {
+        "run" if one.why.is_some() => return vec![next::resume(of, store, one.why.as_deref())],
+        "run" => return vec![format!("trefoil runs show {of}{store}")],
+        _ => {}
+    }
+    let step = pasted(name(one, all));
+    let with = |word: &str| format!("trefoil runs answer {of} {step} {word}{store}");
+    let words: Vec<&str> = match one.prompt {
+        None => vec!["retry", "fail", "done"],
+        Some(_) => one.accepts.iter().map(String::as_str).collect(),
+    };
+    match words.len() {
+        0 => vec![with("VALUE")],
+        1..=ANSWERS => words.iter().map(|word| with(&pasted(word))).collect(),
+        _ => vec![with("VALUE"), format!("(VALUE is one of: {})", words.join(", "))],
+    }
+}
+
 /// The arguments of a tool or command, on one line.
 fn short(call: &Value) -> String {
-    let arguments = call.get("arguments").map(Value::to_text).unwrap_or_default();
+    let is_empty = |value: &&Value| value.as_list().is_some_and(<[_]>::is_empty);
+    let arguments = call.get("arguments").filter(|value| !is_empty(value)).map(Value::to_text).unwrap_or_default();
     let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
     let all = format!("{script}{arguments}").split_whitespace().collect::<Vec<_>>().join(" ");
     match all.char_indices().nth(LONGEST) {
@@ -48,9 +70,24 @@ pub fn line(one: &Waiting, all: &[Waiting]) -> String {
     let of = one.run.as_ref().map(|run| format!(" (run {run})")).unwrap_or_default();
     match &one.prompt {
         Some(prompt) => format!("`{name}`{of} asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
-        None if one.sort == "run" => format!("`{name}`{of} has stopped before its end"),
+        None if one.sort == "run" => match &one.why {
+            Some(why) => format!(
+                "the run{} has {}",
+                one.run.as_ref().map(|run| format!(" {run}")).unwrap_or_default(),
+                before(why)
+            ),
+            None => format!("`{name}`{of} has stopped before its end"),
+        },
         None => format!("`{name}`{of}: it is unknown whether this {} was done; did it finish?", one.sort),
     }
+}
+
+/// What a run stopped before, why, and what allows it.
+pub fn before(why: &RunError) -> String {
+    let step = why.key.as_ref().map(|key| format!("stopped before `{}`: ", key.without_try()));
+    let step = step.unwrap_or_else(|| "stopped: ".to_owned());
+    let help = why.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
+    format!("{step}{}{help}", why.message)
 }
 
 /// Whether it waits for a decision, because its outcome is unknown.
@@ -64,14 +101,6 @@ fn name<'w>(one: &'w Waiting, all: &[Waiting]) -> &'w str {
     if several || one.step.is_empty() { one.key.as_str() } else { &one.step }
 }
 
-fn choices(one: &Waiting) -> String {
-    match (one.prompt.is_some(), one.accepts.as_slice()) {
-        (false, _) => "retry|fail|done".to_owned(),
-        (true, []) => "VALUE".to_owned(),
-        (true, accepts) => accepts.join("|"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +112,7 @@ mod tests {
             let (step, accepts) = (step.to_owned(), Vec::new());
             let prompt = (sort == "human").then(|| "Go on?".to_owned());
             let call = (sort == "tool").then(|| Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap());
-            Waiting { key: key.into(), step, sort, run: None, prompt, call, accepts }
+            Waiting { key: key.into(), step, sort, run: None, prompt, call, accepts, why: None }
         };
         let all = [
             one("main@1[0]/pay", "pay", "tool"),
@@ -93,10 +122,14 @@ mod tests {
         expect![[r#"
             waiting: `main@1[0]/pay`: it is unknown whether this tool was done; did it finish?
               it was called with {"cents":5}
-              trefoil runs answer r1 'main@1[0]/pay' retry|fail|done
+              trefoil runs answer r1 'main@1[0]/pay' retry
+              trefoil runs answer r1 'main@1[0]/pay' fail
+              trefoil runs answer r1 'main@1[0]/pay' done
             waiting: `main@1[2]/pay`: it is unknown whether this tool was done; did it finish?
               it was called with {"cents":5}
-              trefoil runs answer r1 'main@1[2]/pay' retry|fail|done
+              trefoil runs answer r1 'main@1[2]/pay' retry
+              trefoil runs answer r1 'main@1[2]/pay' fail
+              trefoil runs answer r1 'main@1[2]/pay' done
             waiting: `ask me` asks: Go on?
               trefoil runs answer r1 'ask me' VALUE
             then: trefoil resume r1"#]]

@@ -11,7 +11,7 @@ use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
 use super::past;
-use crate::run::waiting::line;
+use crate::run::waiting::{before, line};
 use crate::store::{StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
@@ -60,7 +60,10 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
 pub fn post(store: &Arc<dyn Store>, run: &str, one: &Waiting, value: &str, done: Option<&str>) -> Result<(), u8> {
     if one.sort == "run" {
         let called = one.run.as_deref().unwrap_or(run);
-        let help = format!("see why with `trefoil runs show {called}`, then resume it");
+        let help = match &one.why {
+            Some(why) => format!("it has {}; then resume it with `trefoil resume {called}`", before(why)),
+            None => format!("see why with `trefoil runs show {called}`, then resume it"),
+        };
         output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
         return Err(exit::NOT_STARTED);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil::internals::{Stored, history};
+use trefoil::internals::{Stored, history, stopped};
 use trefoil::store::{Record, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::ports::NoEvents;
@@ -61,7 +61,8 @@ fn of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Wa
     };
     let mut all = waiting(store, &record)?;
     if all.is_empty() {
-        all.push(call.clone());
+        let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
+        all.push(Waiting { why: why.map(Box::new), ..call.clone() });
     }
     for one in &mut all {
         one.run.get_or_insert_with(|| run.to_owned());
@@ -113,7 +114,16 @@ impl EventSink for Last {
                     waiting.retain(|one| one.key != *key);
                     let (step, prompt) = (label.clone(), Some(prompt.clone()));
                     let (key, accepts) = (key.clone(), accepts.clone());
-                    waiting.push(Waiting { key, step, sort: "human", run: None, prompt, call: None, accepts });
+                    waiting.push(Waiting {
+                        key,
+                        step,
+                        sort: "human",
+                        run: None,
+                        prompt,
+                        call: None,
+                        accepts,
+                        why: None,
+                    });
                 }
             }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {

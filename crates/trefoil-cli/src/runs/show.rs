@@ -8,7 +8,6 @@ use serde_json::json;
 use trefoil::internals::stopped;
 use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
-use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
 use crate::commands::run::did_not_start;
@@ -106,24 +105,26 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     }
     let letters = letters(&store, &record.run, &waiting)?;
     if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
-        lines.push(format!("continue {}", next::resume(&record.run, &args.store, stopped.as_ref())));
+        lines.push(format!("continue {}", next::resume(&record.run, &args.store.option(), stopped.as_ref())));
     }
     lines.extend(called(&store, &record)?);
-    let steps = steps.lines(!open);
-    if !steps.is_empty() {
-        lines.push("steps".to_owned());
-        lines.extend(steps);
+    lines.extend(tree(&record, &steps, open));
+    lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));
+    lines.extend(questions(&record.run, &waiting, &letters, &args.store.option()));
+    if open && record.owner.is_none() && !waiting.is_empty() && letters.is_empty() {
+        lines.push(format!("then     trefoil resume {}{}", record.run, args.store.option()));
     }
-    lines.extend(stopped.iter().map(|why| format!("waiting  {}", before(why))));
-    lines.extend(questions(&record.run, &waiting, &letters));
     Ok(print(&lines))
 }
 
-/// What a run stopped before, why, and what allows it.
-fn before(why: &RunError) -> String {
-    let step = why.key.as_ref().map(|key| format!("stopped before `{}`: ", key.without_try())).unwrap_or_default();
-    let help = why.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
-    format!("{step}{}{help}", why.message)
+/// The steps of a run. `open`: it has not ended.
+fn tree(record: &Record, steps: &Steps, open: bool) -> Vec<String> {
+    if matches!(record.status, Status::Running | Status::Pending) && record.owner.is_none() {
+        steps.interrupt();
+    }
+    let steps = steps.lines(!open);
+    let head = (!steps.is_empty()).then(|| "steps".to_owned());
+    head.into_iter().chain(steps).collect()
 }
 
 /// Maximum number of called runs that are listed.
@@ -152,13 +153,19 @@ fn letters(store: &Arc<dyn Store>, run: &str, waiting: &[Waiting]) -> Result<Vec
     Ok(letters)
 }
 
-/// What a run waits for, each item with its answer if there is one.
-fn questions(run: &str, waiting: &[Waiting], letters: &[Posted]) -> Vec<String> {
+/// What a run waits for, each item with its answer, or with the commands that answer it.
+fn questions(run: &str, waiting: &[Waiting], letters: &[Posted], store: &str) -> Vec<String> {
     let lines = |one: &Waiting| {
-        let run = one.run.as_deref().unwrap_or(run);
-        let answer = letters.iter().find(|posted| posted.run == run && posted.letter.key == one.key.as_str());
-        let answer = answer.map(|posted| format!("answered {}", posted.letter.value.to_text()));
-        [Some(format!("waiting  {}", waiting::line(one, waiting))), answer].into_iter().flatten()
+        let of = one.run.as_deref().unwrap_or(run);
+        let answer = letters.iter().find(|posted| posted.run == of && posted.letter.key == one.key.as_str());
+        let below = match answer {
+            Some(posted) => vec![format!("answered {}", posted.letter.value.to_text())],
+            None => {
+                let commands = waiting::commands(run, one, waiting, store).into_iter();
+                commands.map(|command| format!("         {command}")).collect()
+            }
+        };
+        [format!("waiting  {}", waiting::line(one, waiting))].into_iter().chain(below)
     };
     waiting.iter().flat_map(lines).collect()
 }

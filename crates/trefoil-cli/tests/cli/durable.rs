@@ -150,7 +150,8 @@ fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
     let run = only(&folder, &provider);
     asked.silent(75).says(&[
         "waiting: `ASK` asks: Ship it?",
-        &format!("trefoil runs answer {run} ASK yes|no"),
+        &format!("trefoil runs answer {run} ASK yes\n"),
+        &format!("trefoil runs answer {run} ASK no\n"),
         &format!("then: trefoil resume {run}"),
     ]);
     trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).silent(75);

@@ -85,7 +85,6 @@ fn calls_of_called_runs_are_within_the_limit_of_their_caller_and_counted_once() 
     assert!(provider.asked().len() <= 4, "{:?}", provider.asked());
     let (caller, _) = runs(&folder, &provider);
     assert_eq!(caller["status"], "failed", "{caller}");
-    // Completed calls are not repeated, and their usage is counted once.
     // Completed calls are not repeated, and their usage counts once. A call that was in progress at the limit was cancelled, and is
     // made again.
     let again = run(&folder, &provider, &["resume", id(&caller), "--max-calls", "8", "--output", "json"]);
@@ -100,6 +99,17 @@ fn calls_of_called_runs_are_within_the_limit_of_their_caller_and_counted_once() 
     assert_eq!(completed.len(), 2, "{called:?}");
     assert!(called.len() + 7 <= asked + 2 && called.iter().all(|one| one["parent"] == caller["run"]), "{called:?}");
     run(&folder, &provider, &["store", "check"]).exits(0);
+}
+
+#[test]
+fn a_run_that_reuses_answers_shares_its_limits_with_those_that_it_calls() {
+    let provider = Provider::start();
+    let folder = folder(["first", "second", "third"]);
+    run(&folder, &provider, &["trust", "flows"]).exits(0);
+    let ended = run(&folder, &provider, &["run", "flows/caller.yaml", "--reuse", "--max-calls", "4"]);
+    assert!([1, 75].contains(&ended.code), "{ended:?}");
+    ended.says(&["BUDGET_EXCEEDED"]);
+    assert!(provider.asked().len() <= 4, "{:?}", provider.asked());
 }
 
 #[test]
@@ -159,6 +169,56 @@ fn a_called_run_that_was_cancelled_keeps_what_it_has_when_it_is_called_again() {
     assert_eq!(caller["calls"], json!(5), "one that was lost, and four: {caller}");
     assert_eq!(called.len(), 2, "the cancelled run, and the one that goes on with its results: {called:?}");
     run(&folder, &provider, &["store", "check"]).exits(0);
+}
+
+#[test]
+fn a_called_run_that_stopped_before_a_tool_says_so_in_its_caller_and_goes_on_when_that_is_allowed() {
+    let provider = Provider::start();
+    let folder = folder(["first", "second", "third"]);
+    folder.write(
+        "other/ship.yaml",
+        "id: ship\nkind: sequential\ninputSchema: { message: string }\nsteps:\n  - ref: send\n",
+    );
+    folder.write("other/send.yaml", "id: send\nkind: tool\ntool: { kind: local, name: mail, params: { to: me } }\n");
+    folder.write("flows/two.yaml", "id: two\nkind: tool\ntool: { kind: local, name: gate }\n");
+    let until_open = |file: &str| format!("while [ ! -e {file} ]; do sleep 0.05; done");
+    folder.write(
+        "flows/trefoil.toml",
+        format!(
+            "[tools.ship]\nflow = \"../other/ship.yaml\"\n\
+             [tools.gate]\ncommand = [\"sh\", \"-c\", \"{}; [ -e open ] && echo open\"]\n\
+             [tools.mail]\ncommand = [\"sh\", \"-c\", \"echo mail >> sent; {}; echo sent\"]\n",
+            until_open("go"),
+            until_open("open")
+        ),
+    );
+    run(&folder, &provider, &["trust", "flows"]).exits(0);
+    let child = command(&folder, &provider, &["run", "flows/caller.yaml"]).spawn().unwrap();
+    let sent = || std::fs::read_to_string(folder.path().join("flows/sent")).unwrap_or_default().lines().count();
+    until("the mail", || sent() == 1);
+    folder.write("flows/go", "");
+    wait(child).exits(1).says(&["TOOL_ERROR", "gate"]);
+    folder.write("flows/open", "");
+    let (caller, _) = runs(&folder, &provider);
+    let stopped = run(&folder, &provider, &["resume", id(&caller)]);
+    let (_, called) = runs(&folder, &provider);
+    let called: Vec<&Json> = called.iter().filter(|run| run["status"] == "waiting").collect();
+    let [called] = called.as_slice() else { panic!("{called:?}") };
+    let allows = format!("trefoil resume {} --rerun send", id(called));
+    let why = format!("the run {} has stopped before `send`: this tool", id(called));
+    stopped.exits(75).says(&[&why, &format!("  {allows}\n"), &format!("then: trefoil resume {}", id(&caller))]);
+    let shown = run(&folder, &provider, &["runs", "show", id(&caller)]);
+    assert!(shown.exits(0).out.contains(&why), "{}", shown.out);
+    run(&folder, &provider, &["runs", "answer", id(&caller), "one", "done"]).exits(2).says(&["has stopped before"]);
+    run(&folder, &provider, &["resume", id(&caller), "--rerun", "send"]).exits(2).says(&[&allows]);
+    assert_eq!(sent(), 1, "nothing was sent a second time unasked");
+    run(&folder, &provider, &["resume", id(called), "--rerun", "send"]).exits(0);
+    run(&folder, &provider, &["resume", id(&caller)]).exits(0);
+    assert_eq!(sent(), 2);
+    // What a run has called goes with it.
+    let deleted = run(&folder, &provider, &["runs", "delete", id(&caller)]);
+    deleted.exits(0).says(&[&format!("deleted {}, which {} had called", id(called), id(&caller))]);
+    assert_eq!(run(&folder, &provider, &["runs", "list", "--output", "json"]).json()["runs"], json!([]));
 }
 
 #[test]

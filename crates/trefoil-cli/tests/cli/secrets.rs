@@ -1,4 +1,4 @@
-//! Several processes change the encrypted secrets at once.
+//! Secrets that several processes change at once, and those that are missing.
 
 use std::io::Write as _;
 use std::process::{Child, Stdio};
@@ -49,4 +49,41 @@ fn all_secrets_that_are_set_at_once_are_kept() {
     assert_eq!(listed(), names(MANY, 2 * MANY));
     // Every value can be read, so all were encrypted with one key.
     together(&folder, &[(words("passphrase"), "correct horse".to_owned())]);
+}
+
+#[test]
+fn a_run_does_not_start_if_the_settings_of_a_tool_use_what_is_not_set() {
+    let folder = Folder::new();
+    folder.write("call.yaml", "id: call\nkind: tool\ntool: { kind: local, name: look, params: { a: it } }\n");
+    folder.write("ask.yaml", "id: ask\nkind: tool\ntool: { kind: mcp, server: here, name: look, params: {} }\n");
+    folder.write("both.yaml", "id: both\nkind: sequential\nsteps:\n  - ref: call\n  - ref: ask\n");
+    folder.write(
+        "config/config.toml",
+        "[tools.look]\ncommand = [\"cat\"]\nenv = { KEY = \"{{secrets.LOOK_KEY}}\", AREA = \"{{env.LOOK_AREA}}\" }\n\
+         [tools.passed]\ncommand = [\"cat\"]\nenv = [\"NEVER_SET\"]\n\
+         [tools.other]\ncommand = [\"cat\"]\nenv = { KEY = \"{{secrets.OTHER_KEY}}\" }\n\
+         [mcp.here]\nurl = \"http://127.0.0.1:9/\"\nheaders = { Authorization = \"{{secrets.HERE_KEY}}\" }\n",
+    );
+    let run = |env: &[(&str, &str)]| {
+        let mut command = folder.command(&["run", "both.yaml"]);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).envs(env.iter().copied());
+        crate::world::finish(command)
+    };
+    let ran = run(&[]);
+    ran.exits(2).says(&[
+        "call.yaml:3",
+        "the secret `LOOK_KEY` is not set (the settings of the tool `look` use it)",
+        "the environment variable `LOOK_AREA` is not set",
+        "ask.yaml:3",
+        "the secret `HERE_KEY` is not set (the settings of the MCP server `here` use it)",
+    ]);
+    assert!(!ran.err.contains("OTHER_KEY"), "only what the run can call counts: {}", ran.err);
+    // The first step is called; nobody is at the address of the second.
+    let all = [("TREFOIL_SECRET_LOOK_KEY", "k"), ("LOOK_AREA", "north"), ("TREFOIL_SECRET_HERE_KEY", "k")];
+    let ran = run(&all);
+    ran.exits(1);
+    assert!(!ran.err.contains("missing-secret"), "{}", ran.err);
+    folder.write("call.yaml", "id: call\nkind: tool\ntool: { kind: local, name: passed, params: { a: it } }\n");
+    folder.write("both.yaml", "id: both\nkind: sequential\nsteps:\n  - ref: call\n");
+    run(&[]).exits(0);
 }

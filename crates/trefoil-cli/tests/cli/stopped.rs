@@ -1,10 +1,10 @@
 //! Runs that stop before something that somebody has to allow: they wait, and say for what wherever somebody looks.
 #![cfg(unix)]
 
-use crate::durable::{only, trefoil};
+use crate::durable::{command, only, signal, trefoil, until};
 use crate::edited::{FIRST, newest, pipeline};
 use crate::provider::Provider;
-use crate::world::Folder;
+use crate::world::{Folder, wait};
 
 fn workflow(word: &str) -> String {
     format!(
@@ -67,4 +67,83 @@ fn a_run_that_stopped_at_a_limit_of_the_command_line_waits_for_a_higher_one() {
     assert!(shown.contains("status   waiting\n") && shown.contains(line), "{shown}");
     trefoil(&folder, &provider, &["resume", &new, "--max-calls", "2"]).exits(0);
     assert_eq!(provider.asked().len(), before + 2);
+}
+
+fn lines(folder: &Folder, name: &str) -> usize {
+    std::fs::read_to_string(folder.path().join(name)).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn what_a_deleted_run_may_have_done_is_not_repeated_unasked() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("w.yaml", workflow("first"));
+    let go = |args: &[&str]| {
+        let mut command = command(&folder, &provider, &[args, &["--allow-command"]].concat());
+        command.current_dir(folder.path());
+        crate::world::finish(command)
+    };
+    go(&["run", "w.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    folder.write("w.yaml", workflow("second"));
+    go(&["resume", &run, "--with", "w.yaml"]).exits(75);
+    let new = newest(&folder, &provider);
+    trefoil(&folder, &provider, &["runs", "delete", &run]).exits(0);
+    go(&["resume", &new]).exits(75).says(&["WOULD_REPEAT", "an earlier run that cannot be read any more"]);
+    assert_eq!(lines(&folder, "sent.txt"), 1);
+    go(&["resume", &new, "--rerun", "SEND"]).exits(0);
+    assert_eq!(lines(&folder, "sent.txt"), 2);
+}
+
+#[test]
+fn a_command_that_may_have_been_done_is_not_repeated_because_its_step_has_another_name() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let text = workflow("x").replace("sent.txt", "sent.txt; test -e go || sleep 600");
+    folder.write("w.yaml", &text);
+    let go = |args: &[&str]| {
+        let mut command = command(&folder, &provider, &[args, &["--allow-command"]].concat());
+        command.current_dir(folder.path());
+        command
+    };
+    let child = go(&["run", "w.yaml"]).spawn().unwrap();
+    until("the command", || lines(&folder, "sent.txt") == 1);
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    folder.write("w.yaml", text.replace("SEND", "POST"));
+    let stopped = crate::world::finish(go(&["resume", &run, "--with", "w.yaml"]));
+    stopped.exits(75).says(&["WOULD_REPEAT", "ran as `SEND", "--rerun POST"]);
+    assert_eq!(lines(&folder, "sent.txt"), 1);
+}
+
+#[test]
+fn steps_that_stop_at_once_are_allowed_one_after_the_other() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let tool = |id: &str, word: &str| {
+        format!("id: {id}\nkind: tool\ntool: {{ kind: local, name: send, params: {{ text: \"{word} {id}\" }} }}\n")
+    };
+    folder.write("all.yaml", "id: all\nkind: parallel\nbranches:\n  - ref: one\n  - ref: two\n  - ref: three\n");
+    folder.write("config/config.toml", "[tools.send]\ncommand = [\"sh\", \"-c\", \"cat >> sent\"]\nfolder = \"..\"\n");
+    let write = |word: &str| {
+        for id in ["one", "two", "three"] {
+            folder.write(&format!("{id}.yaml"), tool(id, word));
+        }
+    };
+    let go = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        crate::world::finish(command)
+    };
+    write("first");
+    go(&["run", "all.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    write("second");
+    go(&["resume", &run, "--with", "all.yaml"]).exits(75);
+    let new = newest(&folder, &provider);
+    for expected in [75, 75, 0] {
+        let shown = go(&["runs", "show", &new]).exits(0).out.clone();
+        let next = shown.lines().find_map(|line| line.strip_prefix("continue trefoil ")).unwrap().to_owned();
+        go(&next.split(' ').collect::<Vec<_>>()).exits(expected);
+    }
+    assert_eq!(lines(&folder, "sent"), 6, "each twice");
 }

@@ -182,6 +182,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 reserve: Some(Reserve::Bound),
                 windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
+                rerun: vec!["b".to_owned()],
             }),
         },
         EntryKind::Reopened {

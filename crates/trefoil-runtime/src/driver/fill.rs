@@ -213,7 +213,9 @@ fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
         E::StepSkipped { reason, .. } | E::ValidationFailed { reason, .. } => text(reason),
         E::StepFinished { output, .. } => value(output),
         E::ItemStarted { item, .. } => item.iter_mut().for_each(value),
-        E::ItemFinished { error: why } | E::RunFinished { error: why, .. } => why.iter_mut().for_each(error),
+        E::ItemFinished { error: why } | E::RunFinished { error: why, .. } | E::RunSuspended { why, .. } => {
+            why.iter_mut().for_each(error);
+        }
         E::StepFailed { error: why, .. } | E::RetryScheduled { error: why, .. } => error(why),
         E::ModelStarted { messages, parameters, .. } => {
             value(parameters);

@@ -360,6 +360,7 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
         max_calls: now.max_calls.filter(|_| now.max_calls != flags.max_calls),
         max_cost_micro: now.max_cost_micro.filter(|_| now.max_cost_micro != flags.max_cost_micro),
         models,
+        rerun: now.rerun,
     }
 }
 

@@ -89,7 +89,9 @@ pub fn told(world: &World, at_ms: u64, past: Past<'_>) -> Vec<Untold> {
         Past::Ended(activity, result, about) => world.ended(activity, result, about),
         Past::Resumed(execution) => vec![(None, None, EventKind::RunResumed { execution })],
         Past::Lost(activity, lost) => vec![world.lost(activity, lost)],
-        Past::Suspended(waiting, called, wake_at) => vec![world.suspended(waiting.into_iter(), called, wake_at)],
+        Past::Suspended(waiting, called, wake_at, why) => {
+            vec![world.suspended(waiting.into_iter(), called, wake_at, why)]
+        }
         Past::Finished(machine, output, error) => {
             let (usage, calls) = (machine.usage(), machine.calls());
             let (output, error) = (output.cloned(), error.cloned());

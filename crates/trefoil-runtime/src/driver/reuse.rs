@@ -10,7 +10,7 @@ use super::turns::Driver;
 use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
-use trefoil_machine::machine::Kept;
+use trefoil_machine::machine::{Kept, Room};
 use trefoil_machine::request::{Activity, Request};
 use trefoil_prices::Dollars;
 
@@ -23,6 +23,13 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// These limits or its own, whichever are lower.
+    pub fn within(&self, room: Room) -> Room {
+        let least = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
+        let (calls, cost_micro) = (least(self.max_calls, room.calls), least(self.max_cost_micro, room.cost_micro));
+        Room { calls, cost_micro, ..room }
+    }
+
     /// The limits of a new run.
     pub fn begin(options: &mut Options) -> Self {
         if options.memo.is_none() {
@@ -148,12 +155,22 @@ impl Driver {
 
 /// Returns an error if an activity may have been performed by an earlier run and may not be safe to repeat.
 fn would_repeat<'a>(world: &World, memo: &Memo, lacking: impl Iterator<Item = &'a Arc<Activity>>) -> Option<RunError> {
-    let mut lacking = lacking.filter(|asked| memo.may_be_done(&asked.key));
+    let mut lacking = lacking.filter(|asked| memo.may_be_done(asked));
     let asked = lacking.find(|asked| !recovery::may_repeat(world, &asked.request) && !memo.may_rerun(asked))?;
     let (key, sort) = (asked.key.clone(), asked.request.sort());
-    let message = match memo.before(&key) {
-        Some(_) => format!("this {sort} ran in the earlier run, and may not be safe to run again"),
-        None => format!("this {sort} may have run in one of many earlier runs, and may not be safe to run again"),
+    let message = match (memo.before(&key), memo.alike(asked)) {
+        (Some(_), _) => format!("this {sort} ran in the earlier run, and may not be safe to run again"),
+        (None, Some(other)) => {
+            let other = other.without_try();
+            format!(
+                "the same {sort} ran as `{other}` in the earlier run and did not complete, and may not be safe to run again"
+            )
+        }
+        (None, None) => {
+            format!(
+                "this {sort} may have run in an earlier run that cannot be read any more, and may not be safe to run again"
+            )
+        }
     };
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
     let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);

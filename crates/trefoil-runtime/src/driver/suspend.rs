@@ -40,8 +40,11 @@ impl Driver {
     /// The run waits for somebody who allows what it would do next, and who goes on with it then.
     pub(super) fn wait_for_permission(&mut self, why: &RunError) {
         (self.stays, self.is_suspended) = (true, true);
+        let asked = self.under_way.values().filter(|one| matches!(one.waits, Waits::Answer));
+        let event = self.world.suspended(asked.map(|one| &*one.activity), &[], None, Some(why));
         let why = Some(Box::new(why.clone().stored()));
         self.record(EntryKind::Suspended { wake_at: None, called: Vec::new(), why });
+        self.tell(event);
     }
 
     /// Records that the run is suspended.
@@ -58,7 +61,7 @@ impl Driver {
         let called: Vec<CalledRun> = self.under_way.values().filter_map(called).collect();
         let waits = |waits: &Waits| matches!(waits, Waits::Answer | Waits::Decision | Waits::Run(_));
         let waiting = self.under_way.values().filter(|u| waits(&u.waits)).map(|u| &*u.activity);
-        let event = self.world.suspended(waiting, &called, wake_at);
+        let event = self.world.suspended(waiting, &called, wake_at, None);
         self.record(EntryKind::Suspended { wake_at, called, why: None });
         self.tell(event);
         self.commit().await

@@ -155,6 +155,7 @@ impl World {
         waiting: impl Iterator<Item = &'a Activity>,
         called: &[CalledRun],
         wake_at: Option<u64>,
+        why: Option<&RunError>,
     ) -> Untold {
         let one = |activity: &Activity| match called.iter().find(|called| called.key == activity.key) {
             Some(called) => self.waiting_for(activity, &called.run),
@@ -162,7 +163,7 @@ impl World {
         };
         let mut waiting: Vec<Waiting> = waiting.map(one).collect();
         waiting.sort_by(|a, b| a.key.cmp(&b.key));
-        (None, None, EventKind::RunSuspended { waiting, wake_at })
+        (None, None, EventKind::RunSuspended { waiting, wake_at, why: why.cloned() })
     }
 
     /// Describes an activity that the run waits for.
@@ -177,7 +178,7 @@ impl World {
             _ => (None, Vec::new()),
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting { key, step, sort, run: None, prompt, call, accepts }
+        Waiting { key, step, sort, run: None, prompt, call, accepts, why: None }
     }
 
     /// Describes a tool call that waits for the run that it started.

@@ -727,6 +727,9 @@ impl Driver {
             None => open && self.keeps && self.is_kept,
         };
         let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };
+        if outcome.suspended {
+            return outcome;
+        }
         let RunOutcome { usage, calls, duration_ms, .. } = outcome;
         let (output, error) = sides(&outcome.result);
         let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };

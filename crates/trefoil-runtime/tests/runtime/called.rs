@@ -50,6 +50,7 @@ impl ToolHost for Called {
             prompt: Some("Ship?".into()),
             call: None,
             accepts: Vec::new(),
+            why: None,
         };
         let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at };
         Err(ToolError::Suspended(Box::new(call)))

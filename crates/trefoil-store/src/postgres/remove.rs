@@ -34,13 +34,24 @@ pub async fn one(s: &mut Session, run: &str, now: u64, before: Before) -> Done<(
     s.commit().await
 }
 
+/// The condition for a run that may be deleted by itself: it has ended, and it is no part of a run that has called it.
+macro_rules! done {
+    () => {
+        "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent)"
+    };
+}
+
 /// Whether any run may be deleted.
 pub async fn is_due(s: &mut Session, retention: &Retention) -> Done<bool> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let due = s
         .row(
-            "SELECT 1 FROM run WHERE ended IS NOT NULL AND ended < greatest($1::bigint, $2::bigint) \
-             AND ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END LIMIT 1",
+            concat!(
+                "SELECT 1 FROM run WHERE ended < greatest($1::bigint, $2::bigint) \
+                 AND ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END AND ",
+                done!(),
+                " LIMIT 1"
+            ),
             &[&ended_before.map(int), &failed_before.map(int)],
         )
         .await?;
@@ -57,9 +68,12 @@ pub async fn some(s: &mut Session, retention: &Retention) -> Done<Pruned> {
     s.begin().await?;
     let mut old = s
         .rows(
-            "SELECT no, status = 'failed' FROM run WHERE ended IS NOT NULL \
-             AND ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END ORDER BY ended, no LIMIT $3 \
-             FOR UPDATE SKIP LOCKED",
+            concat!(
+                "SELECT no, status = 'failed' FROM run \
+                 WHERE ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END AND ",
+                done!(),
+                " ORDER BY ended, no LIMIT $3 FOR UPDATE SKIP LOCKED"
+            ),
             &[&ended_before.map(int), &failed_before.map(int), &REMOVED],
         )
         .await?;
@@ -70,13 +84,13 @@ pub async fn some(s: &mut Session, retention: &Retention) -> Done<Pruned> {
             // freed, so another pass may be needed.
             old = s
                 .rows(
-                    "SELECT run.no, status = 'failed' FROM run JOIN ( \
+                    concat!("SELECT run.no, status = 'failed' FROM run JOIN ( \
                        SELECT no, sum(takes) OVER (ORDER BY ended, no) - takes AS before FROM ( \
                          SELECT no, ended, bytes + coalesce((SELECT sum(stored) FROM uses JOIN blob USING (hash) WHERE uses.run = first.no \
                            AND NOT EXISTS (SELECT 1 FROM uses other WHERE other.hash = blob.hash AND other.run <> first.no)), 0) AS takes \
-                         FROM (SELECT no, ended, bytes FROM run WHERE ended IS NOT NULL ORDER BY ended, no LIMIT $1) AS first \
+                         FROM (SELECT no, ended, bytes FROM run WHERE ", done!(), " ORDER BY ended, no LIMIT $1) AS first \
                        ) AS sized ) AS ordered USING (no) \
-                     WHERE before < $2::bigint ORDER BY ended, no FOR UPDATE OF run SKIP LOCKED",
+                     WHERE before < $2::bigint ORDER BY ended, no FOR UPDATE OF run SKIP LOCKED"),
                     &[&REMOVED, &int(over)],
                 )
                 .await?;

@@ -25,14 +25,23 @@ pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
     }
 }
 
+/// The condition for a run that may be deleted by itself: it has ended, and it is no part of a run that has called it.
+macro_rules! done {
+    () => {
+        "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent)"
+    };
+}
+
 /// Whether any run may be deleted.
 pub fn is_due(c: &Connection, retention: &Retention) -> Done<bool> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let ended = c
-        .prepare_cached(
-            "SELECT 1 FROM run WHERE ended IS NOT NULL AND ended < max(ifnull(?1, 0), ifnull(?2, 0)) \
-             AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END LIMIT 1",
-        )?
+        .prepare_cached(concat!(
+            "SELECT 1 FROM run WHERE ended < max(ifnull(?1, 0), ifnull(?2, 0)) \
+             AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END AND ",
+            done!(),
+            " LIMIT 1"
+        ))?
         .exists(params![ended_before.map(int), failed_before.map(int)])?;
     Ok(ended || max_bytes.is_some_and(|max| used(c).is_ok_and(|(_, bytes)| bytes > max)))
 }
@@ -40,10 +49,11 @@ pub fn is_due(c: &Connection, retention: &Retention) -> Done<bool> {
 /// Deletes some of the runs that may be deleted. Returns their number.
 pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<Pruned> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
-    let mut select = c.prepare_cached(
-        "SELECT no, status = 'failed' FROM run WHERE ended IS NOT NULL \
-         AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END ORDER BY ended, no LIMIT ?3",
-    )?;
+    let mut select = c.prepare_cached(concat!(
+        "SELECT no, status = 'failed' FROM run WHERE ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END AND ",
+        done!(),
+        " ORDER BY ended, no LIMIT ?3"
+    ))?;
     let times = params![ended_before.map(int), failed_before.map(int), int(limit as u64)];
     let old = select.query_map(times, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut old: Vec<(i64, bool)> = old.collect::<Result<_, _>>()?;
@@ -54,7 +64,7 @@ pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<Pruned>
         && old.is_empty()
     {
         while old.len() < limit && used(c)?.1 > *max {
-            let first = "SELECT no, status = 'failed' FROM run WHERE ended IS NOT NULL ORDER BY ended, no LIMIT 1";
+            let first = concat!("SELECT no, status = 'failed' FROM run WHERE ", done!(), " ORDER BY ended, no LIMIT 1");
             let first = c.prepare_cached(first)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
             let Some(first) = first else { break };
             everything_of(c, first.0)?;

@@ -106,9 +106,11 @@ impl Masked {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
             let (inside, after) = after.split_once("}}").ok_or("`{{` is not closed by `}}`")?;
+            let is_name =
+                |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
             let hole = match inside.trim().split_once('.') {
-                Some(("secrets", name)) => Hole::new(HoleKind::Secret, name),
-                Some(("env", name)) => Hole::new(HoleKind::Env, name),
+                Some(("secrets", name)) if is_name(name) => Hole::new(HoleKind::Secret, name),
+                Some(("env", name)) if is_name(name) => Hole::new(HoleKind::Env, name),
                 _ => {
                     return Err(format!(
                         "`{{{{{inside}}}}}` is not available here; write `{{{{secrets.NAME}}}}` or `{{{{env.NAME}}}}`"

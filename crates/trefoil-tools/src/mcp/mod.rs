@@ -112,6 +112,14 @@ impl McpServer {
             McpPlace::Http { headers, .. } => headers.iter().flat_map(|(_, text)| process::holes(text)).collect(),
         }
     }
+
+    /// Those without which it is not called.
+    pub fn required(&self) -> Vec<(HoleKind, Arc<str>)> {
+        match &self.place {
+            McpPlace::Process(program) => program.environment.required(),
+            McpPlace::Http { .. } => self.holes(),
+        }
+    }
 }
 
 /// The servers of one run.

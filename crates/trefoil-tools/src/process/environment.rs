@@ -69,7 +69,12 @@ impl Environment {
     /// The environment values and secrets that it uses.
     pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
         let passed = self.pass.iter().map(|name| (HoleKind::Env, Arc::from(name.as_str())));
-        passed.chain(self.set.iter().flat_map(|(_, text)| holes(text))).collect()
+        passed.chain(self.required()).collect()
+    }
+
+    /// Those without which no process is started. A variable that is only passed on may be unset.
+    pub fn required(&self) -> Vec<(HoleKind, Arc<str>)> {
+        self.set.iter().flat_map(|(_, text)| holes(text)).collect()
     }
 }
 

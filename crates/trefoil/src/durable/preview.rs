@@ -1,8 +1,10 @@
 //! A preview of a run of an edited flow: what would be kept and what repeated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::Program;
+use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::{Prepared, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
@@ -135,8 +137,13 @@ async fn look(
     let ended = driver::preview(prepared, stored.started.input.clone(), hosts, described, options);
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let error = ended.and_then(|outcome| outcome.result.err());
-    let left = lines.unused();
-    let (later, unused) = if is_done { (Vec::new(), left) } else { (left, Vec::new()) };
+    // A step that the flow does not have any more comes no later.
+    let labels: BTreeSet<&str> = flow.loaded().program.steps.iter().filter_map(|step| step.label.as_deref()).collect();
+    let is_there = |line: &Line| {
+        let step = own_step(without_try(&line.key.0)).rsplit('/').next().unwrap_or_default();
+        labels.contains(step.split(['@', '[']).next().unwrap_or_default())
+    };
+    let (later, unused) = lines.unused().into_iter().partition(|line| !is_done && is_there(line));
     Ok(Preview { lines: lines.all(), later, unused, error, is_done })
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trefoil_machine::journal::Answering;
 use trefoil_machine::{EntryKind, Started};
+use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
 use super::edit::{Edit, are_steps, memo};
@@ -21,8 +22,8 @@ pub struct Stored {
     pub started: Started,
     /// A note for the user who resumes it.
     pub note: Option<String>,
-    /// The models set by a later process, if any.
-    answering: Option<Answering>,
+    /// What later processes have changed.
+    later: Later,
 }
 
 impl Stored {
@@ -38,14 +39,14 @@ impl Stored {
         };
         let (flow, note) = unpack(store, run, &started.program).await?;
         // A run in its first epoch was only held by the process that started it.
-        let answering = if record.epoch > 1 { answering(store, run).await? } else { None };
-        Ok(Self { flow, started: *started, note, answering })
+        let later = if record.epoch > 1 { Later::of(store, run).await? } else { Later::default() };
+        Ok(Self { flow, started: *started, note, later })
     }
 
     /// The settings to continue with: the original start, with the current models.
     pub fn now(&self) -> Started {
         let mut now = self.started.clone();
-        if let Some(Answering { answers, models, prices, windows, fallbacks }) = self.answering.clone() {
+        if let Some(Answering { answers, models, prices, windows, fallbacks }) = self.later.answering.clone() {
             (now.answers, now.models) = (answers, models);
             (now.flags.prices, now.flags.windows, now.flags.fallbacks) = (prices, windows, fallbacks);
         }
@@ -53,16 +54,27 @@ impl Stored {
     }
 }
 
-/// The last setting of the models after the start.
-async fn answering(store: &dyn Store, run: &str) -> Result<Option<Answering>> {
-    let (mut last, mut next) = (None, 1);
-    loop {
-        let page = store.entries(run, next).await?;
-        let Some(end) = page.last() else { return Ok(last) };
-        next = end.seq.saturating_add(1);
-        for entry in page {
-            if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = entry.kind {
-                last = changes.models.or(last);
+/// What was changed after the start.
+#[derive(Default)]
+struct Later {
+    /// The last setting of the models.
+    answering: Option<Answering>,
+    /// All steps that may be repeated.
+    rerun: Vec<String>,
+}
+
+impl Later {
+    async fn of(store: &dyn Store, run: &str) -> Result<Self> {
+        let (mut later, mut next) = (Self::default(), 1);
+        loop {
+            let page = store.entries(run, next).await?;
+            let Some(end) = page.last() else { return Ok(later) };
+            next = end.seq.saturating_add(1);
+            for entry in page {
+                if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = entry.kind {
+                    later.answering = changes.models.or(later.answering);
+                    later.rerun.extend(changes.rerun);
+                }
             }
         }
     }
@@ -98,11 +110,17 @@ impl Engine {
         }
         let (Some(basis), Some(owner)) = (&stored.started.basis, self.owner()) else { return Ok(ready) };
         let store: Arc<dyn Store> = owner.store().clone();
-        // A run that was deleted provides no results; the remaining activities are performed.
-        let Ok(earlier) = Stored::read(&*store, &basis.run).await else { return Ok(ready) };
-        let rerun = basis.rerun.iter().chain(rerun).cloned().collect();
+        let ready = ready.allowing(rerun);
+        let rerun = basis.rerun.iter().chain(&stored.later.rerun).chain(rerun).cloned().collect();
         let edit = Edit { from: basis.from.clone(), rerun };
-        let memo = memo(store, &earlier, &edit).await?;
+        let memo = match Stored::read(&*store, &basis.run).await {
+            Ok(earlier) => memo(store, &earlier, &edit).await?,
+            // A run that was deleted provides no results, but it may have done anything.
+            Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => {
+                Memo::default().cut_off().rerunning(edit.rerun.iter().cloned())
+            }
+            Err(error) => return Err(error),
+        };
         are_steps(&edit.rerun, &stored.flow, &memo)?;
         Ok(ready.based_on((**basis).clone(), memo))
     }

@@ -13,9 +13,13 @@ use trefoil_machine::Effects;
 #[cfg(feature = "store")]
 use trefoil_machine::event::Waiting;
 #[cfg(feature = "store")]
+use trefoil_machine::journal::Basis;
+#[cfg(feature = "store")]
 use trefoil_machine::{EntryKind, Key};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
+#[cfg(feature = "store")]
+use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::ports::CallSite;
 #[cfg(feature = "store")]
 use trefoil_runtime::ports::SuspendedCall;
@@ -140,10 +144,13 @@ impl FlowTools {
                         let ready = match cancelled {
                             Some(cancelled) => reusing(&engine, tool, engine.fork(&cancelled, &Edit::default()).await)?,
                             None => match earlier(store, at).await {
-                                Some(run) => {
+                                CalledBefore::As(run) => {
                                     reusing(&engine, tool, engine.edit(&run, &tool.flow, &Edit::default()).await)?
                                 }
-                                None => engine.ready(&tool.flow)?,
+                                CalledBefore::Never => engine.ready(&tool.flow)?,
+                                CalledBefore::Perhaps(basis) => {
+                                    engine.ready(&tool.flow)?.based_on(basis, Memo::default().cut_off())
+                                }
                             },
                         };
                         Begun::Runs(ready.of_id(id).start(input)?)
@@ -177,7 +184,17 @@ impl FlowTools {
         if waiting.is_empty() {
             let key = error.key.clone().unwrap_or_else(|| "".into());
             let (step, of) = (key.without_try().to_owned(), Some(run.to_string()));
-            waiting.push(Waiting { key, step, sort: "run", run: of, prompt: None, call: None, accepts: Vec::new() });
+            let why = Some(Box::new(error.clone()));
+            waiting.push(Waiting {
+                key,
+                step,
+                sort: "run",
+                run: of,
+                prompt: None,
+                call: None,
+                accepts: Vec::new(),
+                why,
+            });
         }
         Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at) })
     }
@@ -239,14 +256,27 @@ fn reusing(engine: &Engine, tool: &Loaded, edited: Result<Edited, Error>) -> Res
 #[cfg(feature = "store")]
 const BEFORE: usize = 64;
 
+/// Whether a call was made in an earlier run whose results the calling run reuses.
+#[cfg(feature = "store")]
+enum CalledBefore {
+    /// It was, with this run.
+    As(String),
+    Never,
+    /// A run before the calling one cannot be read any more.
+    Perhaps(Basis),
+}
+
 /// If the calling run reuses the results of an earlier run: the run of the same call there.
 #[cfg(feature = "store")]
-async fn earlier(store: &dyn Store, at: CallSite<'_>) -> Option<String> {
+async fn earlier(store: &dyn Store, at: CallSite<'_>) -> CalledBefore {
     let mut run = at.run.to_owned();
     for _ in 0..BEFORE {
-        let first = store.entries(&run, 0).await.ok()?.into_iter().next()?;
-        let EntryKind::Started(started) = first.kind else { return None };
-        run = started.basis.filter(|basis| !basis.answers)?.run;
+        let first = store.entries(&run, 0).await.ok().and_then(|entries| entries.into_iter().next());
+        let Some(EntryKind::Started(started)) = first.map(|first| first.kind) else {
+            return CalledBefore::Perhaps(Basis { run: id_of(&run, at.key, 0), ..Basis::default() });
+        };
+        let Some(basis) = started.basis.filter(|basis| !basis.answers) else { return CalledBefore::Never };
+        run = basis.run;
         let mut found = None;
         for nth in 0u32.. {
             let id = id_of(&run, at.key, nth);
@@ -255,11 +285,11 @@ async fn earlier(store: &dyn Store, at: CallSite<'_>) -> Option<String> {
             }
             found = Some(id);
         }
-        if found.is_some() {
-            return found;
+        if let Some(found) = found {
+            return CalledBefore::As(found);
         }
     }
-    None
+    CalledBefore::Never
 }
 
 /// Waits for the end of a run, and cancels it if its call is stopped.

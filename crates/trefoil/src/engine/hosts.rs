@@ -105,16 +105,18 @@ impl Hosts {
     /// The flows, if one of them is called by this name.
     pub fn flow_of(&self, name: &str) -> Option<&FlowTools> {
         let flows = self.flows.as_deref()?;
-        (!self.is_before(name) && flows.offers(name, &ToolKind::Local)).then_some(flows)
+        let kind = &ToolKind::Local;
+        (!self.is_before(name, kind) && flows.offers(name, kind)).then_some(flows)
     }
 
     /// Whether what is called by this name comes after the flows: a program, if one is declared.
     pub fn is_after(&self, name: &str) -> bool {
-        !self.is_before(name) && self.flow_of(name).is_none()
+        !self.is_before(name, &ToolKind::Local) && self.flow_of(name).is_none()
     }
 
-    fn is_before(&self, name: &str) -> bool {
-        self.before.iter().any(|host| host.offers(name, &ToolKind::Local))
+    /// Whether the embedder or the script has it.
+    pub fn is_before(&self, name: &str, kind: &ToolKind) -> bool {
+        self.before.iter().any(|host| host.offers(name, kind))
     }
 
     /// Closes connections after the end of the run.

@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trefoil_ir::Program;
+use trefoil_ir::{Program, ToolCall, ToolKind};
 use trefoil_machine::{Flags, Reserve};
-use trefoil_models::Scripted;
+use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::ModelProvider;
 use trefoil_runtime::ports::{EnvSecrets, Secrets};
 use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
+use trefoil_template::HoleKind;
 
 use super::hosts::{Hosts, is_rehearsal};
 use super::models::{Aimed, script};
@@ -20,7 +21,7 @@ use crate::error::Findings;
 use crate::flow::Flow;
 use crate::load::Loaded;
 use crate::load::rules::ENV_FILE;
-use crate::preflight::{Host, local_calls, preflight};
+use crate::preflight::{Host, MISSING_TOOL, local_calls, preflight};
 use crate::secrets::{self, OperatorSecrets};
 
 /// What the run of a flow has.
@@ -69,10 +70,13 @@ impl Needs {
             rehearsal,
             embedded: is_embedded(aimed.as_deref()),
         };
-        lacks.extend(preflight(&loaded.program, &host));
+        let unscripted =
+            aimed.as_ref().is_some_and(|aimed| matches!(aimed.from, AnswersFrom::Script(_))) && script.is_none();
+        // What a script that cannot be read would answer is unknown.
+        lacks.extend(preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL));
         // Made up answers need none, and whoever runs it elsewhere has others.
         if !parts.submits && !rehearsal {
-            lacks.extend(secrets::missing(&loaded.program, &*secrets));
+            lacks.extend(secrets::missing(&loaded.program, &*secrets, &|call| read_by_settings(parts, &hosts, call)));
         }
         let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
         let models = models.or_else(|| script.clone().map(|script| script as _));
@@ -90,6 +94,25 @@ impl Needs {
 /// Whether a tool of the settings has its arguments on the command line.
 fn settings_show(parts: &Parts, name: &str) -> bool {
     parts.settings.tools.iter().any(|tool| *tool.spec().name == *name && tool.is_on_command_line())
+}
+
+/// What the settings of a tool read for its process or its requests, if this is what is called by its name.
+fn read_by_settings(parts: &Parts, hosts: &Hosts, call: &ToolCall) -> Vec<(HoleKind, Arc<str>)> {
+    match &call.kind {
+        ToolKind::Local if hosts.is_after(&call.name) => {
+            let tool = parts.settings.tools.iter().find(|tool| *tool.spec().name == *call.name);
+            tool.map(|tool| tool.program().environment.required()).unwrap_or_default()
+        }
+        #[cfg(feature = "mcp")]
+        ToolKind::Mcp { server, .. } if !hosts.is_before(&call.name, &call.kind) => {
+            let server = parts.settings.mcp.iter().find(|declared| *declared.name == **server);
+            server.map(trefoil_tools::McpServer::required).unwrap_or_default()
+        }
+        ToolKind::Python if !hosts.is_before(&call.name, &call.kind) => {
+            parts.python.as_ref().map(|python| python.environment.required()).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn is_embedded(aimed: Option<&Aimed>) -> bool {
@@ -122,9 +145,10 @@ impl FlowCall {
 
 impl Needs {
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
-    /// itself.
-    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) {
-        let Some(flows) = &self.hosts.flows else { return };
+    /// itself. Returns where else than at the provider their models are called.
+    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) -> Vec<Elsewhere> {
+        let mut elsewhere = Vec::new();
+        let Some(flows) = &self.hosts.flows else { return elsewhere };
         let parts = &*engine.parts;
         let caller = Caller { hosts: &self.hosts, secrets: &self.secrets, resumes: parts.begun.is_some() };
         // Flows that have a cost limit in their manifest are SirenSpec's, and call no flows as tools.
@@ -148,8 +172,10 @@ impl Needs {
                     findings.push(of_tool(lack, &tool, at));
                 }
             }
+            elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
             left.extend(FlowCall::of(&called.loaded().program, &needs, &files));
         }
+        elsewhere
     }
 }
 

@@ -66,11 +66,15 @@ impl Ready {
         let needs = Needs::of(engine, flow, None);
         let mut findings = Findings::new(flow.loaded().files.clone(), needs.lacks.clone());
         // The run of a call is a part of a run for which all of them were looked at.
-        if parts.depth == 0 {
-            needs.beneath(engine, flow, &mut findings);
-        }
+        let beneath = if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Vec::new() };
         let Needs { aimed, models, script, hosts, secrets, money, .. } = needs;
         let (Some(aimed), Some(models), true) = (aimed, models, findings.is_empty()) else { return Err(findings) };
+        let mut elsewhere = aimed.elsewhere.clone();
+        for one in beneath {
+            if !elsewhere.contains(&one) {
+                elsewhere.push(one);
+            }
+        }
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
         let ports = Ports {
             models,
@@ -100,7 +104,7 @@ impl Ready {
             },
             money,
             answers_from: aimed.from.clone(),
-            elsewhere: aimed.elsewhere.clone(),
+            elsewhere,
             script,
             places: (!is_rehearsal(&aimed.from)).then(|| parts.places.clone()),
             recovery: parts.recovery,
@@ -120,6 +124,13 @@ impl Ready {
     #[cfg(feature = "store")]
     pub(super) fn of_id(self, run: String) -> Self {
         Self { run, ..self }
+    }
+
+    /// Allows the tools and commands of these steps to be repeated, from now on.
+    #[cfg(feature = "store")]
+    pub(crate) fn allowing(mut self, rerun: &[String]) -> Self {
+        self.limits.rerun.extend_from_slice(rerun);
+        self
     }
 
     /// Reuses the results of an earlier run.

@@ -16,13 +16,13 @@ mod keep;
 pub mod passphrase;
 mod vault;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_ir::{Program, walk};
+use trefoil_ir::{Program, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ports::{self, EnvSecrets, Secret, Secrets};
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::HoleKind;
 
 use crate::door;
@@ -145,30 +145,67 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
 pub const MISSING: &str = "missing-secret";
 
 /// Rule names with their descriptions.
-pub const RULES: &[(&str, &str)] = &[(MISSING, "the run reads a secret that is not set")];
+pub const RULES: &[(&str, &str)] =
+    &[(MISSING, "the run, or the settings of a tool that it can call, read a secret that is not set")];
 
-/// The secrets that a run can read but no source has, each at the first place that reads it.
-pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
-    let mut asked: Vec<Arc<str>> = Vec::new();
+/// An environment variable or a secret that is read: its kind and its name.
+type Read = (HoleKind, Arc<str>);
+
+/// The secrets that a run can read but no source has, each at the first place that reads it. `settings`: what the settings of a
+/// tool read for a call, environment variables too.
+pub fn missing(program: &Program, secrets: &dyn Secrets, settings: &dyn Fn(&ToolCall) -> Vec<Read>) -> Vec<Diagnostic> {
+    let mut asked = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(step) = program.step(id) else { continue };
         for (kind, name, at) in walk::holes_of(step) {
-            if kind != HoleKind::Secret || asked.contains(&name) {
-                continue;
+            if kind == HoleKind::Secret && asked.insert((kind, name.clone())) {
+                found.extend(unset(secrets, kind, &name).map(|(message, help)| error(at, message, help)));
             }
-            if let Some(why) = secrets.problem(kind, &name) {
-                let message = format!("the secret `{name}` cannot be read: {why}");
-                found.push(Diagnostic::error(MISSING, at, message).help("run `trefoil doctor` to test all sources"));
-            } else if secrets.get(kind, &name).is_none() {
-                let help =
-                    format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable(&name));
-                found.push(Diagnostic::error(MISSING, at, format!("the secret `{name}` is not set")).help(help));
+        }
+        let StepKind::Tool(call) = &step.kind else { continue };
+        for (kind, name) in settings(call) {
+            if asked.insert((kind, name.clone())) {
+                let message = |why| format!("{why} (the settings of the {} use it)", of_settings(call));
+                let why = unset(secrets, kind, &name);
+                found.extend(why.map(|(why, help)| error(step.origin, message(why), help)));
             }
-            asked.push(name);
         }
     }
     found
+}
+
+fn error(at: Location, message: String, help: String) -> Diagnostic {
+    Diagnostic::error(MISSING, at, message).help(help)
+}
+
+/// What the settings call a tool.
+fn of_settings(call: &ToolCall) -> String {
+    match &call.kind {
+        ToolKind::Mcp { server, .. } => format!("MCP server `{server}`"),
+        _ => format!("tool `{}`", call.name),
+    }
+}
+
+/// Why there is no value, and what to do.
+fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
+    if let Some(why) = secrets.problem(kind, name) {
+        let message = format!("the secret `{name}` cannot be read: {why}");
+        return Some((message, "run `trefoil doctor` to test all sources".to_owned()));
+    }
+    if secrets.get(kind, name).is_some() {
+        return None;
+    }
+    Some(match kind {
+        HoleKind::Secret => (
+            format!("the secret `{name}` is not set"),
+            format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable(name)),
+        ),
+        HoleKind::Env => (
+            format!("the environment variable `{name}` is not set"),
+            format!("set it, for example: `export {name}=...`"),
+        ),
+    })
 }
 
 /// The prefix of environment variables with secrets.

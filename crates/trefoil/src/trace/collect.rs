@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use trefoil_machine::Told;
 use trefoil_machine::guard::{Ruling, Side, Verdict};
-use trefoil_runtime::{Event, EventKind};
+use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use trefoil_template::Value;
 
@@ -23,7 +23,7 @@ impl Trace {
             }
             // The clock of a run includes the time without a process, and the last of these events is emitted at its
             // time.
-            EventKind::RunResumed { .. } => self.started_at = began(at),
+            EventKind::RunResumed { .. } => (self.started_at, self.end) = (began(at), None),
             EventKind::StepStarted { label, kind } => {
                 self.begin(StepTrace { kind, ..step(event, label) });
             }
@@ -59,7 +59,10 @@ impl Trace {
                     self.items.insert(key.0.clone(), item);
                 }
             }
-            EventKind::TextDelta { .. } | EventKind::ItemFinished { .. } | EventKind::RunSuspended { .. } => {}
+            EventKind::RunSuspended { why: Some(why), .. } => self.suspended(event, why),
+            EventKind::TextDelta { .. }
+            | EventKind::ItemFinished { .. }
+            | EventKind::RunSuspended { why: None, .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
                 if let Some(step) = self.tried(event) {
@@ -87,6 +90,12 @@ impl Trace {
                 });
             }
         }
+    }
+    /// The run stopped before something that somebody has to allow.
+    fn suspended(&mut self, event: &Event, why: &RunError) {
+        self.stop(event.at_ms, "stopped");
+        let error = Some(why.clone());
+        self.end = Some(End { output: None, error, usage: Usage::default(), calls: 0, duration_ms: event.at_ms });
     }
     fn warned(&mut self, event: &Event, message: &str) {
         if event.key.is_some() {

@@ -22,6 +22,7 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         Some(end) if end.error.is_some() => "failed",
         Some(_) => "done",
     };
+    let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
     let index = Index::of(&trace.steps);
     let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| index.parent(s)).collect();
     let shown = graph::shown(&about.graph, &trace.steps, &parents);
@@ -42,7 +43,7 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "dialect": about.dialect,
         "status": status,
         "started_at": trace.started_at.map(clock::rfc3339),
-        "duration_ms": end.map(|e| e.duration_ms),
+        "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,
         "sources": about.sources(),
@@ -52,8 +53,8 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "effective_input": trace.effective_input,
         "output": end.and_then(|e| e.output.as_ref()),
         "error": end.and_then(|e| e.error.as_ref()).map(|e| error(e, files)),
-        "usage": end.map(|e| e.usage),
-        "calls": end.map(|e| e.calls),
+        "usage": figures.map(|(usage, ..)| usage),
+        "calls": figures.map(|(_, calls, _)| calls),
         "steps": steps,
         "warnings": trace.warnings,
         "graph": graph::json(&about.graph, &trace.steps, &shown),
@@ -124,6 +125,9 @@ pub(super) fn event(event: &Event, files: &Files) -> Value {
         | EventKind::ItemFinished { error: Some(why) }
         | EventKind::RunFinished { error: Some(why), .. } => {
             fields.insert("error".to_owned(), error(why, files));
+        }
+        EventKind::RunSuspended { why: Some(why), .. } => {
+            fields.insert("why".to_owned(), error(why, files));
         }
         _ => {}
     }

@@ -22,7 +22,7 @@ use std::time::SystemTime;
 use trefoil_machine::Told;
 use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally};
 use trefoil_machine::guard::Verdict;
-use trefoil_runtime::{Event, EventSink, Key, RunError, Usage};
+use trefoil_runtime::{Event, EventSink, Key, RunError, RunOutcome, Usage};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
@@ -51,6 +51,8 @@ pub struct Trace {
     pub warnings: Vec<String>,
     /// How it ended; `None`: it has not.
     pub end: Option<End>,
+    /// The usage, calls and milliseconds of a run that waits.
+    so_far: Option<(Usage, u64, u64)>,
     /// Steps by key.
     index: HashMap<Arc<str>, usize>,
     /// Items of fan-outs by key.
@@ -156,6 +158,17 @@ pub struct TraceCall {
 }
 
 impl Tracer {
+    /// The process has ended, and with it the events. The figures are those of the run so far, if it waits.
+    pub fn ended(&self, outcome: &RunOutcome) {
+        let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = (outcome.usage, outcome.calls, outcome.duration_ms);
+        match &mut trace.end {
+            Some(end) if outcome.suspended => (end.usage, end.calls, end.duration_ms) = figures,
+            Some(_) => {}
+            None => trace.so_far = Some(figures),
+        }
+    }
+
     /// The trace so far.
     pub fn trace(&self) -> Trace {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -96,7 +96,7 @@ pub enum Past<'a> {
     /// The outcome of a model call is unknown.
     Lost(&'a Activity, &'a Lost),
     /// The run could only wait for these; some of them wait for runs that they have started.
-    Suspended(Vec<&'a Activity>, &'a [CalledRun], Option<u64>),
+    Suspended(Vec<&'a Activity>, &'a [CalledRun], Option<u64>, Option<&'a RunError>),
     /// The run ended. The machine has its usage.
     Finished(&'a Machine, Option<&'a Value>, Option<&'a RunError>),
 }
@@ -280,11 +280,17 @@ impl Replay {
                 }
                 Ok(())
             }
-            EntryKind::Suspended { wake_at, called, why: _ } => {
+            EntryKind::Suspended { wake_at, called, why } => {
                 self.catch_up(watcher);
                 self.fruitless = 0;
-                let waiting = self.under_way().filter(|a| !matches!(a.request, Request::Timer { .. }));
-                watcher.past(entry.at_ms, Past::Suspended(waiting.collect(), called, *wake_at));
+                // A run that stops before something may have been in the middle of something else.
+                let waits = |a: &&Activity| match a.request {
+                    Request::Timer { .. } => false,
+                    Request::Human(_) => true,
+                    _ => why.is_none(),
+                };
+                let waiting = self.under_way().filter(waits).collect();
+                watcher.past(entry.at_ms, Past::Suspended(waiting, called, *wake_at, why.as_deref()));
                 Ok(())
             }
             EntryKind::CancelRequested {} => {

@@ -147,7 +147,7 @@ impl Rebuild {
             max_cost_micro: limits.max_cost_micro,
             reserve: Some(limits.reserve),
             windows: limits.windows,
-            models: None,
+            ..Changes::default()
         };
         let traces = before.machine.core.traces;
         let differences = before.differences.clone();

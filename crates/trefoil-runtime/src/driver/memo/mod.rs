@@ -170,9 +170,21 @@ impl Memo {
         Self { cut: true, ..self }
     }
 
-    /// Whether an earlier run may have performed the activity.
-    pub fn may_be_done(&self, key: &Key) -> bool {
-        self.cut || self.before(key).is_some()
+    /// Whether an earlier run may have performed the activity, under this or another name.
+    pub fn may_be_done(&self, asked: &Activity) -> bool {
+        self.cut || self.before(&asked.key).is_some() || self.alike(asked).is_some()
+    }
+
+    /// An activity of an earlier run with the same request under another name that did not complete, if the current run has not
+    /// requested it under its own name. Its step may have been renamed.
+    pub fn alike(&self, asked: &Activity) -> Option<&Key> {
+        let is_open = |key: &Key, lost: &Lost| {
+            matches!(lost, Lost::Unfinished | Lost::Failed(_)) && *key != asked.key && !self.asked.contains_key(key)
+        };
+        self.layers.iter().find_map(|layer| {
+            let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
+            open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
+        })
     }
 
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
