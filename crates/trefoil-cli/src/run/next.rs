@@ -62,7 +62,12 @@ pub fn resume(run: &str, store: &str, why: Option<&RunError>) -> String {
         (true, false) => " --max-calls N",
         (false, true) => " --max-cost USD",
         (true, true) => " --max-calls N --max-cost USD",
-        (false, false) => "",
+        // A called flow has reached a limit of the run that has called it.
+        (false, false) => match why.filter(|error| error.code == "BUDGET_EXCEEDED").map(|error| &*error.message) {
+            Some(message) if message.contains("call limit reached") => " --max-calls N",
+            Some(message) if message.contains("cost limit reached") => " --max-cost USD",
+            _ => "",
+        },
     };
     format!("trefoil resume {run}{rerun}{limit}{store}")
 }

@@ -222,6 +222,43 @@ fn a_called_run_that_stopped_before_a_tool_says_so_in_its_caller_and_goes_on_whe
 }
 
 #[test]
+fn what_a_called_flow_has_done_is_not_done_again_because_the_step_that_calls_it_has_another_name() {
+    let provider = Provider::start();
+    let folder = folder(["first", "second", "third"]);
+    let tool =
+        |id: &str| format!("id: {id}\nkind: tool\ntool: {{ kind: local, name: ship, params: {{ message: one }} }}\n");
+    folder.write("flows/caller.yaml", "id: caller\nkind: sequential\nsteps:\n  - ref: one\n  - ref: last\n");
+    folder.write("flows/one.yaml", tool("one")).write("flows/uno.yaml", tool("uno"));
+    let ship = "id: ship\nkind: sequential\ninputSchema: { message: string }\nsteps:\n  - ref: send\n  - ref: wait\n";
+    let call = |id: &str, name: &str| {
+        format!("id: {id}\nkind: tool\ntool: {{ kind: local, name: {name}, params: {{ to: me }} }}\n")
+    };
+    folder.write("other/ship.yaml", ship);
+    folder.write("other/send.yaml", call("send", "mail")).write("other/wait.yaml", call("wait", "gate"));
+    folder.write(
+        "flows/trefoil.toml",
+        "[tools.ship]\nflow = \"../other/ship.yaml\"\n\
+         [tools.gate]\ncommand = [\"sh\", \"-c\", \"echo wait >> waited; while [ ! -e open ]; do sleep 0.05; done\"]\n\
+         [tools.mail]\ncommand = [\"sh\", \"-c\", \"echo mail >> sent; echo sent\"]\n",
+    );
+    run(&folder, &provider, &["trust", "flows"]).exits(0);
+    let child = command(&folder, &provider, &["run", "flows/caller.yaml"]).spawn().unwrap();
+    let lines = |name: &str| {
+        let text = std::fs::read_to_string(folder.path().join("flows").join(name)).unwrap_or_default();
+        text.lines().count()
+    };
+    until("the tool after the mail", || lines("waited") == 1);
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("flows/open", "");
+    let (first, _) = runs(&folder, &provider);
+    folder.write("flows/caller.yaml", "id: caller\nkind: sequential\nsteps:\n  - ref: uno\n  - ref: last\n");
+    let edited = run(&folder, &provider, &["resume", id(&first), "--with", "flows/caller.yaml"]);
+    edited.exits(75).says(&["has stopped before `wait`", "--rerun wait"]);
+    assert_eq!((lines("sent"), lines("waited")), (1, 1), "{}", edited.err);
+}
+
+#[test]
 fn a_model_that_called_a_flow_waits_for_whoever_the_flow_asks() {
     let provider = Provider::start();
     let folder = Folder::new();

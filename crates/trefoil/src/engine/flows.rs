@@ -4,6 +4,10 @@
 //! run, and is cancelled with the call. If a cancelled call is made again, it starts a new run that reuses the results of the
 //! cancelled one. While the called run is suspended, the calling run waits for it.
 
+#[cfg(feature = "store")]
+use std::collections::HashSet;
+#[cfg(feature = "store")]
+use std::sync::Mutex;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -11,11 +15,9 @@ use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{OnExceeded, Program, ToolKind};
 use trefoil_machine::Effects;
 #[cfg(feature = "store")]
+use trefoil_machine::Key;
+#[cfg(feature = "store")]
 use trefoil_machine::event::Waiting;
-#[cfg(feature = "store")]
-use trefoil_machine::journal::Basis;
-#[cfg(feature = "store")]
-use trefoil_machine::{EntryKind, Key};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 #[cfg(feature = "store")]
@@ -25,11 +27,13 @@ use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::SuspendedCall;
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 #[cfg(feature = "store")]
-use trefoil_store::{Status, Store, StoreError};
+use trefoil_store::{Status, StoreError};
 use trefoil_template::Value;
 
 #[cfg(feature = "store")]
 use super::Ready;
+#[cfg(feature = "store")]
+use super::called_before::{Call, CalledBefore};
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
@@ -50,6 +54,9 @@ pub(super) struct FlowTools {
     engine: Engine,
     /// The tools. Each flow is loaded when it is first needed.
     tools: Vec<(FlowTool, OnceLock<Result<Loaded, String>>)>,
+    /// The called runs of earlier runs whose results a renamed step has.
+    #[cfg(feature = "store")]
+    taken: Mutex<HashSet<String>>,
 }
 
 /// A flow that can be called.
@@ -74,7 +81,12 @@ impl FlowTools {
             }
             parts.depth += 1;
         });
-        Self { engine, tools }
+        Self {
+            engine,
+            tools,
+            #[cfg(feature = "store")]
+            taken: Mutex::default(),
+        }
     }
 
     /// Why the flow with this name does not load.
@@ -143,7 +155,7 @@ impl FlowTools {
                     Err(StoreError::NoRun { .. }) => {
                         let ready = match cancelled {
                             Some(cancelled) => reusing(&engine, tool, engine.fork(&cancelled, &Edit::default()).await)?,
-                            None => match earlier(store, at).await {
+                            None => match self.call(at, tool, &input).before(store).await {
                                 CalledBefore::As(run) => {
                                     reusing(&engine, tool, engine.edit(&run, &tool.flow, &Edit::default()).await)?
                                 }
@@ -161,6 +173,13 @@ impl FlowTools {
             }
         }
         Ok((Begun::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
+    }
+
+    #[cfg(feature = "store")]
+    fn call<'c>(&'c self, at: CallSite<'c>, tool: &'c Loaded, input: &serde_json::Value) -> Call<'c> {
+        let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
+        let flow = &tool.flow.loaded().program.name;
+        Call { at, flow, input, taken: &self.taken }
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process.
@@ -252,46 +271,6 @@ fn reusing(engine: &Engine, tool: &Loaded, edited: Result<Edited, Error>) -> Res
     }
 }
 
-/// Runs before the calling one that are searched for the same call.
-#[cfg(feature = "store")]
-const BEFORE: usize = 64;
-
-/// Whether a call was made in an earlier run whose results the calling run reuses.
-#[cfg(feature = "store")]
-enum CalledBefore {
-    /// It was, with this run.
-    As(String),
-    Never,
-    /// A run before the calling one cannot be read any more.
-    Perhaps(Basis),
-}
-
-/// If the calling run reuses the results of an earlier run: the run of the same call there.
-#[cfg(feature = "store")]
-async fn earlier(store: &dyn Store, at: CallSite<'_>) -> CalledBefore {
-    let mut run = at.run.to_owned();
-    for _ in 0..BEFORE {
-        let first = store.entries(&run, 0).await.ok().and_then(|entries| entries.into_iter().next());
-        let Some(EntryKind::Started(started)) = first.map(|first| first.kind) else {
-            return CalledBefore::Perhaps(Basis { run: id_of(&run, at.key, 0), ..Basis::default() });
-        };
-        let Some(basis) = started.basis.filter(|basis| !basis.answers) else { return CalledBefore::Never };
-        run = basis.run;
-        let mut found = None;
-        for nth in 0u32.. {
-            let id = id_of(&run, at.key, nth);
-            if store.record(&id).await.is_err() {
-                break;
-            }
-            found = Some(id);
-        }
-        if let Some(found) = found {
-            return CalledBefore::As(found);
-        }
-    }
-    CalledBefore::Never
-}
-
 /// Waits for the end of a run, and cancels it if its call is stopped.
 async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
     let canceller = run.canceller();
@@ -343,7 +322,7 @@ impl Loaded {
 
 /// The id of the run of a call. `nth`: the number of cancelled runs of the same call.
 #[cfg(feature = "store")]
-fn id_of(run: &str, key: &Key, nth: u32) -> String {
+pub(super) fn id_of(run: &str, key: &Key, nth: u32) -> String {
     use sha2::{Digest as _, Sha256};
     let mut of = format!("{run}/{}", key.0);
     if nth > 0 {

@@ -1,5 +1,7 @@
 //! The engine, which starts runs. Wires the defaults; everything can be replaced.
 
+#[cfg(feature = "store")]
+mod called_before;
 mod flows;
 mod hosts;
 mod models;
