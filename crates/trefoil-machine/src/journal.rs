@@ -348,6 +348,9 @@ pub struct Basis {
     /// No results of this step and of anything after it are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// Whether this run has the files of the earlier one. Results of flows that it called are then reused even if those were edited.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forked: bool,
     /// The steps whose tools and commands may be repeated although they are not idempotent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,

@@ -18,7 +18,6 @@ use clap::Args;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use trefoil::AnswersFrom;
-use trefoil::internals::Report;
 use trefoil::internals::engine::Engine;
 use trefoil::runs::last_of;
 use trefoil::store::Store;
@@ -30,7 +29,7 @@ use crate::run::{HostArgs, Signals};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
 use keyboard::Keyboard;
-use turn::{Asked, Given, Last, Turn};
+use turn::{Asked, Given, Last, Read, Turn};
 use watch::Watch;
 
 /// Editors write a file in several steps, so files are read only after this time without changes.
@@ -117,7 +116,7 @@ struct Loop<'a> {
     /// Whether the last run uses the texts that were read last.
     is_current: bool,
     /// The texts that were read last, and their findings.
-    read: Option<Report>,
+    read: Option<Read>,
     /// The source of answers of the last run.
     answers_from: Option<AnswersFrom>,
     /// Whether the user was told that a cost limit cannot be enforced.
@@ -206,7 +205,7 @@ impl<'a> Loop<'a> {
         if args.fresh || !args.inputs.is_empty() || args.input_json.is_some() {
             return Ok(None);
         }
-        let loaded = self.look(&args.target.settings().settings).1;
+        let loaded = self.look(&args.target.settings()).1;
         let last = block_on(last_of(&*self.store, &args.target.target(), loaded.as_ref()))?;
         // A run that this version cannot replay cannot be brought up to date.
         Ok(last.and_then(|last| self.last_of(&last.run).ok()))

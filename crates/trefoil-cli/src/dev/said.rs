@@ -21,13 +21,6 @@ use crate::run::{money, time, why, words};
 /// Maximum number of lines shown of a result.
 const RESULT: usize = 20;
 
-/// Whether the texts and the findings are the same.
-pub fn is_same(before: &Report, now: &Report) -> bool {
-    let (old, new) = (before.files.iter(), now.files.iter());
-    let texts = old.map(|(_, file)| (file.name(), file.text())).eq(new.map(|(_, file)| (file.name(), file.text())));
-    texts && before.diagnostics == now.diagnostics
-}
-
 /// Prints the new findings, and the total number.
 pub fn findings(before: Option<&Report>, now: &Report, failed: bool, first: bool) {
     let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| worth(d)).collect();

@@ -1,11 +1,14 @@
 //! One turn of the loop: reads and checks the target, and brings the last run up to date.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::JoinHandle;
+use trefoil::internals::door::is_there;
 use trefoil::internals::engine::{Engine, PRICE, Ready};
-use trefoil::internals::settings::Settings;
+use trefoil::internals::settings::{FoundSettings, Settings};
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel, stopped};
 use trefoil::runs::{Edit, Lines, Stored};
@@ -14,7 +17,7 @@ use trefoil::{Cancel, Error, Flow, Outcome, Run};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
 use trefoil_template::Value;
 
 use super::seen::{Seen, Told};
@@ -44,6 +47,29 @@ pub struct Asked {
     pub resume: bool,
     /// Run even if nothing has changed, because the user pressed a key.
     pub anyway: bool,
+}
+
+/// What was read for a turn.
+pub struct Read {
+    /// The target's files and their findings.
+    pub report: Report,
+    /// The texts of the settings and of the flows that the target calls as tools, by file.
+    others: BTreeMap<String, Arc<str>>,
+}
+
+impl Read {
+    /// Whether the texts and the findings are the same.
+    fn is_same(&self, now: &Self) -> bool {
+        let (before, now_files) = (self.report.files.iter(), now.report.files.iter());
+        let text = |(_, file): (FileId, &SourceFile)| (file.name().to_owned(), file.text().clone());
+        before.map(text).eq(now_files.map(text))
+            && self.report.diagnostics == now.report.diagnostics
+            && self.others == now.others
+    }
+}
+
+fn texts(files: &Files) -> BTreeMap<String, Arc<str>> {
+    files.iter().map(|(_, file)| (file.name().to_owned(), file.text().clone())).collect()
 }
 
 /// An answer that was typed while the files were saved.
@@ -149,44 +175,53 @@ impl Loop<'_> {
         }
     }
 
-    /// Reads and checks the target. Returns the report, and the target if it can be run.
-    pub(super) fn look(&self, settings: &Settings) -> (Report, Option<Loaded>) {
-        let args = self.args;
+    /// Reads and checks the target. Returns what was read, and the target if it can be run.
+    pub(super) fn look(&self, operator: &FoundSettings) -> (Read, Option<Loaded>) {
+        let (args, settings) = (self.args, &operator.settings);
         let options = LoadOptions {
             context: args.texts.context.clone(),
             skills: args.texts.skills.clone(),
             checks: Some(Checks::default()),
             ..args.target.options_with(settings)
         };
+        let mut others = texts(&operator.files);
         match trefoil::internals::load(&args.target.target(), &options) {
             Ok(loaded) => {
+                let engine = self.args.host.without_people(self.engine.clone(), settings);
+                for flow in engine.called(&loaded.program) {
+                    others.extend(texts(&flow.files));
+                }
                 let Loaded { files, diagnostics, .. } = &loaded;
                 let report = Report { files: files.clone(), diagnostics: diagnostics.clone(), ..Report::default() };
-                (report, Some(loaded))
+                (Read { report, others }, Some(loaded))
             }
-            Err(report) => (report, None),
+            Err(report) => (Read { report, others }, None),
         }
     }
 
     /// Whether the target has changed since it was read last.
     pub(super) fn has_changed(&self) -> bool {
-        let settings = self.args.target.settings().settings;
-        !self.read.as_ref().is_some_and(|before| said::is_same(before, &self.look(&settings).0))
+        let now = self.look(&self.args.target.settings()).0;
+        !self.read.as_ref().is_some_and(|before| before.is_same(&now))
     }
 
     /// Reads the target, and prints its findings.
     fn load(&mut self, asked: &Asked) -> Result<ReadTurn, u8> {
-        let Ok(settings) = followed(self.args.target.settings()) else { return Ok(ReadTurn::Faulty) };
-        let (report, loaded) = self.look(&settings);
-        if let Some(loaded) = &loaded {
-            self.watch.also(watch::files(loaded)).map_err(|error| cannot_start(&error))?;
-        }
-        let same = self.read.as_ref().is_some_and(|before| said::is_same(before, &report));
+        let operator = self.args.target.settings();
+        let (read, loaded) = self.look(&operator);
+        // A called flow that does not load is watched, too.
+        let called = operator.settings.flows.iter().map(|tool| tool.flow.path.clone());
+        let files = loaded.iter().flat_map(watch::files).chain(read.others.keys().map(PathBuf::from)).chain(called);
+        let files = files.filter(|path| is_there(path));
+        self.watch.also(files).map_err(|error| cannot_start(&error))?;
+        let Ok(settings) = followed(operator) else { return Ok(ReadTurn::Faulty) };
+        let same = self.read.as_ref().is_some_and(|before| before.is_same(&read));
         let first = self.read.is_none();
         if !same || (asked.anyway && loaded.is_none()) {
-            said::findings(self.read.as_ref(), &report, loaded.is_none(), first);
+            let before = self.read.as_ref().map(|before| &before.report);
+            said::findings(before, &read.report, loaded.is_none(), first);
         }
-        self.read = Some(report);
+        self.read = Some(read);
         self.is_current &= same;
         // The save did not concern the target.
         if same && !asked.anyway && !first {

@@ -9,7 +9,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 use trefoil::internals::Loaded;
-use trefoil::internals::door::{is_folder, is_there};
+use trefoil::internals::door::is_folder;
 
 use super::Happening;
 
@@ -68,5 +68,5 @@ impl Watch {
 pub fn files(loaded: &Loaded) -> Vec<PathBuf> {
     let sources = loaded.files.iter().map(|(_, file)| PathBuf::from(file.name()));
     let named = loaded.env_files.iter().map(|file| file.path.clone());
-    sources.chain(loaded.texts.keys().cloned()).chain(named).filter(|path| is_there(path)).collect()
+    sources.chain(loaded.texts.keys().cloned()).chain(named).collect()
 }

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::provider::Provider;
 use crate::world::{Folder, finish, root, wait};
 
 /// A `trefoil dev` process and its output.
-struct Dev {
+pub struct Dev {
     child: Child,
     seen: Arc<Mutex<Vec<u8>>>,
     turns: usize,
@@ -24,7 +24,10 @@ const HINT: &str = "save a file, or press";
 
 impl Dev {
     fn start(folder: &Folder, provider: &Provider, args: &[&str]) -> Self {
-        let mut command = command(folder, provider, &[&["dev"], args].concat());
+        Self::with(command(folder, provider, &[&["dev"], args].concat()), folder)
+    }
+
+    pub fn with(mut command: Command, folder: &Folder) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).current_dir(folder.path());
         let mut child = command.spawn().unwrap();
         let (mut err, seen) = (child.stderr.take().unwrap(), Arc::new(Mutex::new(Vec::new())));
@@ -45,7 +48,7 @@ impl Dev {
     }
 
     /// Waits for the end of the next turn. Returns its output.
-    fn turn(&mut self) -> String {
+    pub fn turn(&mut self) -> String {
         self.turns += 1;
         until("the end of a turn", || self.seen().matches(HINT).count() >= self.turns);
         until("the end of a line", || self.seen().ends_with('\n'));
@@ -63,7 +66,7 @@ impl Dev {
         self
     }
 
-    fn quits(mut self) -> String {
+    pub fn quits(mut self) -> String {
         self.types("q");
         let seen = self.seen.clone();
         wait(self.child).exits(0);

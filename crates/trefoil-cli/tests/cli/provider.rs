@@ -24,6 +24,8 @@ pub struct Provider {
     hangs: Arc<AtomicBool>,
     open: Arc<AtomicUsize>,
     usage: fn(&str) -> (usize, usize),
+    /// Milliseconds before each answer.
+    wait: Arc<AtomicUsize>,
 }
 
 impl Provider {
@@ -37,7 +39,8 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let hangs = Arc::new(AtomicBool::new(true));
-        let provider = Self { address, asked: Arc::default(), hangs, open: Arc::default(), usage };
+        let provider =
+            Self { address, asked: Arc::default(), hangs, open: Arc::default(), usage, wait: Arc::default() };
         let own = provider.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -68,6 +71,11 @@ impl Provider {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.asked()
+    }
+
+    /// Waits before each answer.
+    pub fn wait_before_answers(&self, wait: Duration) {
+        self.wait.store(wait.as_millis() as usize, Ordering::SeqCst);
     }
 
     pub fn hang(&self, hangs: bool) {
@@ -110,6 +118,7 @@ impl Provider {
                 asked.push(prompt.clone());
                 before
             };
+            std::thread::sleep(Duration::from_millis(self.wait.load(Ordering::SeqCst) as u64));
             if prompt.contains("hang") && self.hangs.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_secs(600));
             }

@@ -239,15 +239,37 @@ fn more_workers_share_the_work() {
     let scene = Scene::new(server);
     let runs = runs(20);
     for workers in [1, 2, 4] {
-        scene.submit(runs, &format!("with {workers} workers "));
+        scene.throughput(runs, workers, "16");
+    }
+}
+
+/// If workers wait for answers, as they do with real models, each further worker adds its share.
+#[test]
+fn workers_that_wait_for_answers_add_up() {
+    let Some(server) = Server::start(true) else { return };
+    let scene = Scene::new(server);
+    scene.provider.wait_before_answers(Duration::from_millis(300));
+    let runs = runs(24).min(48);
+    let [one, _, four] = [1, 2, 4].map(|workers| scene.throughput(runs, workers, "2"));
+    assert!(four > one * 1.5, "{one:.1} and {four:.1} runs/s");
+}
+
+impl Scene {
+    /// The number of runs per second with this number of workers.
+    fn throughput(&self, runs: usize, workers: usize, concurrency: &str) -> f64 {
+        self.submit(runs, &format!("with {workers} workers "));
         let began = Instant::now();
-        let all: Vec<Worker> = (0..workers).map(|_| scene.worker(&["--concurrency", "16", "--once"])).collect();
+        let all: Vec<Worker> = (0..workers).map(|_| self.worker(&["--concurrency", concurrency, "--once"])).collect();
         for mut worker in all {
-            assert!(worker.0.wait().unwrap().success(), "{}", scene.log());
+            assert!(worker.0.wait().unwrap().success(), "{}", self.log());
         }
-        let counts = scene.counts();
+        let counts = self.counts();
         let took = began.elapsed().as_secs_f64();
         assert_eq!(counts["pending"] + counts["running"], 0, "{counts:?}");
-        eprintln!("{workers} workers: {runs} runs of 3 calls in {took:.1} s, {:.0} runs/s", runs as f64 / took);
+        let each = runs as f64 / took;
+        eprintln!(
+            "{workers} workers of {concurrency} runs each: {runs} runs of 3 calls in {took:.1} s, {each:.1} runs/s"
+        );
+        each
     }
 }

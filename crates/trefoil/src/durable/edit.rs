@@ -16,6 +16,7 @@ use trefoil_store::{Content, Store};
 use trefoil_template::{Hole, HoleKind};
 
 use super::Stored;
+use super::called::without_edited;
 use super::history::{prepared, reading};
 use super::why::{Comparing, Fate, Line, line};
 use crate::engine::{Engine, Ready};
@@ -189,7 +190,7 @@ impl Engine {
         let now = stored.now();
         // The manifest's choice of models may be what was edited.
         let engine = if now.answers == "manifest" { self.clone() } else { self.clone().with_models_of(&now) };
-        engine.based_on(store, &stored, flow, edit).await
+        engine.based_on(store, &stored, flow, edit, false).await
     }
 
     /// Prepares a new run from a run of the [store](Self::store), with its files, models and input: completed steps are
@@ -202,17 +203,32 @@ impl Engine {
         let store = self.kept_runs()?;
         let stored = Stored::read(&*store, run).await?;
         let engine = self.clone().with_models_of(&stored.now());
-        engine.based_on(store, &stored, &stored.flow, edit).await
+        engine.based_on(store, &stored, &stored.flow, edit, true).await
     }
 
-    async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
+    async fn based_on(
+        &self,
+        store: Arc<dyn Store>,
+        stored: &Stored,
+        flow: &Flow,
+        edit: &Edit,
+        forked: bool,
+    ) -> Result<Edited> {
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
-        let memo = memo(store, stored, edit).await?;
+        let mut memo = memo(store.clone(), stored, edit).await?;
+        if !forked {
+            memo = without_edited(memo, self, &store).await;
+        }
         are_steps(&edit.rerun, flow, &memo)?;
         let started = stored.started.clone();
-        let basis =
-            Basis { run: started.run.clone(), from: edit.from.clone(), rerun: edit.rerun.clone(), ..Basis::default() };
+        let basis = Basis {
+            run: started.run.clone(),
+            from: edit.from.clone(),
+            rerun: edit.rerun.clone(),
+            forked,
+            ..Basis::default()
+        };
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
@@ -262,7 +278,8 @@ fn no_step(step: &str, memo: &Memo) -> Error {
     Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run"))
 }
 
-async fn own(store: Arc<dyn Store>, stored: &Stored) -> std::result::Result<Memo, RunError> {
+/// The results of a run alone.
+pub(super) async fn own(store: Arc<dyn Store>, stored: &Stored) -> std::result::Result<Memo, RunError> {
     let ports = reading(store, &stored.started, Arc::new(NoEvents));
     Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await
 }

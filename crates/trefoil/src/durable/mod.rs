@@ -2,6 +2,7 @@
 
 mod answer;
 mod bundle;
+mod called;
 mod cancel;
 mod diff;
 mod edit;

@@ -13,6 +13,7 @@ use trefoil_runtime::driver::{self, Described, Options};
 use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
+use super::called::without_edited;
 use super::edit::{Edit, Lines, are_steps, memo};
 use super::history::{prepared, reading};
 use super::{Line, Stored};
@@ -112,7 +113,7 @@ async fn look(
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let memo = memo(store.clone(), stored, edit).await?;
+    let memo = without_edited(memo(store.clone(), stored, edit).await?, engine, &store).await;
     are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
     let had = match &edit.from {
@@ -131,7 +132,7 @@ async fn look(
     let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
     let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
     // A flow that is called again continues from its own results, so it may be called.
-    let tools = engine.flows_as_tools().unwrap_or_else(|| Arc::new(NoTools));
+    let tools = engine.flow_tools().map_or_else(|| Arc::new(NoTools) as Arc<dyn ToolHost>, |flows| flows);
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store, stored).await;
     let ended = driver::preview(prepared, stored.started.input.clone(), hosts, described, options);

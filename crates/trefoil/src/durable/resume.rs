@@ -7,6 +7,7 @@ use trefoil_machine::{EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
+use super::called::without_edited;
 use super::edit::{Edit, are_steps, memo};
 use super::unpack;
 use crate::engine::{Engine, Ready};
@@ -114,7 +115,10 @@ impl Engine {
         let rerun = basis.rerun.iter().chain(&stored.later.rerun).chain(rerun).cloned().collect();
         let edit = Edit { from: basis.from.clone(), rerun };
         let memo = match Stored::read(&*store, &basis.run).await {
-            Ok(earlier) => memo(store, &earlier, &edit).await?,
+            Ok(earlier) => {
+                let memo = memo(store.clone(), &earlier, &edit).await?;
+                if basis.forked { memo } else { without_edited(memo, self, &store).await }
+            }
             // A run that was deleted provides no results, but it may have done anything.
             Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => {
                 Memo::default().cut_off().rerunning(edit.rerun.iter().cloned())

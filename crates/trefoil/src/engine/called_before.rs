@@ -51,7 +51,7 @@ impl Call<'_> {
             };
             let Some(basis) = started.basis.filter(|basis| !basis.answers) else { return CalledBefore::Never };
             run = basis.run;
-            let found = match last_of(store, &run, self.at.key).await {
+            let found = match last_run_of(store, &run, self.at.key).await {
                 None => self.renamed(store, &run).await,
                 found => found,
             };
@@ -76,7 +76,9 @@ impl Call<'_> {
         };
         let others = self.taken_before(store).await;
         for key in tools_of(store, run).await.iter().filter(|key| is_gone(key)) {
-            let Some(found) = last_of(store, run, key).await.filter(|found| alike.contains(found)) else { continue };
+            let Some(found) = last_run_of(store, run, key).await.filter(|found| alike.contains(found)) else {
+                continue;
+            };
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             if !others.contains(&found) && taken.insert(found.clone()) {
                 return Some(found);
@@ -110,7 +112,7 @@ impl Call<'_> {
 }
 
 /// The last run of the call with this key.
-async fn last_of(store: &dyn Store, run: &str, key: &Key) -> Option<String> {
+pub(crate) async fn last_run_of(store: &dyn Store, run: &str, key: &Key) -> Option<String> {
     let mut found = None;
     for nth in 0u32.. {
         let id = id_of(run, key, nth);
@@ -128,7 +130,8 @@ async fn called_by(store: &dyn Store, run: &str) -> Vec<String> {
     page.map(|page| page.runs.into_iter().map(|record| record.run).collect()).unwrap_or_default()
 }
 
-async fn started(store: &dyn Store, run: &str) -> Option<Started> {
+/// The start of a run.
+pub(crate) async fn started(store: &dyn Store, run: &str) -> Option<Started> {
     match store.entries(run, 0).await.ok()?.into_iter().next()?.kind {
         EntryKind::Started(started) => Some(*started),
         _ => None,

@@ -50,7 +50,7 @@ use crate::settings::FlowTool;
 const DEEPEST: u32 = 5;
 
 /// Flows that are tools.
-pub(super) struct FlowTools {
+pub(crate) struct FlowTools {
     engine: Engine,
     /// The tools. Each flow is loaded when it is first needed.
     tools: Vec<(FlowTool, OnceLock<Result<Loaded, String>>)>,
@@ -409,6 +409,18 @@ pub(super) fn of(engine: &Engine) -> Option<Arc<FlowTools>> {
 }
 
 impl FlowTools {
+    /// The flow of a tool. `None`: the tool is not a flow, or its flow does not load.
+    #[cfg(feature = "store")]
+    pub fn flow(&self, name: &str) -> Option<&Flow> {
+        self.get(name)?.as_ref().ok().map(|tool| &tool.flow)
+    }
+
+    /// Whether a flow can call one of these.
+    #[cfg(feature = "store")]
+    pub fn are_called_by(&self, flow: &Flow) -> bool {
+        tools_of(&flow.loaded().program).into_iter().any(|name| self.tools.iter().any(|(tool, _)| tool.name == **name))
+    }
+
     /// The flow of a tool, and the engine that a run of it would have. `limited`: the run that calls it has had a cost limit
     /// since it began.
     pub fn run_of(&self, name: &str, limited: bool) -> Option<(Flow, Engine)> {
@@ -423,7 +435,7 @@ impl FlowTools {
 impl Engine {
     /// The flows of the settings as tools, if there are any.
     #[cfg(feature = "store")]
-    pub(crate) fn flows_as_tools(&self) -> Option<Arc<dyn ToolHost>> {
-        of(self).map(|flows| flows as Arc<dyn ToolHost>)
+    pub(crate) fn flow_tools(&self) -> Option<Arc<FlowTools>> {
+        of(self)
     }
 }

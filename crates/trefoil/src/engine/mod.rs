@@ -34,6 +34,10 @@ use crate::plan::{Bound, FlowCalled, beneath};
 use crate::run::Run;
 use crate::settings::Settings;
 
+#[cfg(feature = "store")]
+pub(crate) use called_before::{last_run_of, started};
+#[cfg(feature = "store")]
+pub(crate) use flows::FlowTools;
 pub use models::{Answering, AnswersFrom};
 pub use ready::Ready;
 pub(crate) use watch::Events;

@@ -39,6 +39,8 @@ pub enum Lost {
     MadeUp(String),
     /// Another activity has used the result.
     Taken(Key),
+    /// The flow that this tool called was edited.
+    Edited(Arc<str>),
 }
 
 impl Layer {

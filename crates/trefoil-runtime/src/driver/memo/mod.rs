@@ -41,6 +41,14 @@ pub struct Earlier {
 }
 
 impl Earlier {
+    /// For a tool call: the name of the tool.
+    pub fn tool(&self) -> Option<&Arc<str>> {
+        match &self.activity.request {
+            Request::Tool(request) => Some(&request.name),
+            _ => None,
+        }
+    }
+
     /// For a model call: its usage when it was made, even if the earlier run had itself reused the result.
     pub fn used(&self) -> Option<Usage> {
         let model = matches!(self.activity.request, Request::Model(_));
@@ -209,10 +217,22 @@ impl Memo {
     pub fn without_made_up(mut self, by: Option<&str>) -> Self {
         let real = |earlier: &Earlier| is_real(&earlier.about, by);
         self.shelf.iter_mut().for_each(|shelf| shelf.without_made_up(by));
+        self.without(|_, _, earlier| {
+            (!real(earlier)).then(|| Lost::MadeUp(earlier.about.model.clone().unwrap_or_default()))
+        })
+    }
+
+    /// All results, with their runs and keys.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Key, &Earlier)> {
+        self.layers.iter().flat_map(|layer| layer.by_key.iter().map(|(key, earlier)| (&*layer.run, key, earlier)))
+    }
+
+    /// Drops results and records the reasons, by run, key and result.
+    #[must_use]
+    pub fn without(mut self, why: impl Fn(&str, &Key, &Earlier) -> Option<Lost>) -> Self {
         for layer in &mut self.layers {
-            layer.drop_those(|_, earlier| {
-                (!real(earlier)).then(|| Lost::MadeUp(earlier.about.model.clone().unwrap_or_default()))
-            });
+            let run = layer.run.clone();
+            layer.drop_those(|key, earlier| why(&run, key, earlier));
         }
         self.index();
         self

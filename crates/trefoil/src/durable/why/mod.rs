@@ -101,5 +101,6 @@ fn of_lost(lost: &Lost) -> Reason {
         Lost::Wanted => Reason::Wanted,
         Lost::MadeUp(model) => Reason::MadeUp(model.clone()),
         Lost::Taken(key) => Reason::Taken(key.clone()),
+        Lost::Edited(tool) => Reason::Called(tool.to_string()),
     }
 }

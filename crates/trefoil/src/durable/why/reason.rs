@@ -19,6 +19,8 @@ pub enum Reason {
     MadeUp(String),
     /// The request is the same, but this activity has used its result.
     Taken(Key),
+    /// The flow that this tool calls was edited.
+    Called(String),
     /// It was another kind of activity before.
     Sort(&'static str),
     /// A text changed.
@@ -189,6 +191,7 @@ impl fmt::Display for Reason {
             Self::Failed(code) => write!(f, "it failed before: {code}"),
             Self::MadeUp(model) => write!(f, "its answer was a placeholder from `{model}`"),
             Self::Taken(key) => write!(f, "`{key}` has used its result"),
+            Self::Called(tool) => write!(f, "the flow of the tool `{tool}` was edited"),
             Self::Sort(before) => write!(f, "it was a {before} before"),
             Self::Text(TextReason { of, source: TextSource::Unknown, .. }) => write!(f, "{of}"),
             Self::Text(TextReason { of, source, .. }) => write!(f, "{of}, {source}"),

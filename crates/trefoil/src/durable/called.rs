@@ -1,0 +1,102 @@
+//! Results of flows that were called as tools. A run of edited files reuses them only if those flows still do the same.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use trefoil_machine::Key;
+use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
+use trefoil_store::Store;
+
+use super::Stored;
+use super::bundle::Packed;
+use super::edit::own;
+use crate::engine::{Engine, FlowTools, last_run_of, started};
+use crate::flow::Flow;
+
+/// Drops the results of called flows that were edited since.
+pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn Store>) -> Memo {
+    let Some(flows) = engine.flow_tools() else { return memo };
+    let (mut current, mut edited) = (Current { store, flows: &flows, same: HashMap::new() }, HashSet::new());
+    for call in calls(&memo) {
+        if !current.are_those_of(&call).await {
+            edited.insert(call);
+        }
+    }
+    let is_edited = |run: &str, key: &Key, earlier: &Earlier| {
+        let call = Call::of(run, key, earlier)?;
+        edited.contains(&call).then_some(Lost::Edited(call.tool))
+    };
+    memo.without(is_edited)
+}
+
+/// A tool call as it was performed.
+#[derive(PartialEq, Eq, Hash)]
+struct Call {
+    run: String,
+    key: Key,
+    tool: Arc<str>,
+}
+
+impl Call {
+    /// The call of which an activity of a run has the result, if it is a tool call.
+    fn of(run: &str, key: &Key, earlier: &Earlier) -> Option<Self> {
+        let tool = earlier.tool()?.clone();
+        Some(match &earlier.about.from {
+            Some(cited) => Self { run: cited.run.clone(), key: cited.key.as_ref().unwrap_or(key).clone(), tool },
+            None => Self { run: run.to_owned(), key: key.clone(), tool },
+        })
+    }
+}
+
+fn calls(memo: &Memo) -> Vec<Call> {
+    memo.all().filter_map(|(run, key, earlier)| Call::of(run, key, earlier)).collect()
+}
+
+/// The current flows.
+struct Current<'a> {
+    store: &'a Arc<dyn Store>,
+    flows: &'a FlowTools,
+    /// Whether the program of a bundle and the current flow of a tool are the same.
+    same: HashMap<(Arc<str>, String), bool>,
+}
+
+impl Current<'_> {
+    /// Whether a call would run the same programs now: its flow's, and those of the flows that it called in turn. True for other
+    /// tools, and for runs that cannot be read any more.
+    async fn are_those_of(&mut self, call: &Call) -> bool {
+        let Some(flow) = self.flows.flow(&call.tool) else { return true };
+        let Some(run) = last_run_of(&**self.store, &call.run, &call.key).await else { return true };
+        if !self.is_that_of(&run, &call.tool, flow).await {
+            return false;
+        }
+        if !self.flows.are_called_by(flow) {
+            return true;
+        }
+        let Ok(stored) = Stored::read(&**self.store, &run).await else { return true };
+        let Ok(memo) = own(self.store.clone(), &stored).await else { return true };
+        for call in calls(&memo) {
+            // Boxed, because a flow may call itself.
+            if !Box::pin(self.are_those_of(&call)).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether a run has the program of a flow.
+    async fn is_that_of(&mut self, run: &str, tool: &Arc<str>, flow: &Flow) -> bool {
+        let Some(started) = started(&**self.store, run).await else { return true };
+        let known = (tool.clone(), started.program.bundle.unwrap_or_default());
+        if let Some(same) = self.same.get(&known) {
+            return *same;
+        }
+        let same = Packed::of(flow.loaded()).bundle == known.1
+            || match Stored::read(&**self.store, run).await {
+                // Comments and layout may differ.
+                Ok(before) => before.flow.loaded().program.fingerprint() == flow.loaded().program.fingerprint(),
+                Err(_) => true,
+            };
+        self.same.insert(known, same);
+        same
+    }
+}
