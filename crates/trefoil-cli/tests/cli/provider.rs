@@ -74,6 +74,7 @@ impl Provider {
     }
 
     /// Waits before each answer.
+    #[allow(dead_code, reason = "for the tests of workers")]
     pub fn wait_before_answers(&self, wait: Duration) {
         self.wait.store(wait.as_millis() as usize, Ordering::SeqCst);
     }

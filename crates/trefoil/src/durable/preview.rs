@@ -132,7 +132,10 @@ async fn look(
     let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
     let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
     // A flow that is called again continues from its own results, so it may be called.
-    let tools = engine.flow_tools().map_or_else(|| Arc::new(NoTools) as Arc<dyn ToolHost>, |flows| flows);
+    let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
+        Some(flows) => flows,
+        None => Arc::new(NoTools),
+    };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store, stored).await;
     let ended = driver::preview(prepared, stored.started.input.clone(), hosts, described, options);
