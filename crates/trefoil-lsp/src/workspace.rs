@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trefoil::internals::door::{self, real};
-use trefoil::internals::{Cache, Checks, LoadOptions};
+use trefoil::internals::{Cache, Checks, LoadOptions, settings};
 use trefoil_front::{Detection, detect};
 use trefoil_syntax::yaml;
 use trefoil_syntax::{FileId, SourceFile};
@@ -182,6 +182,7 @@ impl Workspace {
             scopes: true,
             overlay: Arc::new(overlay),
             cache: Some(self.cache.clone()),
+            supplied: settings::own().supplied(),
             ..LoadOptions::default()
         };
         let root = root.to_string_lossy().into_owned();

@@ -75,6 +75,7 @@ pub fn run(args: &Check) -> u8 {
         dialect,
         checks: Some(checks),
         allowed: args.allowed.allow_path.iter().cloned().chain(trusted).collect(),
+        supplied: trefoil::internals::settings::own().supplied(),
         max_files: Some(args.max_files),
         progress: progress.as_ref().map(Progress::listener),
         ..LoadOptions::default()

@@ -1,6 +1,6 @@
 //! What `check` knows about tools declared in `trefoil.toml`: their arguments, results and effects.
 
-use crate::world::Folder;
+use crate::world::{Folder, finish};
 
 const TOOLS: &str = "[tools.search]\ncommand = [\"search\", \"--most={most?}\", \"--\", \"{text}\"]\neffects = \"read_only\"\n\n[tools.search.parameters]\ntype = \"object\"\nrequired = [\"text\"]\nadditionalProperties = false\nproperties = { text = { type = \"string\" }, most = { type = \"integer\", maximum = 50 } }\n\n[tools.search.result]\ntype = \"object\"\nrequired = [\"hits\"]\nadditionalProperties = false\nproperties = { hits = { type = \"array\" } }\n\n[tools.post]\ncommand = [\"post\"]\nparameters = { type = \"object\", properties = { text = { type = \"string\" } } }\n";
 
@@ -39,6 +39,26 @@ fn arguments_are_those_that_a_tool_takes() {
         "`most` of the tool `search` does not accept this value",
     );
     says(&checked("{ text: \"{{q}}\", most: \"many\" }", ""), "it must be a number, not text");
+}
+
+#[test]
+fn tools_of_the_users_own_settings_are_known_without_a_project_file() {
+    let folder = Folder::new();
+    let flow = |name: &str| {
+        format!(
+            "id: one\nkind: tool\ninputSchema: {{ q: string }}\ntool: {{ kind: local, name: {name}, params: {{ txt: \"{{{{q}}}}\" }} }}\n"
+        )
+    };
+    folder.write("config/config.toml", TOOLS).write("one.yaml", flow("search")).write("two.yaml", flow("find"));
+    let checked = |file: &str| {
+        let mut command = folder.command(&["check", file]);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        finish(command)
+    };
+    let known = checked("one.yaml");
+    assert!(!known.out.contains("missing-tool"), "{}", known.out);
+    assert!(known.out.contains("the tool `search` has no parameter `txt`"), "{}", known.out);
+    assert!(checked("two.yaml").out.contains("missing-tool"));
 }
 
 #[test]

@@ -166,6 +166,11 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     found
 }
 
+/// The user's own settings, without those of any project.
+pub fn own() -> Settings {
+    find(Path::new(""), true).settings
+}
+
 impl FoundSettings {
     fn unreadable(&mut self, name: &str, why: &door::Shut) {
         let file = self.files.add(SourceFile::new(name, ""));
