@@ -60,6 +60,7 @@
 //! problem. Its variants contain the details for programs: the [`Findings`] of a flow that does not load or start, the
 //! [`Failure`] of a run.
 
+mod allowed_hosts;
 mod answers;
 mod as_tool;
 mod codes;

@@ -12,6 +12,7 @@ use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk}
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
+use crate::allowed_hosts::NOT_ALLOWED;
 use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions};
 
 use crate::describe::feature;
@@ -40,6 +41,7 @@ pub const RULES: &[(&str, &str)] = &[
     (REFUSED, "the run can reach a feature that is not supported yet"),
     (MISSING_AGENT, "the run calls an agent that is not defined"),
     (MISSING_TOOL, "the run calls a tool that has no implementation"),
+    (NOT_ALLOWED, "an HTTP tool calls a host that it may not call, or that may not receive secrets"),
     (COMMAND, "the run can reach a shell command, which is off by default"),
     (IN_ARGUMENT, "a secret would be a command-line argument of a tool"),
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
@@ -82,15 +84,9 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 Diagnostic::error(REFUSED, step.origin, format!("{} is not supported yet", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
-            StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers(&call.name, &call.kind) => found
-                .push(
-                    Diagnostic::error(
-                        MISSING_TOOL,
-                        step.origin,
-                        format!("no implementation for the tool `{}`", call.name),
-                    )
-                    .help(supply(call, host)),
-                ),
+            StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers(&call.name, &call.kind) => {
+                found.push(Diagnostic::error(MISSING_TOOL, step.origin, missing(call)).help(supply(call, host)))
+            }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.fault)(&call.name).is_some() => {
                 let why = (host.fault)(&call.name).unwrap_or_default();
                 let message = format!("the tool `{}` cannot be called: {why}", call.name);
@@ -142,6 +138,14 @@ fn offered(program: &Program) -> HashSet<StepId> {
 }
 
 /// How to supply a missing tool.
+fn missing(call: &ToolCall) -> String {
+    match &call.kind {
+        ToolKind::Mcp { server, .. } if call.name.is_empty() => format!("no MCP server `{server}`"),
+        ToolKind::Mcp { server, .. } => format!("no tool `{}` of the MCP server `{server}`", call.name),
+        _ => format!("no implementation for the tool `{}`", call.name),
+    }
+}
+
 fn supply(call: &ToolCall, host: &Host<'_>) -> String {
     let name = &call.name;
     if host.rehearsal {

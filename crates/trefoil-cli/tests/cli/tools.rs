@@ -140,11 +140,11 @@ fn a_value_is_one_segment_of_an_address_and_leads_to_no_other() {
 fn an_address_that_is_not_public_is_called_only_if_the_operator_says_so() {
     let api = Api::start();
     let folder = tool(&format!("  url: \"http://{}/text\"\n", api.address));
-    run(&folder, &[], &[]).exits(1).says(&["TOOL_ERROR", "port", "is not allowed"]);
+    run(&folder, &[], &[]).exits(2).says(&["host-not-allowed", "port", "is not allowed", "--allow-host 127.0.0.1:"]);
     let port = format!("[http]\nports = [{}]\n", api.address.port());
     folder.write("config/config.toml", &port);
     let config = folder.path().join("config").display().to_string();
-    run(&folder, &[], &[("TREFOIL_CONFIG_DIR", &config)]).exits(1).says(&["127.0.0.1 is a loopback address"]);
+    run(&folder, &[], &[("TREFOIL_CONFIG_DIR", &config)]).exits(2).says(&["127.0.0.1 is a loopback address"]);
     assert_eq!(api.asked(), Vec::<String>::new());
     folder.write("config/config.toml", format!("[http]\nallow = [\"{}\"]\n", api.address));
     let ran = run(&folder, &[], &[("TREFOIL_CONFIG_DIR", &config)]);
@@ -159,7 +159,7 @@ fn values_of_the_environment_are_not_told_to_whoever_a_manifest_names() {
     let folder =
         tool("  url: \"https://api.example.com/x\"\n  headers: { Authorization: \"Bearer {{env.API_KEY}}\" }\n");
     let ran = run(&folder, &[], &[("API_KEY", SECRET)]);
-    ran.exits(1).says(&["`api.example.com` may not receive", "--allow-host api.example.com"]);
+    ran.exits(2).says(&["`api.example.com` may not receive", "--allow-host api.example.com"]);
     assert!(!ran.err.contains("canary"), "{}", ran.err);
 }
 

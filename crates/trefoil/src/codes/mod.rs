@@ -45,6 +45,7 @@ const fn not_started(name: &'static str, page: &'static str) -> Code {
 pub const CODES: &[Code] = &[
     not_started("ambiguous-answer", include_str!("not_started/ambiguous_answer.md")),
     not_started("command-not-allowed", include_str!("not_started/command_not_allowed.md")),
+    not_started("host-not-allowed", include_str!("not_started/host_not_allowed.md")),
     not_started("input-invalid", include_str!("not_started/input_invalid.md")),
     not_started("missing-agent", include_str!("not_started/missing_agent.md")),
     not_started("missing-model", include_str!("not_started/missing_model.md")),

@@ -17,6 +17,7 @@ use super::models::{Aimed, script};
 use super::prices;
 use super::ready::clock;
 use super::{AnswersFrom, Engine, Parts};
+use crate::allowed_hosts;
 use crate::error::Findings;
 use crate::flow::Flow;
 use crate::load::Loaded;
@@ -74,6 +75,10 @@ impl Needs {
             aimed.as_ref().is_some_and(|aimed| matches!(aimed.from, AnswersFrom::Script(_))) && script.is_none();
         // What a script that cannot be read would answer is unknown.
         lacks.extend(preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL));
+        if let Some(http) = engine.kept.http(parts).filter(|_| !parts.submits && !rehearsal && !resumes) {
+            let is_ours = |call: &ToolCall| !hosts.is_before(&call.name, &call.kind);
+            lacks.extend(allowed_hosts::refused(&loaded.program, http.client(), &is_ours));
+        }
         // Made up answers need none, and whoever runs it elsewhere has others.
         if !parts.submits && !rehearsal {
             lacks.extend(secrets::missing(&loaded.program, &*secrets, &|call| read_by_settings(parts, &hosts, call)));

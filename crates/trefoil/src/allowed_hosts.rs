@@ -1,0 +1,56 @@
+//! HTTP tools whose host may not be called, or may not receive a secret: known before a run if the manifest spells the host out.
+
+use std::collections::HashSet;
+
+use trefoil_check::semantic::rendered::{Piece, pieces_of};
+use trefoil_ir::{Expr, Program, StepKind, ToolCall, ToolKind, walk};
+use trefoil_syntax::Diagnostic;
+use trefoil_tools::guard::Client;
+
+/// A host that an HTTP tool may not call.
+pub const NOT_ALLOWED: &str = "host-not-allowed";
+
+/// The steps of a run that the client would refuse. `is_ours`: whether a call is made by this client.
+pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(&ToolCall) -> bool) -> Vec<Diagnostic> {
+    let mut said = HashSet::new();
+    let mut found = Vec::new();
+    for (_, id) in walk::reachable(program, program.entry) {
+        let Some(step) = program.step(id) else { continue };
+        let StepKind::Tool(call) = &step.kind else { continue };
+        if call.kind != ToolKind::Http || !is_ours(call) {
+            continue;
+        }
+        let Some(origin) = url(&call.arguments).and_then(origin) else { continue };
+        // Values of the environment and secrets anywhere in the request are sent to this host.
+        let discloses = !walk::holes_of(step).is_empty();
+        let checked = if discloses { client.may_disclose(&origin) } else { client.check(&origin) };
+        if let Err(why) = checked
+            && said.insert((step.origin, origin.clone()))
+        {
+            let name = origin.split_once("://").map_or(&*origin, |(_, rest)| rest).trim_end_matches('/');
+            let message = format!("the tool `{}` may not be called: {why}", call.name);
+            let help = format!(
+                "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
+            );
+            found.push(Diagnostic::error(NOT_ALLOWED, step.origin, message).help(help));
+        }
+    }
+    found
+}
+
+fn url(arguments: &Expr) -> Option<&Expr> {
+    let Expr::Object(members) = arguments else { return None };
+    members.iter().find(|(name, _)| &**name == "url").map(|(_, url)| url)
+}
+
+/// Scheme, host and port of an address, if no placeholder is part of them: `https://api.example.com:8443/`.
+fn origin(url: &Expr) -> Option<String> {
+    let pieces = pieces_of(url);
+    let Some(Piece::Written(text)) = pieces.first() else { return None };
+    let (scheme, rest) = text.split_once("://")?;
+    let end = rest.find(['/', '?', '#']);
+    let host = rest.get(..end.or_else(|| (pieces.len() == 1).then_some(rest.len()))?)?;
+    // In agntz, `{name}` is a placeholder as well.
+    let is_literal = !host.is_empty() && !host.contains(['{', '}', '@']);
+    is_literal.then(|| format!("{}://{host}/", scheme.trim()))
+}
