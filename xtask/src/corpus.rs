@@ -1,6 +1,7 @@
 //! Tests every manifest of a corpus: it must load or be reported with a position, never panic, and if it loads and can
 //! run, end with the embedded model.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -15,13 +16,17 @@ pub fn run(bin: &Path, dir: &Path) -> Outcome {
     let scratch = std::env::temp_dir().join(format!("trefoil-corpus-{}", std::process::id()));
     let mut problems = 0;
     let mut counts = [0usize; 4];
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for file in &files {
         let result = one(bin, file, &scratch);
         let _ = std::fs::remove_dir_all(&scratch);
         match result? {
             Verdict::Ran => counts[0] += 1,
             Verdict::Reported => counts[1] += 1,
-            Verdict::NotStarted => counts[2] += 1,
+            Verdict::NotStarted(why) => {
+                counts[2] += 1;
+                why.into_iter().for_each(|one| *reasons.entry(one).or_default() += 1);
+            }
             Verdict::Problem(why) => {
                 counts[3] += 1;
                 problems += 1;
@@ -34,13 +39,17 @@ pub fn run(bin: &Path, dir: &Path) -> Outcome {
         "corpus: {} files: {ran} ran to their end, {reported} reported, {not_started} refused before the first call, {bad} problems",
         files.len()
     );
+    for (why, files) in reasons {
+        println!("  {files:>3} refused because {why}");
+    }
     Ok(problems)
 }
 
 enum Verdict {
     Ran,
     Reported,
-    NotStarted,
+    /// Why, each reason once.
+    NotStarted(BTreeSet<String>),
     Problem(String),
 }
 
@@ -87,9 +96,20 @@ fn one(bin: &Path, file: &Path, scratch: &Path) -> Result<Verdict, String> {
     let said = String::from_utf8_lossy(&ran.stderr);
     Ok(match ran.status.code() {
         Some(0) => Verdict::Ran,
-        Some(2) => Verdict::NotStarted,
+        Some(2) => Verdict::NotStarted(reasons(&said)),
         code => Verdict::Problem(format!("run exited {code:?}: {}", said.trim())),
     })
+}
+
+/// The errors of a run that did not start, without the names of the user's own things.
+fn reasons(said: &str) -> BTreeSet<String> {
+    let errors = said.lines().filter_map(|line| line.strip_prefix("error[")?.split_once("]: "));
+    errors
+        .map(|(rule, message)| match rule {
+            "refused" => message.to_owned(),
+            _ => rule.to_owned(),
+        })
+        .collect()
 }
 
 /// `key=value` for every required input in `plan --format json`, so that a manifest with required inputs starts.
