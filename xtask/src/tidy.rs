@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-ir", &["syntax", "template"]),
     ("trefoil-front", &["syntax", "template", "shell", "ir"]),
     ("trefoil-lint", &["syntax", "template", "ir", "front"]),
-    ("trefoil-check", &["syntax", "template", "shell", "ir"]),
+    ("trefoil-check", &["syntax", "template", "shell", "prices", "ir"]),
     ("trefoil-machine", &["syntax", "template", "prices", "ir"]),
     ("trefoil-runtime", &["syntax", "template", "prices", "ir", "machine"]),
     ("trefoil-store", &["template", "machine", "runtime"]),

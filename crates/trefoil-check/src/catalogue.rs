@@ -32,6 +32,7 @@ unknown-key = \"deny\"      # or \"warn\", or \"allow\"
 [check]
 strict = true
 max-calls = 200           # model calls allowed in the worst case; the default is 1,000
+max-cost = 2.50           # dollars allowed in the worst case; there is no default
 ```
 
 ```yaml

@@ -18,7 +18,7 @@ pub mod suppress;
 pub mod words;
 
 pub use levels::{Level, Levels, keeps_from_loading};
-pub use rule::{Context, Group, Limits, Root, Rule, Run, Supplied, SuppliedTool, TreeContext};
+pub use rule::{Context, Group, Limits, Prices, Root, Rule, Run, Supplied, SuppliedServer, SuppliedTool, TreeContext};
 pub use rules::{RULES, rule};
 pub use semantic::{Mistakes, Model};
 pub use suppress::Suppressions;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::FlowId;
+use trefoil_ir::{FlowId, ModelChoice};
+use trefoil_prices::{Price, listed};
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
 use trefoil_template::{Value, Words};
@@ -56,15 +57,69 @@ pub type Look = fn(&mut Context<'_>);
 pub struct Limits {
     /// The maximum number of model calls in a run.
     pub max_calls: Option<u64>,
+    /// The maximum cost of a run in micro-dollars.
+    pub max_cost: Option<u64>,
 }
 
-/// The tools that a project declares outside its manifests.
+/// The prices of models.
+#[derive(Debug, Clone, Default)]
+pub struct Prices {
+    /// The operator's, by `PROVIDER:NAME`. Of two for one model, the later one is used.
+    pub own: Vec<(String, Price)>,
+    /// The day for list prices, in days since 1970-01-01 UTC; `None`: list prices are not used.
+    pub day: Option<u64>,
+}
+
+impl Prices {
+    /// The price of a model; `None`: it is unknown.
+    pub fn of(&self, model: &ModelChoice) -> Option<Price> {
+        let provider = model.provider.as_deref()?;
+        let own = self.own.iter().rev().find(|(name, _)| name.split_once(':') == Some((provider, &*model.name)));
+        own.map(|(_, price)| price.clone()).or_else(|| listed(provider, &model.name, self.day?))
+    }
+}
+
+/// What a project, or the user, declares outside of manifests.
 #[derive(Debug, Clone, Default)]
 pub struct Supplied {
     /// The tools.
     pub tools: Vec<SuppliedTool>,
-    /// The MCP servers by name.
-    pub servers: Vec<String>,
+    /// The MCP servers.
+    pub servers: Vec<SuppliedServer>,
+    /// The prices of models.
+    pub prices: Prices,
+}
+
+impl Supplied {
+    /// The same with what another one declares under other names.
+    pub fn add(&mut self, other: &Self) {
+        let new = |tool: &&SuppliedTool| self.tools.iter().all(|own| own.name != tool.name);
+        let tools: Vec<_> = other.tools.iter().filter(new).cloned().collect();
+        self.tools.extend(tools);
+        let new = |server: &&SuppliedServer| self.servers.iter().all(|own| own.name != server.name);
+        let servers: Vec<_> = other.servers.iter().filter(new).cloned().collect();
+        self.servers.extend(servers);
+        self.prices.own.extend(other.prices.own.iter().cloned());
+        self.prices.day = self.prices.day.or(other.prices.day);
+    }
+}
+
+/// An MCP server that a project declares.
+#[derive(Debug, Clone, Default)]
+pub struct SuppliedServer {
+    /// Its name.
+    pub name: String,
+    /// The tools that may be called; `None`: all.
+    pub tools: Option<Vec<String>>,
+    /// The tools that are declared as idempotent; `None`: all.
+    pub idempotent: Option<Vec<String>>,
+}
+
+impl SuppliedServer {
+    /// Whether a tool of it is declared as idempotent.
+    pub fn is_idempotent(&self, tool: &str) -> bool {
+        self.idempotent.as_ref().is_none_or(|these| these.iter().any(|one| one == tool))
+    }
 }
 
 /// A tool that a project declares.

@@ -2,8 +2,9 @@
 
 use trefoil_ir::{StepKind, ToolCall, ToolKind};
 use trefoil_syntax::Severity;
+use trefoil_syntax::suggest::nearest;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{Context, Group, Rule, Run, SuppliedServer};
 use crate::words::toml_key;
 
 pub(super) const RULE: Rule = Rule {
@@ -27,7 +28,7 @@ fn run(cx: &mut Context<'_>) {
 
 fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
     let has_tool = |name: &str| cx.roots.iter().any(|root| root.supplied.tools.iter().any(|known| known.name == name));
-    let has_server = |name: &str| cx.roots.iter().any(|root| root.supplied.servers.iter().any(|known| known == name));
+    let server = |name: &str| cx.roots.iter().flat_map(|root| &root.supplied.servers).find(|known| known.name == name);
     match &call.kind {
         // A tool that is fully described in the manifest needs no declaration.
         ToolKind::Http | ToolKind::Python => None,
@@ -38,11 +39,26 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
             let name = toml_key(&call.name);
             Some((message, format!("declare it in `trefoil.toml`: `[tools.{name}]` with `command = [\"program\", \"argument\"]`")))
         }
-        ToolKind::Mcp { server, .. } if has_server(server) => None,
+        ToolKind::Mcp { server: name, .. } if let Some(server) = server(name) => not_allowed(server, &call.name),
         ToolKind::Mcp { server, .. } => {
             let message = format!("the MCP server `{server}` is not declared");
             let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
             Some((message, format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server))))
         }
     }
+}
+
+/// A tool that is missing in the list of those that may be called. An empty name stands for all tools of the server.
+fn not_allowed(server: &SuppliedServer, tool: &str) -> Option<(String, String)> {
+    let allowed = server.tools.as_ref().filter(|_| !tool.is_empty())?;
+    if allowed.iter().any(|one| one == tool) {
+        return None;
+    }
+    let table = toml_key(&server.name);
+    let message = format!("`{tool}` is not in the `tools` of the MCP server `{}`", server.name);
+    let help = match nearest(tool, allowed.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("to allow it, add it to `tools` under `[mcp.{table}]` in `trefoil.toml`"),
+    };
+    Some((message, help))
 }

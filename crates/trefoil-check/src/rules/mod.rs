@@ -55,6 +55,7 @@ rules! {
     no_terminal_state,
     dead_fallback,
     too_many_calls,
+    too_expensive,
     unbounded_fan_out,
     volatile_prefix,
     untrusted_command,

@@ -1,9 +1,11 @@
-//! Requests that change something and are retried on failure.
+//! Calls that change something and may be made more than once: in retries, loops and iterations.
 
-use trefoil_ir::{Expr, StepKind, ToolCall, ToolKind};
+use trefoil_ir::StepKind;
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::effects::{self, Effect};
+use crate::semantic::repeats::{self, Again};
 
 pub(super) const RULE: Rule = Rule {
     name: "repeated-write",
@@ -16,23 +18,40 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
-        let StepKind::Tool(call) = &step.kind else { continue };
-        let Some(retry) = step.policy.retry.as_ref().filter(|retry| retry.max_attempts > 1) else { continue };
-        if let Some(method) = writes(call) {
-            let tries = retry.max_attempts;
-            let message = format!("this {method} request is sent up to {tries} times if it fails, but a failed one may have been processed");
-            let finding = cx.finding(step.origin, message);
-            cx.report(finding.help("remove the retries, or make sure that the server ignores a repeated request"));
-        }
+    let alive = cx.model.reachable().iter().filter(|(_, id)| cx.model.reach().is_alive(*id));
+    let supplied = cx.roots.iter().map(|root| &*root.supplied);
+    let writes = alive.filter_map(|(_, id)| {
+        let step = program.step(*id)?;
+        let StepKind::Tool(call) = &step.kind else { return None };
+        let Effect::Writes(what) = effects::of(call, supplied.clone()) else { return None };
+        Some((*id, step.origin, what))
+    });
+    let writes: Vec<_> = writes.collect();
+    if writes.is_empty() {
+        return;
+    }
+    let repeats = repeats::of(program, &cx.model.roots);
+    for (id, at, what) in writes {
+        let Some(again) = repeats.get(&id) else { continue };
+        let (message, help) = described(&what, again);
+        cx.report(cx.finding(at, message).help(help));
     }
 }
 
-/// The method of a request that has another effect each time it is sent (RFC 9110, 9.2.2).
-fn writes(call: &ToolCall) -> Option<&str> {
-    let Expr::Object(members) = &call.arguments else { return None };
-    let (_, Expr::Const(method)) = members.iter().find(|(name, _)| &**name == "method")? else { return None };
-    let method = method.as_str().filter(|_| call.kind == ToolKind::Http)?;
-    matches!(method, "POST" | "PATCH").then_some(method)
+fn described(what: &str, again: &Again) -> (String, &'static str) {
+    let ignored = "remove the retries, or make sure that a repeated call changes nothing more (an idempotency key, `effects = \"idempotent\"`)";
+    let outside = "move the call out of the repetition, or make sure that a repeated call changes nothing more";
+    match again {
+        Again::Retry(tries) => (
+            format!("{what} may be made up to {tries} times if it fails, but a failed call may have changed something"),
+            ignored,
+        ),
+        Again::RetryAround(name, tries) => {
+            let name = if name.is_empty() { "the step around it".to_owned() } else { format!("`{name}`") };
+            (format!("{what} may be made again with each of the {tries} tries of {name}"), ignored)
+        }
+        Again::Loop(passes) => (format!("{what} may be made in every pass of the loop, up to {passes} times"), outside),
+        Again::Attempts(times) => (format!("{what} may be made in each of up to {times} iterations"), outside),
+        Again::State(name) => (format!("{what} may be made again each time that `{name}` is entered again"), outside),
+    }
 }

@@ -9,6 +9,8 @@ use trefoil_template::Value;
 
 use super::untrusted_command::labels;
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::before::Before;
+use crate::semantic::effects;
 use crate::semantic::taint::Labels;
 
 pub(super) const RULE: Rule = Rule {
@@ -24,16 +26,16 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let alive = cx.model.reachable().iter().filter(|(_, id)| cx.model.reach().is_alive(*id));
     let steps: Vec<_> = alive.filter_map(|(flow, id)| Some((*flow, *id, program.step(*id)?))).collect();
-    // A flow that asks a person anywhere has a review; what is shown to the person is checked by another rule.
-    if steps.iter().any(|(.., step)| matches!(step.kind, StepKind::Human(_))) {
-        return;
-    }
-    let offers: Vec<&Offer> = steps.iter().filter_map(|(.., step)| offers(step)).flatten().collect();
+    // A person who is asked before has reviewed it; what is shown to the person is checked by another rule.
+    let before = Before::of(cx.model);
+    let is_reviewed = |flow, id| before.as_ref().is_some_and(|before| before.is_reviewed(flow, id));
+    let offered = steps.iter().filter_map(|(flow, id, step)| Some((*flow, *id, offers(step)?)));
+    let offers: Vec<_> = offered.flat_map(|(flow, id, all)| all.iter().map(move |offer| (flow, id, offer))).collect();
     let mut said = HashSet::new();
-    for offer in &offers {
+    for &(flow, id, offer) in &offers {
         let Some(StepKind::Tool(call)) = program.step(offer.step).map(|step| &step.kind) else { continue };
         let Some(what) = writes(cx, call).filter(|_| !gives_nothing(cx, offer)) else { continue };
-        if !said.insert(offer.origin) {
+        if is_reviewed(flow, id) || !said.insert(offer.origin) {
             continue;
         }
         let message = format!("{what} with what a model gives it, and no person sees it before");
@@ -42,11 +44,11 @@ fn run(cx: &mut Context<'_>) {
         cx.report(finding);
     }
     for (flow, id, step) in steps {
-        if offers.iter().any(|offer| offer.step == id) {
+        if offers.iter().any(|(.., offer)| offer.step == id) {
             continue;
         }
         let StepKind::Tool(call) = &step.kind else { continue };
-        let Some(what) = writes(cx, call) else { continue };
+        let Some(what) = writes(cx, call).filter(|_| !is_reviewed(flow, id)) else { continue };
         let held = held(cx, flow, id, &call.arguments);
         let from = [("a model's answer", held.model), ("a tool's result", held.tool)];
         let Some((who, Some(from))) = from.into_iter().find(|(_, at)| at.is_some()) else { continue };
@@ -74,21 +76,12 @@ fn gives_nothing(cx: &Context<'_>, offer: &Offer) -> bool {
 
 /// What it changes, if known.
 fn writes(cx: &Context<'_>, call: &ToolCall) -> Option<String> {
-    match &call.kind {
-        ToolKind::Http => {
-            let Expr::Object(members) = &call.arguments else { return None };
-            let (_, Expr::Const(method)) = members.iter().find(|(name, _)| &**name == "method")? else { return None };
-            let method = method.as_str().filter(|method| !matches!(*method, "GET" | "HEAD"))?;
-            Some(format!("this sends a {method} request"))
-        }
-        ToolKind::Local => {
-            let mut tools = cx.roots.iter().flat_map(|root| &root.supplied.tools);
-            let is_it = tools.any(|tool| *tool.name == *call.name && tool.writes);
-            is_it.then(|| format!("this calls `{}`, which changes something,", call.name))
-        }
-        // The effects of these are not declared.
-        ToolKind::Mcp { .. } | ToolKind::Python => None,
-    }
+    let effect = effects::of(call, cx.roots.iter().map(|root| &*root.supplied));
+    let what = effect.change()?;
+    Some(match call.kind {
+        ToolKind::Http => format!("this sends a {}", what.strip_prefix("this ").unwrap_or(what)),
+        ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => format!("this calls {what}, which changes something,"),
+    })
 }
 
 /// The labels of everything that the arguments can contain.

@@ -3,6 +3,7 @@
 
 pub mod answered;
 mod apart;
+pub mod before;
 pub mod bound;
 mod calls;
 pub mod cases;
@@ -10,13 +11,16 @@ pub mod compare;
 pub mod conditions;
 pub mod cost;
 mod defined;
+pub mod effects;
 mod exclusive;
 pub mod fit;
 pub mod flow;
 mod gaps;
 pub mod locals;
+pub mod money;
 mod reads;
 pub mod rendered;
+pub mod repeats;
 pub mod shell;
 mod slots;
 pub mod states;

@@ -102,6 +102,13 @@ fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)
     }
 }
 
+impl Types<'_> {
+    /// The type of what a run of a program returns.
+    pub fn returned_by(program: &Program) -> Value {
+        Types::new(program, &[program.entry], HashMap::default()).output(program.entry)
+    }
+}
+
 impl<'p> Types<'p> {
     /// The types of a program that may be started at these flows.
     pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, Value>) -> Self {

@@ -10,7 +10,7 @@ const TWICE: &str = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai
 /// The findings about too many calls, with this limit of the operator.
 #[track_caller]
 fn told(flow: &str, max: u64, expected: Expect) {
-    let limits = Limits { max_calls: Some(max) };
+    let limits = Limits { max_calls: Some(max), ..Limits::default() };
     let (project, all) = check_within(Some("sirenspec"), &[("flow.yaml", flow)], &limits);
     hold(&expected, &shown(&project, all.iter().filter(|d| d.rule == "too-many-calls")));
 }

@@ -10,6 +10,7 @@ use trefoil_check::{Limits, Rule};
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
 use crate::args::{DialectArg, PathArgs};
+use crate::commands::run::dollars;
 use crate::levels::LevelArgs;
 use crate::progress::Progress;
 use crate::{exit, output};
@@ -30,6 +31,9 @@ pub struct Check {
     /// Report workflows that could need more model calls than this
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
+    /// Report workflows whose maximum cost exceeds this
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<u64>,
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
@@ -61,7 +65,7 @@ enum Format {
 pub fn run(args: &Check) -> u8 {
     let checks = Checks {
         levels: args.levels.0.clone(),
-        limits: Limits { max_calls: args.max_calls },
+        limits: Limits { max_calls: args.max_calls, max_cost: args.max_cost },
         without_project: args.no_config,
         without_comments: args.no_inline,
     };

@@ -63,6 +63,7 @@ mod store;
 #[cfg(unix)]
 mod terminal;
 mod tool_checks;
+mod tool_effects;
 #[cfg(all(feature = "mcp", unix))]
 mod tool_leaks;
 #[cfg(all(feature = "mcp", unix))]

@@ -59,9 +59,10 @@ impl Hosts {
             #[cfg(feature = "mcp")]
             servers: None,
         };
-        if let Some(from) = from.filter(|from| !is_rehearsal(from)) {
+        // Without models nothing runs, but what else is missing is reported, too.
+        if from.is_none_or(|from| !is_rehearsal(from)) {
             hosts.keys = engine.kept.registry(parts).keys();
-            hosts.world(engine, from, secrets, &mut all);
+            hosts.world(engine, secrets, &mut all);
         }
         match all.as_slice() {
             [] => {}
@@ -71,15 +72,9 @@ impl Hosts {
         hosts
     }
 
-    fn world(
-        &mut self,
-        engine: &Engine,
-        from: &AnswersFrom,
-        secrets: &Arc<dyn Secrets>,
-        all: &mut Vec<Arc<dyn ToolHost>>,
-    ) {
+    fn world(&mut self, engine: &Engine, secrets: &Arc<dyn Secrets>, all: &mut Vec<Arc<dyn ToolHost>>) {
         let parts = &*engine.parts;
-        let http = engine.kept.http(parts, from);
+        let http = engine.kept.http(parts);
         let settings = &parts.settings;
         if !settings.tools.is_empty() {
             self.holes.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.holes()));

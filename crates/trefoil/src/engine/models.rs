@@ -15,7 +15,6 @@ use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_tools::HttpTools;
 use trefoil_tools::guard::Client;
 
-use super::hosts::is_rehearsal;
 use super::{MODEL, Parts};
 use crate::flow::{Flow, WeakFlow};
 
@@ -185,11 +184,8 @@ impl Kept {
     }
 
     /// The HTTP tools, if they are available with this source of answers.
-    pub fn http(&self, parts: &Parts, from: &AnswersFrom) -> Option<Arc<HttpTools>> {
+    pub fn http(&self, parts: &Parts) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
-        if is_rehearsal(from) {
-            return None;
-        }
         self.http.get_or_init(|| Client::new(rules.clone()).ok().map(|client| Arc::new(HttpTools::new(client)))).clone()
     }
 

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_check::{Level, Levels, Limits, RULES, Supplied};
+use trefoil_prices::parse_dollars;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 use trefoil_template::limits::MANY_CALLS;
 
 use super::discover::PATTERNS;
 use crate::door::{Door, Shut};
-use crate::settings::{TABLES, supplied};
+use crate::settings::{TABLES, supplied, supplied_servers};
 
 /// The name of the file.
 pub const NAME: &str = "trefoil.toml";
@@ -127,7 +128,7 @@ impl ProjectReading<'_> {
                 ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
                 ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(self.folder, tools),
-                ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = names(servers),
+                ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = supplied_servers(servers),
                 // Only used if the user trusts the file; `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
@@ -171,6 +172,17 @@ impl ProjectReading<'_> {
                     None => self.wrong(value, "`max-calls` must be a whole number, 0 or more"),
                 }
             }
+            "max-cost" => {
+                let amount = match value.get_ref() {
+                    DeValue::Integer(n) => parse_dollars(n.as_str()),
+                    DeValue::Float(n) => parse_dollars(n.as_str()),
+                    _ => None,
+                };
+                match amount {
+                    Some(micro) => self.out.limits.max_cost = Some(micro),
+                    None => self.wrong(value, "`max-cost` must be an amount in dollars, such as 2.50"),
+                }
+            }
             "exclude" => {
                 let list = value.get_ref().as_array();
                 let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
@@ -185,7 +197,7 @@ impl ProjectReading<'_> {
             }
             name => {
                 let message = format!("`[check]` has no key `{name}`");
-                self.unknown(key, &message, &["strict", "max-calls", "exclude"]);
+                self.unknown(key, &message, &["strict", "max-calls", "max-cost", "exclude"]);
             }
         }
     }
@@ -211,10 +223,6 @@ impl ProjectReading<'_> {
     fn at(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
     }
-}
-
-fn names(table: &DeTable<'_>) -> Vec<String> {
-    table.keys().map(|name| name.get_ref().to_string()).collect()
 }
 
 /// The entries of a table in file order.

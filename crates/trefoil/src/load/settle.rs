@@ -30,8 +30,15 @@ pub(super) type CallsOfTools = BTreeMap<Arc<str>, Calls>;
 pub(super) struct FlowOfTool {
     /// The JSON Schema of what it takes.
     parameters: Value,
+    /// The JSON Schema of what it returns.
+    result: Option<Value>,
     program: Arc<Program>,
     files: Files,
+}
+
+/// Days since 1970-01-01 UTC, for list prices.
+fn today() -> u64 {
+    std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() / 86_400)
 }
 
 impl Loader {
@@ -117,19 +124,25 @@ impl Loader {
     pub fn limits(&mut self, file: FileId) -> Limits {
         let project = self.project(file);
         let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
-        Limits { max_calls: asked.max_calls.or(project.and_then(|p| p.limits.max_calls)) }
+        let of_project = project.map(|project| project.limits).unwrap_or_default();
+        Limits { max_calls: asked.max_calls.or(of_project.max_calls), max_cost: asked.max_cost.or(of_project.max_cost) }
     }
     /// The tools declared by a file's project and by the user's own settings.
     pub fn supplied(&mut self, file: FileId) -> Arc<Supplied> {
         let project = self.project(file);
         let mut supplied = project.map(|project| project.supplied.clone()).unwrap_or_default();
-        let own = &self.options.supplied;
-        supplied.tools.extend(own.tools.iter().cloned());
-        supplied.servers.extend(own.servers.iter().cloned());
+        // If two have the same name, a run uses that of the project.
+        supplied.add(&self.options.supplied);
+        supplied.prices.day = Some(today());
         let mut flows = Vec::new();
+        let declared = supplied.clone();
         for tool in &mut supplied.tools {
             let Some(flow) = &tool.flow else { continue };
-            tool.parameters = self.flow_of_tool(flow).map(|seen| seen.parameters.clone());
+            if let Some(seen) = self.flow_of_tool(flow) {
+                tool.parameters = Some(seen.parameters.clone());
+                tool.result = seen.result.clone();
+                tool.writes = trefoil_check::semantic::effects::writes(&seen.program, seen.program.entry, &declared);
+            }
             flows.push((tool.name.clone(), flow.clone()));
         }
         if flows.is_empty() {
@@ -168,7 +181,8 @@ impl Loader {
             let (program, files) = (loaded.program.clone(), loaded.files.clone());
             let parameters = AsTool::of(&Flow::from(loaded)).parameters;
             let parameters = Value::from_json(serde_json::Value::Object(parameters));
-            Arc::new(FlowOfTool { parameters, program, files })
+            let result = Some(trefoil_check::semantic::Types::returned_by(&program));
+            Arc::new(FlowOfTool { parameters, result, program, files })
         });
         self.flows_of_tools.insert(flow.to_owned(), seen.clone());
         seen

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use trefoil_check::semantic::cost::{Costs, tries};
 use trefoil_check::semantic::visits::Ways;
 use trefoil_ir::{
-    Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
+    Budget, Conversation, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes,
+    walk,
 };
 use trefoil_prices::Dollars;
 use trefoil_syntax::Files;
@@ -322,7 +323,12 @@ impl<'d, 'p> Planner<'d, 'p> {
             let offered = it.offers.iter().filter_map(|offer| program.step(offer.step));
             around.notes.extend(offered.filter_map(|step| self.beneath(&step.kind)));
         }
-        let times = around.times.clone();
+        // The model may call each tool several times in a turn.
+        let often = match &node.step.kind {
+            StepKind::Conversation(_) => u64::from(Conversation::MOST_CALLS),
+            _ => 1,
+        };
+        let times = around.times.times(&Bound::known(often));
         let mut steps = self.step(body, around);
         steps.extend(self.named(beside, role, &times));
         steps

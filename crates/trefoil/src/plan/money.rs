@@ -1,17 +1,14 @@
 //! The estimated cost of a run: the expected cost of a run without repetitions, and the maximum.
 
-use trefoil_ir::{AnswerFormat, Expr, ModelCall, Program, StepKind, walk};
+use trefoil_check::semantic::money::{Prompt, at_most, expected, turns};
+use trefoil_ir::{Program, StepKind, walk};
 use trefoil_machine::Flags;
-use trefoil_prices::{Dollars, Price, estimate};
+use trefoil_prices::{Dollars, Price};
 use trefoil_syntax::Files;
-use trefoil_template::Value;
 
 use super::Bound;
 use super::beneath::{self, Beneath, FlowCalled};
 use crate::describe;
-
-/// The assumed number of tokens of a text that is known only at run time.
-const PLACEHOLDER: u64 = 500;
 
 /// The cost of a run, in micro-dollars.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,94 +73,6 @@ fn sum(
     };
     let beneath = Beneath::of(called, |one, known| counted(&one.program, &one.files, &one.money, known, true));
     counted(program, files, flags, &beneath, false).cost
-}
-
-/// The turns of conversations, whose prompts contain the preceding turns.
-fn turns(program: &Program) -> Vec<&ModelCall> {
-    let kind = |step| program.step(step).map(|step| &step.kind);
-    let turn = |step| match kind(step) {
-        Some(StepKind::Conversation(it)) => kind(it.turn),
-        _ => None,
-    };
-    let all = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| turn(step));
-    all.filter_map(|kind| if let StepKind::Model(call) = kind { Some(&**call) } else { None }).collect()
-}
-
-fn expected(prompt: &Prompt, price: &Price, _: Option<u64>) -> u64 {
-    let unknown = prompt.unknown.saturating_mul(PLACEHOLDER);
-    let input = estimate::tokens(prompt.bytes).saturating_add(prompt.beside()).saturating_add(unknown);
-    price.at_most(input, estimate::answer(prompt.answer))
-}
-
-/// The amount that a strict limit reserves: a token has at least one byte, and no prompt or answer is longer than the
-/// model's context window. `None`: that is unknown.
-fn at_most(prompt: &Prompt, price: &Price, window: Option<u64>) -> Option<u64> {
-    if price.is_free() {
-        return Some(0);
-    }
-    let known = (prompt.unknown == 0).then(|| prompt.bytes.saturating_add(prompt.beside()));
-    let output = prompt.answer.filter(|_| !prompt.options).map(u64::from);
-    let least = |known: Option<u64>| known.into_iter().chain(window).min();
-    Some(price.at_most(least(known)?, least(output)?))
-}
-
-/// What is known about the messages of a call.
-#[derive(Default)]
-struct Prompt {
-    bytes: u64,
-    messages: u64,
-    /// The number of texts known only at run time.
-    unknown: u64,
-    /// The maximum number of tokens in the answer.
-    answer: Option<u32>,
-    /// Whether there are provider options, which may add to the prompt and raise the limit of the answer.
-    options: bool,
-}
-
-impl Prompt {
-    fn of(program: &Program, call: &ModelCall, turns: &[&ModelCall]) -> Self {
-        let options = call.parameters.provider_options.is_some();
-        let more = options || turns.iter().any(|turn| std::ptr::eq(*turn, call));
-        let answer = call.parameters.max_tokens;
-        let mut prompt = Self { unknown: u64::from(more), answer, options, ..Self::default() };
-        for text in call.system.iter().chain([&call.user]) {
-            prompt.add(text);
-        }
-        for example in &call.examples {
-            prompt.bytes += (example.input.len() + example.output.len()) as u64;
-            prompt.messages += 2;
-        }
-        if let AnswerFormat::Json(schema) = call.format
-            && let Some(schema) = program.schema(schema)
-        {
-            prompt.bytes += schema.json.to_json().to_string().len() as u64;
-            // If the request is repeated, the prompt contains the first answer.
-            prompt.unknown += 1;
-        }
-        prompt
-    }
-    fn add(&mut self, text: &Expr) {
-        self.messages += 1;
-        walk::texts(text, &mut |text| {
-            self.bytes += text.template.literals().map(|range| u64::from(range.end - range.start)).sum::<u64>();
-        });
-        walk::expressions(text, &mut |e| {
-            if let Expr::Const(value) = e {
-                self.bytes += value.as_str().map_or_else(|| Value::to_text(value).len(), str::len) as u64;
-            }
-        });
-        let mut sources = Vec::new();
-        walk::sources(text, &mut |source| {
-            if !sources.contains(&source) {
-                sources.push(source);
-            }
-        });
-        self.unknown += sources.len() as u64;
-    }
-    /// The number of tokens in addition to the texts.
-    fn beside(&self) -> u64 {
-        self.messages.saturating_mul(estimate::MESSAGE)
-    }
 }
 
 fn add(all: &mut Vec<String>, name: String) {

@@ -12,7 +12,7 @@ mod trust;
 
 use std::path::{Path, PathBuf};
 
-use trefoil_check::Supplied;
+use trefoil_check::{Prices, Supplied};
 use trefoil_machine::Reserve;
 use trefoil_models::{Api, ModelOverride, Registry};
 use trefoil_prices::Price;
@@ -29,7 +29,7 @@ use crate::secrets::SecretSources;
 
 pub use keep::{Keep, keep_size, keep_time};
 pub use read::{TABLES, TrustedTable, asked};
-pub(crate) use tools::supplied;
+pub(crate) use tools::{supplied, supplied_servers};
 pub use trust::{Standing, Trust, TrustError, config_folder};
 
 /// The user's own file, in [`config_folder`].
@@ -105,15 +105,16 @@ impl Settings {
         !self.tools.is_empty()
     }
 
-    /// The names of the tools and servers that are declared.
+    /// What is declared, for checks.
     pub fn supplied(&self) -> Supplied {
         #[cfg(feature = "mcp")]
-        let servers = self.mcp.iter().map(|server| server.name.clone()).collect();
+        let servers = self.mcp.iter().map(tools::described_server).collect();
         #[cfg(not(feature = "mcp"))]
         let servers = Vec::new();
         let flow = |tool: &FlowTool| tools::of_flow(tool.name.clone(), tool.flow.to_string());
         let tools = self.tools.iter().map(tools::described).chain(self.flows.iter().map(flow));
-        Supplied { tools: tools.collect(), servers }
+        let prices = Prices { own: self.prices.clone(), day: None };
+        Supplied { tools: tools.collect(), servers, prices }
     }
 
     /// The interpreter for Python functions, if commands may run: without keys in its environment that are not passed

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use trefoil_check::SuppliedTool;
+use trefoil_check::{SuppliedServer, SuppliedTool};
 use trefoil_machine::Effects;
 use trefoil_template::{Masked, Value};
 use trefoil_tools::process::{Environment, Program};
@@ -203,6 +203,34 @@ pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
     tools.iter().map(one).collect()
 }
 
+/// The same of MCP servers.
+pub fn supplied_servers(servers: &DeTable<'_>) -> Vec<SuppliedServer> {
+    let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
+        let get = |key: &str| {
+            let mut all = value.get_ref().as_table().into_iter().flatten();
+            all.find(|(have, _)| have.get_ref() == key).map(|(_, value)| value)
+        };
+        let tools = get("tools").and_then(|value| words(value).ok());
+        let idempotent = get("idempotent").map_or(Some(Vec::new()), |value| match value.get_ref().as_bool() {
+            Some(true) => None,
+            _ => Some(words(value).unwrap_or_default()),
+        });
+        SuppliedServer { name: name.get_ref().to_string(), tools, idempotent }
+    };
+    servers.iter().map(one).collect()
+}
+
+/// The description of a declared MCP server.
+#[cfg(feature = "mcp")]
+pub fn described_server(server: &trefoil_tools::McpServer) -> SuppliedServer {
+    use trefoil_tools::Idempotent;
+    let idempotent = match &server.idempotent {
+        Idempotent::All => None,
+        Idempotent::These(these) => Some(these.clone()),
+    };
+    SuppliedServer { name: server.name.clone(), tools: server.tools.clone(), idempotent }
+}
+
 /// The description of a program that is a tool.
 pub fn described(tool: &CommandTool) -> SuppliedTool {
     let spec = tool.spec();
@@ -218,7 +246,7 @@ pub fn described(tool: &CommandTool) -> SuppliedTool {
     }
 }
 
-/// A flow that is a tool. The loader adds the schema of its input; its effects are not declared.
+/// A flow that is a tool. The loader adds what is known about the flow.
 pub fn of_flow(name: String, flow: String) -> SuppliedTool {
     SuppliedTool { name, flow: Some(flow), ..SuppliedTool::default() }
 }

@@ -1,0 +1,90 @@
+//! Which steps a run may start more than once, and what repeats them: retries, loops, iterations, cycles of states.
+//!
+//! The items of a fan-out are not repetitions: each is another call. Neither are the turns of a conversation, because the model
+//! decides about each call.
+
+use std::sync::Arc;
+
+use trefoil_ir::{FlowId, Program, Step, StepId, StepKind, walk};
+use trefoil_syntax::hash::HashMap;
+
+use super::visits::Ways;
+
+/// What starts a step again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Again {
+    /// Retries of the step itself after a failure: the number of tries.
+    Retry(u32),
+    /// Retries of a step around it: its name, and the number of tries.
+    RetryAround(Arc<str>, u32),
+    /// Passes of a loop.
+    Loop(u32),
+    /// Iterations until an answer is valid.
+    Attempts(u32),
+    /// Transitions that lead back to its state.
+    State(Arc<str>),
+}
+
+/// The steps that may be started more than once by a run that starts at one of these flows. The innermost cause counts.
+pub fn of(program: &Program, roots: &[FlowId]) -> HashMap<StepId, Again> {
+    let mut found = HashMap::default();
+    // For each flow: whether it was looked at as something that runs once, and as something that is repeated.
+    let mut seen = vec![[false; 2]; program.flows.len()];
+    let mut next: Vec<(FlowId, Option<Again>)> = roots.iter().map(|root| (*root, None)).collect();
+    while let Some((id, around)) = next.pop() {
+        let Some(place) = seen.get_mut(id.index()).and_then(|seen| seen.get_mut(usize::from(around.is_some()))) else {
+            continue;
+        };
+        if std::mem::replace(place, true) {
+            continue;
+        }
+        let Some(flow) = program.flow(id) else { continue };
+        let mut steps = vec![(flow.body, around)];
+        while let Some((at, around)) = steps.pop() {
+            let Some(step) = program.step(at) else { continue };
+            let own = own(step);
+            if let Some(again) = own.clone().or(around.clone()) {
+                found.entry(at).or_insert(again);
+            }
+            let inside = within(step).or_else(|| around_children(step, own)).or(around);
+            next.extend(walk::callees(step).into_iter().map(|flow| (flow, inside.clone())));
+            steps.extend(children(step, &inside));
+        }
+    }
+    found
+}
+
+/// What repeats a step by itself.
+fn own(step: &Step) -> Option<Again> {
+    let tries = step.policy.retry.as_ref()?.max_attempts;
+    (tries > 1).then_some(Again::Retry(tries))
+}
+
+/// The same for what is inside of it.
+fn around_children(step: &Step, own: Option<Again>) -> Option<Again> {
+    match own? {
+        Again::Retry(tries) => Some(Again::RetryAround(step.label.clone().unwrap_or_default(), tries)),
+        other => Some(other),
+    }
+}
+
+/// What a step repeats.
+fn within(step: &Step) -> Option<Again> {
+    match &step.kind {
+        StepKind::Loop(it) if it.max > 1 => Some(Again::Loop(it.max)),
+        StepKind::Attempts(it) if it.max > 1 => Some(Again::Attempts(it.max)),
+        _ => None,
+    }
+}
+
+fn children(step: &Step, inside: &Option<Again>) -> Vec<(StepId, Option<Again>)> {
+    let StepKind::StateMachine(machine) = &step.kind else {
+        return walk::children(step).into_iter().map(|child| (child, inside.clone())).collect();
+    };
+    let ways = Ways::of(machine);
+    let each = machine.states.iter().enumerate().map(|(at, state)| {
+        let again = (ways.visits(at) > 1).then(|| Again::State(state.name.clone()));
+        (state.step, again.or_else(|| inside.clone()))
+    });
+    each.collect()
+}
