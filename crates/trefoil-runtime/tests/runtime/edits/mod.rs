@@ -1,6 +1,7 @@
 //! Random programs with random edits: a run of the edited program that reuses results of the previous run has the same outcome as a
 //! run from scratch, reuses no result of a different request, and reuses all that it can.
 
+mod acts;
 mod budgets;
 mod change;
 mod directed;
