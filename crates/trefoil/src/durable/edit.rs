@@ -12,7 +12,7 @@ use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
-use trefoil_store::{Content, Store};
+use trefoil_store::{Content, Status, Store, StoreError};
 use trefoil_template::{Hole, HoleKind};
 
 use super::Stored;
@@ -152,7 +152,7 @@ impl Lines {
             }
         }
         let left = self.had.iter().filter(|key| !met.contains(key.without_try()));
-        left.map(|key| Line { key: key.clone(), fate: Fate::Unused, reasons: Vec::new() }).collect()
+        left.map(|key| Line { key: key.clone(), fate: Fate::Unused, was: None, reasons: Vec::new() }).collect()
     }
 }
 
@@ -182,7 +182,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] if the run does not exist or its content was removed; [`Error::NotStarted`] with everything
+    /// [`Error::Store`] if the run does not exist, its content was removed, or a process works on it; [`Error::NotStarted`] with everything
     /// that is missing, or if the step [`Edit::from`] does not exist.
     pub async fn edit(&self, run: &str, flow: &Flow, edit: &Edit) -> Result<Edited> {
         let store = self.kept_runs()?;
@@ -214,6 +214,7 @@ impl Engine {
         edit: &Edit,
         forked: bool,
     ) -> Result<Edited> {
+        self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
         let mut memo = memo(store.clone(), stored, edit).await?;
@@ -227,12 +228,28 @@ impl Engine {
             from: edit.from.clone(),
             rerun: edit.rerun.clone(),
             forked,
+            execution: Some(started.execution().to_owned()),
             ..Basis::default()
         };
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         Ok(Edited { ready, started, had })
+    }
+}
+
+impl Engine {
+    /// Refuses the results of a run that is in progress: what it has not done yet, both runs would do.
+    async fn is_idle(&self, store: &dyn Store, run: &str) -> Result<()> {
+        let _ = store.reclaim(store.clock().wall_ms()).await;
+        let record = store.record(run).await?;
+        let Some((owner, until)) = record.owner.filter(|_| record.status == Status::Running) else { return Ok(()) };
+        // A run of this process is released a moment after it has stopped.
+        let is_released = self.owner().is_some_and(|own| own.name() == owner && !own.holds(run));
+        if is_released {
+            return Ok(());
+        }
+        Err(Error::Store(StoreError::Held { run: run.to_owned(), owner, until }))
     }
 }
 
