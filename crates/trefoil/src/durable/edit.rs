@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
+use trefoil_machine::machine::Scan;
 use trefoil_machine::request::Request;
-use trefoil_machine::{Key, Started};
+use trefoil_machine::{EntryKind, Key, Started};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
@@ -218,9 +219,10 @@ impl Engine {
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
         let mut memo = memo(store.clone(), stored, edit).await?;
-        if !forked {
-            memo = without_edited(memo, self, &store).await;
-        }
+        memo = match forked {
+            true => without_failed(memo, &*store, stored).await?,
+            false => without_edited(memo, self, &store).await,
+        };
         are_steps(&edit.rerun, flow, &memo)?;
         let started = stored.started.clone();
         let basis = Basis {
@@ -278,6 +280,27 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
         return Err(no_step(step, &memo));
     }
     Ok(memo)
+}
+
+/// Without the results of the step at which the run failed: as when it is resumed, that step runs again.
+pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Stored) -> Result<Memo> {
+    let run = &stored.started.run;
+    if store.record(run).await?.status != Status::Failed {
+        return Ok(memo);
+    }
+    let (mut entries, mut next) = (Vec::new(), 0);
+    loop {
+        let page = store.entries(run, next).await?;
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        entries.extend(page);
+    }
+    let Some(EntryKind::Finished { error: Some(error), .. }) = entries.last().map(|entry| &entry.kind) else {
+        return Ok(memo);
+    };
+    let mut scan = Scan::of(error, &stored.flow.loaded().program.name);
+    entries.iter().for_each(|entry| scan.entry(entry));
+    Ok(memo.trying_again(run, &scan.end(), &error.code))
 }
 
 /// Checks that all names are steps of the earlier runs or of the current flow.

@@ -27,7 +27,7 @@ pub struct Layer {
     pub lost: BTreeMap<Key, Lost>,
     /// Where results were reused from: the run, and the key there.
     pub reused: BTreeMap<Key, (String, Key)>,
-    /// Activities that failed, and that have certainly not been performed: like a step of a failed run, they may be tried again.
+    /// Activities that failed with a known outcome: as when a failed run is resumed, they may be tried again.
     pub undone: BTreeSet<Key>,
     /// The run's program.
     pub program: Option<Arc<Prepared>>,

@@ -98,8 +98,10 @@ pub struct Memo {
     gone: BTreeSet<ClaimPlace>,
     /// Where the results that the current run uses were performed, and the labels of the steps that use them.
     used: BTreeMap<ClaimPlace, Arc<[Arc<str>]>>,
-    /// Tools and commands of steps that were deleted, moved or renamed, and that another activity has replaced.
+    /// Tools and commands of steps that were deleted, moved or renamed, and that an activity of an earlier run has replaced.
     replaced: BTreeSet<ClaimPlace>,
+    /// The same for activities of the current run.
+    matched: BTreeSet<ClaimPlace>,
     /// Tools and commands that the current run performed, according to its journal.
     met: Vec<Arc<Activity>>,
     /// The current run's program.
@@ -226,6 +228,19 @@ impl Memo {
         for layer in &mut self.layers {
             let run = layer.run.clone();
             layer.drop_those(|key, earlier| why(&run, key, earlier));
+        }
+        self.index();
+        self
+    }
+
+    /// Drops results of a run that failed with this code, and allows these activities to be tried again.
+    #[must_use]
+    pub fn trying_again(mut self, run: &str, keys: &[Key], code: &str) -> Self {
+        for layer in self.layers.iter_mut().filter(|layer| *layer.run == *run) {
+            for key in keys.iter().filter(|key| layer.by_key.contains_key(*key)) {
+                layer.undone.insert(key.clone());
+            }
+            layer.drop_those(|key, _| keys.contains(key).then(|| Lost::Failed(code.to_owned())));
         }
         self.index();
         self

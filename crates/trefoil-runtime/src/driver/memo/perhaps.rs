@@ -127,7 +127,7 @@ impl Memo {
             return None;
         }
         let is_open = |origin: &ClaimPlace| {
-            !claimed.contains(origin) && !self.used.contains_key(origin) && !self.replaced.contains(origin)
+            !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
         };
         let open = self.former.iter().filter(|one| is_open(&one.origin));
         self.pick(asked, open).map(|one| (one.at, one.activity.key.clone()))
@@ -136,13 +136,14 @@ impl Memo {
     /// Records that the current run performs an activity.
     pub(super) fn replace_by(&mut self, asked: &Activity) {
         if let Some(place) = self.former(asked, &BTreeSet::new()) {
-            self.replaced.insert(self.origin(&place));
+            self.matched.insert(self.origin(&place));
         }
     }
 
     /// Finds what the earlier runs and the current one have replaced so far, the oldest first.
     pub(super) fn replace(&mut self) {
         self.replaced.clear();
+        self.matched.clear();
         for at in (0..self.layers.len()).rev() {
             let Some(layer) = self.layers.get(at) else { continue };
             let Some(program) = layer.program.clone() else { continue };
