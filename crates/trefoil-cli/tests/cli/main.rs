@@ -69,6 +69,7 @@ mod tool_leaks;
 mod tool_neighbours;
 mod tools;
 mod trace;
+mod unasked;
 mod unknown;
 #[cfg(unix)]
 mod worker;

@@ -399,11 +399,11 @@ impl Memo {
     }
 
     /// The activities of the newest run that have a result, in the order in which they started.
-    pub fn results(&self) -> Vec<Key> {
+    pub fn results(&self) -> Vec<Arc<Activity>> {
         let Some(layer) = self.layers.first() else { return Vec::new() };
-        let mut all: Vec<_> = layer.by_key.keys().filter_map(|key| Some((layer.done.get(key)?.0, key))).collect();
-        all.sort();
-        all.into_iter().map(|(_, key)| key.clone()).collect()
+        let mut all: Vec<_> = layer.by_key.keys().filter_map(|key| layer.done.get(key)).collect();
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, activity)| activity.clone()).collect()
     }
 
     /// The activity that was started under this key, even if its result cannot be reused.

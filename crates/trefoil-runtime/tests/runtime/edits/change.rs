@@ -52,18 +52,21 @@ pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
 pub fn reading_usage_and_id(program: &Arc<Program>) -> Arc<Program> {
     let mut program = Program::clone(program);
     let body = program.flows[program.entry.index()].body;
-    let mut text = Build::new().text("used {{a.total_tokens}} in {{b}}");
-    text.sources = vec![Source::Spent(Vec::new()), Source::RunId];
-    let mut call = Build::new().model_call("plain", "");
-    (call.model.name, call.user) = ("plain".into(), Expr::Template(text));
+    let call = |word: &str| {
+        let mut text = Build::new().text(&format!("{word} {{{{a.total_tokens}}}} in {{{{b}}}}"));
+        text.sources = vec![Source::Spent(Vec::new()), Source::RunId];
+        let mut call = Build::new().model_call("plain", "");
+        (call.model.name, call.user) = ("plain".into(), Expr::Template(text));
+        StepKind::Model(Box::new(call))
+    };
     let arguments = vec![Expr::Read(Source::RunId)];
     let command = CommandCall { script: "echo \"id ${1}\"".into(), arguments, env: vec![], workdir: None };
     let mut dear = Build::new().cond("{{a.total_tokens}} > 12");
     dear.sources = vec![Source::Spent(Vec::new())];
     for (label, kind, when) in [
-        ("usage", StepKind::Model(Box::new(call.clone())), None),
+        ("usage", call("used"), None),
         ("id", StepKind::Command(Box::new(command)), None),
-        ("dear", StepKind::Model(Box::new(call)), Some(dear)),
+        ("dear", call("dear"), Some(dear)),
     ] {
         let step = Step {
             kind,

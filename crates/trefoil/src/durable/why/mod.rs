@@ -91,6 +91,19 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
     Some(Line { key: asked.key.clone(), fate, was, reasons })
 }
 
+/// How similar the texts of two requests are, between 0 and 1.
+pub fn similarity(before: &Activity, now: &Activity) -> f32 {
+    let text = |activity: &Activity| {
+        let mut all = String::new();
+        activity.request.texts(&mut |text| {
+            all.push_str(&text.to_text());
+            all.push(' ');
+        });
+        all
+    };
+    words::similarity(&text(before), &text(now))
+}
+
 /// Why it is repeated.
 fn because(again: &Reuse, asked: &Activity, comparing: &Comparing<'_>) -> Vec<Reason> {
     let Reuse::Again { before, lost } = again else { return Vec::new() };
