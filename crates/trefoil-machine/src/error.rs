@@ -47,6 +47,9 @@ pub struct RunError {
     /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interpolation: Option<Box<Interpolation>>,
+    /// The other steps to which it applies, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub others: Option<Box<[Key]>>,
 }
 
 /// A text of a failure, such as the start of an answer. Behind a single pointer, so that the failure stays small.
@@ -129,7 +132,12 @@ impl RunError {
             answer: None,
             retry_after_ms: None,
             interpolation: None,
+            others: None,
         }
+    }
+    /// All steps to which it applies.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.key.iter().chain(self.others.iter().flatten())
     }
     /// An unresolved placeholder.
     pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {

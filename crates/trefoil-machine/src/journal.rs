@@ -248,6 +248,13 @@ pub struct Started {
     pub basis: Option<Box<Basis>>,
 }
 
+impl Started {
+    /// The id that the program sees as its own.
+    pub fn execution(&self) -> &str {
+        self.basis.as_ref().and_then(|basis| basis.execution.as_deref()).unwrap_or(&self.run)
+    }
+}
+
 /// The identity of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
@@ -325,7 +332,7 @@ pub struct Cited {
     /// The content key of the request there, if it is different because the request names its step and the step was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub there: Option<ContentKey>,
-    /// For a model call: its usage when it was made.
+    /// For a model call, or a tool that called models: its usage when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Usage>,
 }
@@ -354,6 +361,9 @@ pub struct Basis {
     /// The steps whose tools and commands may be repeated although they are not idempotent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
+    /// The id that the program sees as its own (`execution.id`): that of the earlier run. What was done there was done under this id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<String>,
     /// Maximum number of model calls. Reused results do not count. The machine cannot know in advance which results will be reused,
     /// so the driver enforces this limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -367,6 +377,10 @@ impl About {
     /// Whether the result is reused, so nothing was performed.
     pub fn is_reused(&self) -> bool {
         self.kept.is_some() || self.from.is_some()
+    }
+    /// For a result that is reused from an earlier run: its usage there, as far as it is known.
+    pub fn reused(&self) -> Option<Usage> {
+        self.from.as_ref().map(|cited| cited.used.unwrap_or_default())
     }
     /// Metadata with only the usage.
     pub fn usage(usage: Option<Usage>) -> Self {
@@ -406,6 +420,10 @@ pub struct Flags {
     /// found for it. Journals of earlier builds do not have this flag, and count a call when it is requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reuses: bool,
+    /// Whether the usage of reused results is in what the program reads about its usage, and in budgets that skip nodes when they are
+    /// exceeded, so that the run has the result of a run from scratch. Journals of earlier builds do not have this flag.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_kept: bool,
 }
 
 /// What a cost limit reserves for a call before it starts.

@@ -74,7 +74,14 @@ fn play(prepared: &Arc<Prepared>, input: &Value, first: &str, rest: &str) -> usi
             _ => Ok(Value::Null),
         };
         done += 1;
-        output = machine.on(Completion { key: activity.key, at_ms: 0, result, usage: None, repeatable: false });
+        output = machine.on(Completion {
+            key: activity.key,
+            at_ms: 0,
+            result,
+            usage: None,
+            reused: None,
+            repeatable: false,
+        });
     }
 }
 

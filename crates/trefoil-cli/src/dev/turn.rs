@@ -14,6 +14,7 @@ use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel, stopped};
 use trefoil::runs::{Edit, Lines, Stored};
 use trefoil::store::StoreError;
 use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
@@ -509,10 +510,10 @@ impl Loop<'_> {
     }
 }
 
-/// What lets a run repeat the step that it stopped before.
+/// What lets a run repeat the steps that it stopped before.
 fn allowing(error: &RunError) -> Option<Asked> {
-    let step = error.key.as_ref().filter(|_| error.code == "WOULD_REPEAT")?.to_string();
-    Some(Asked { rerun: vec![step], resume: true, anyway: true, ..Asked::default() })
+    let rerun: Vec<String> = error.keys().filter(|_| error.code == "WOULD_REPEAT").map(Key::to_string).collect();
+    (!rerun.is_empty()).then(|| Asked { rerun, resume: true, anyway: true, ..Asked::default() })
 }
 
 /// Whether a finding is printed here.

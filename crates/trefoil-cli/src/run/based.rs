@@ -4,6 +4,7 @@ use trefoil::Flow;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::Settings;
 use trefoil::runs::{Edited, Fate, Line, Lines};
+use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
 use super::{End, HostArgs, Session, ShowArgs, why, words};
@@ -50,6 +51,12 @@ impl Based<'_> {
         let engine = self.host.apply(session.watch(Engine::new()), self.settings, &session);
         let engine = self.content.apply((self.limits)(engine)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
+        let store = self.store.look_into()?;
+        let status = wait(async { store.record(earlier).await })?.status;
+        if matches!(status, Status::Waiting | Status::Pending) && !self.show.quiet {
+            let cancel = format!("`trefoil runs cancel {earlier}{}`", self.store.option());
+            output::note(&format!("run {earlier} has not ended ({status}); if it should not continue, {cancel}"));
+        }
         let ready = &edited.ready;
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
         session.begin(ready, None, Some(ready.run()));

@@ -51,11 +51,11 @@ pub fn after_stop(run: &str, store: &StoreArgs, permissions: &str, open: bool, w
     }
 }
 
-/// The command that continues a run. `store`: the option that names it. `why`: what the run stopped for. A step that it does not
-/// repeat unasked is allowed, and a limit that was reached is raised.
+/// The command that continues a run. `store`: the option that names it. `why`: what the run stopped for. Steps that it does not
+/// repeat unasked are allowed, and a limit that was reached is raised.
 pub fn resume(run: &str, store: &str, why: Option<&RunError>) -> String {
-    let repeats = why.filter(|error| error.code == "WOULD_REPEAT").and_then(|error| error.key.as_ref());
-    let rerun = repeats.map(|key| format!(" --rerun {}", pasted(own_step(&key.0)))).unwrap_or_default();
+    let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
+    let rerun: String = repeats.map(|key| format!(" --rerun {}", pasted(own_step(&key.0)))).collect();
     let advice = why.filter(|error| error.code == "BUDGET_EXCEEDED").and_then(|error| error.help.as_deref());
     let says = |option: &str| advice.is_some_and(|advice| advice.contains(option));
     let limit = match (says("--max-calls"), says("--max-cost")) {

@@ -17,20 +17,29 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
     let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| line.key.as_str().width()).max();
     let width = width.unwrap_or(0);
     let mut all = Vec::new();
-    // A retry is the same call.
-    for line in lines.iter().filter(|line| line.key.without_try() == line.key.as_str()) {
+    for line in lines.iter().filter(|line| !is_same_call(line, lines)) {
         let key = safe(line.key.as_str()).into_owned();
-        let head = format!("{:>6}  {key}", line.fate.name());
+        let mut head = format!("{:>6}  {key}", line.fate.name());
         let mut notes: Vec<String> = line.reasons.iter().map(|one| reason(one, color)).collect();
+        if let Some(was) = &line.was {
+            head.push_str(&format!(" (was {})", safe(was.as_str())));
+        }
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
             notes.push(format!("it was renamed from `{}`", safe(was.as_str())));
         }
         let mut notes = notes.into_iter();
-        let pad = " ".repeat(width.saturating_sub(key.width()));
+        let pad = " ".repeat((width + 8).saturating_sub(head.width()));
         all.push(notes.next().map_or_else(|| head.clone(), |note| format!("{head}{pad}  {note}")));
         all.extend(notes.map(|note| format!("{}{note}", " ".repeat(width.max(key.width()) + 10))));
     }
     all
+}
+
+/// Whether this is a retry, which is the same call, with the same decision as the first try.
+fn is_same_call(line: &Line, lines: &[Line]) -> bool {
+    let step = line.key.without_try();
+    let first = lines.iter().find(|first| first.key.as_str() == step);
+    step != line.key.as_str() && first.is_some_and(|first| first.fate.name() == line.fate.name())
 }
 
 /// Formats a reason with the changed words.

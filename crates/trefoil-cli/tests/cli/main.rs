@@ -70,6 +70,7 @@ mod tool_leaks;
 mod tool_neighbours;
 mod tools;
 mod trace;
+mod unasked;
 mod unknown;
 #[cfg(unix)]
 mod worker;

@@ -51,12 +51,10 @@ pub struct FlowCall {
     pub depth: u32,
     /// When it started, by the completions' time stamps.
     pub began_ms: u64,
-    /// Tokens used in it and in nested calls.
-    pub tokens: u64,
-    /// Micro-dollars spent in it and in nested calls; a call of unknown cost counts as its expected cost.
-    pub cost: u64,
-    /// Model calls that have ended, with an answer or a failure.
-    pub calls: u64,
+    /// What was used in it and in nested calls.
+    pub used: Used,
+    /// What the results used that are reused from earlier runs.
+    pub kept: Used,
     /// Model calls that were requested.
     pub asked: u64,
     /// Whether graph nodes that have not started are skipped.
@@ -67,6 +65,29 @@ pub struct FlowCall {
     pub spent: Vec<(SlotId, u64)>,
     /// The reasons why the steps failed that should have filled these slots.
     pub failures: Vec<(SlotId, Arc<str>)>,
+}
+
+/// What counts towards the limits of a flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    /// Tokens.
+    pub tokens: u64,
+    /// Micro-dollars; a call of unknown cost counts as its expected cost.
+    pub cost: u64,
+    /// Model calls that have ended, with an answer or a failure.
+    pub calls: u64,
+}
+
+impl Used {
+    /// The sum.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost: self.cost.saturating_add(other.cost),
+            calls: self.calls.saturating_add(other.calls),
+        }
+    }
 }
 
 /// Unsetting a slot is the same as never setting it.
@@ -80,9 +101,8 @@ impl Activation {
             caller,
             depth,
             began_ms,
-            tokens: 0,
-            cost: 0,
-            calls: 0,
+            used: Used::default(),
+            kept: Used::default(),
             asked: 0,
             skipping: false,
             warned: 0,

@@ -4,7 +4,7 @@ use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::activation::FlowCall;
+use super::activation::Used;
 use super::frame::{FrameId, What};
 use super::turn::{Pending, Purpose, Turn};
 use super::{Command, Noted, money, surely};
@@ -38,14 +38,22 @@ struct Ceiling {
 const TIME: u8 = 4;
 
 impl Turn<'_> {
-    /// Adds the usage of a completed effect. `reserved`: its reservation; `begun`: whether it was started at all. False: a limit ended the run.
-    pub fn spend(&mut self, f: FrameId, usage: Option<Usage>, (reserved, begun): (u64, bool)) -> bool {
+    /// Adds the usage of a completed effect. `reused`: the usage of a reused result in the run that it is from; `reserved`: the
+    /// effect's reservation; `begun`: whether it was started at all. False: a limit ended the run.
+    pub fn spend(
+        &mut self,
+        f: FrameId,
+        (usage, reused): (Option<Usage>, Option<Usage>),
+        (reserved, begun): (u64, bool),
+    ) -> bool {
+        let reused = reused.filter(|_| self.core.flags.counts_kept);
         // Only models, and tools that call models, have usage.
-        let uses = usage.is_some();
+        let uses = usage.is_some() || reused.is_some();
         let usage = usage.unwrap_or_default();
         self.core.usage.add(usage);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.usage.add(usage);
+            frame.kept_tokens = frame.kept_tokens.saturating_add(reused.map_or(0, |reused| reused.total()));
         }
         let cost = self.counted(usage, reserved);
         self.tell_cost(f, usage);
@@ -55,16 +63,26 @@ impl Turn<'_> {
             return true;
         }
         let now = self.core.now_ms;
-        let made = is_model && begun && !self.is_same_call(f);
+        let counts = is_model && !self.is_same_call(f);
+        let own =
+            Used { tokens: usage.total(), cost, calls: u64::from(counts && begun).saturating_add(usage.calls_beneath) };
+        let kept = reused.map_or_else(Used::default, |reused| Used {
+            tokens: reused.total(),
+            cost: reused.cost_micro,
+            calls: u64::from(counts).saturating_add(reused.calls_beneath),
+        });
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
-            call.tokens = call.tokens.saturating_add(usage.total());
-            call.cost = call.cost.saturating_add(cost);
-            call.calls = call.calls.saturating_add(u64::from(made)).saturating_add(usage.calls_beneath);
+            (call.used, call.kept) = (call.used.and(own), call.kept.and(kept));
             call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
-            let Some((bit, text)) = exceeded(budget, call, now.saturating_sub(call.began_ms)) else {
+            // Whether nodes are skipped decides what the result is, which must be that of a run from scratch.
+            let used = match budget.on_exceeded {
+                OnExceeded::SkipRemaining => call.used.and(call.kept),
+                OnExceeded::Abort | OnExceeded::Warn => call.used,
+            };
+            let Some((bit, text)) = exceeded(budget, used, now.saturating_sub(call.began_ms)) else {
                 continue;
             };
             let said = call.warned & bit != 0;
@@ -199,7 +217,7 @@ impl Turn<'_> {
             at = call.caller;
             let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
             let limit = budget.filter(|b| b.on_exceeded == OnExceeded::Abort).and_then(|b| b.max_tokens);
-            room.tokens = least(room.tokens, limit.map(|limit| limit.saturating_sub(call.tokens)));
+            room.tokens = least(room.tokens, limit.map(|limit| limit.saturating_sub(call.used.tokens)));
         }
         room
     }
@@ -304,8 +322,8 @@ impl Turn<'_> {
 }
 
 /// The first exceeded limit: its bit, and the message.
-fn exceeded(budget: &Budget, call: &FlowCall, elapsed_ms: u64) -> Option<(u8, String)> {
-    let FlowCall { tokens, calls, cost, .. } = *call;
+fn exceeded(budget: &Budget, used: Used, elapsed_ms: u64) -> Option<(u8, String)> {
+    let Used { tokens, calls, cost } = used;
     if let Some(limit) = budget.max_tokens.filter(|limit| tokens > *limit) {
         return Some((1, format!("token ceiling exceeded: {tokens} tokens used, limit is {limit}")));
     }
@@ -326,7 +344,6 @@ fn too_long(elapsed_ms: u64, limit_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::activation::Activation;
     use super::*;
     use expect_test::expect;
 
@@ -340,12 +357,7 @@ mod tests {
             max_cost_micro: Some(1_500),
             on_exceeded: OnExceeded::Warn,
         };
-        let passed = |tokens, calls, cost, elapsed| {
-            let mut activation = Activation::of_call(FlowId(0), 0, None, 0, 0);
-            let call = activation.call.as_mut().unwrap();
-            (call.tokens, call.calls, call.cost) = (tokens, calls, cost);
-            exceeded(&budget, call, elapsed)
-        };
+        let passed = |tokens, calls, cost, elapsed| exceeded(&budget, Used { tokens, calls, cost }, elapsed);
         assert_eq!(passed(10, 2, 1_500, 50), None);
         assert_eq!(passed(11, 3, 1_501, 51).map(|e| e.0), Some(1));
         assert_eq!(passed(0, 3, 1_501, 51).map(|e| e.0), Some(2));

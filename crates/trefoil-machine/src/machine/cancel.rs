@@ -107,6 +107,7 @@ impl Turn<'_> {
         }
         if let Some(parent) = frame.parent.and_then(|p| self.core.frames.get_mut(p)) {
             parent.usage.add(frame.usage);
+            parent.kept_tokens = parent.kept_tokens.saturating_add(frame.kept_tokens);
         }
         match frame.what {
             What::Flow(_) => {
@@ -117,7 +118,7 @@ impl Turn<'_> {
                     && let Some(slot) = self.program.step(step).and_then(|s| s.out)
                     && let Some(call) = self.core.activations.call_mut(frame.activation)
                 {
-                    call.spent.push((slot, frame.usage.total()));
+                    call.spent.push((slot, frame.usage.total().saturating_add(frame.kept_tokens)));
                 }
             }
         }

@@ -52,6 +52,8 @@ pub struct Frame {
     pub announced: bool,
     /// The usage of it and of everything under it that has ended.
     pub usage: Usage,
+    /// The tokens of the results among them that are reused from earlier runs, which are not in `usage`.
+    pub kept_tokens: u64,
     /// Its first child; children are linked through `next`.
     pub first_child: Option<FrameId>,
     /// The next child of the same parent.
@@ -78,6 +80,7 @@ impl Frame {
             timer: None,
             announced: false,
             usage: Usage::default(),
+            kept_tokens: 0,
             first_child: None,
             next: None,
             previous: None,

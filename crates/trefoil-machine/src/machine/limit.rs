@@ -40,7 +40,7 @@ impl Turn<'_> {
         let (reserved, begun) = self.core.pending.get(&key).map_or((0, true), |p| (p.reserved, p.begun));
         self.core.assumed = self.core.assumed.saturating_add(reserved);
         self.cancel_activity(key);
-        if matches!(step.kind, StepKind::Model(_)) && !self.spend(f, None, (0, begun)) {
+        if matches!(step.kind, StepKind::Model(_)) && !self.spend(f, (None, None), (0, begun)) {
             return;
         }
         let outcome = match &step.kind {

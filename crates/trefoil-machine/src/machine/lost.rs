@@ -21,7 +21,7 @@ impl Turn<'_> {
             // The first call that exceeds a limit ends the run, but the usage of the others still counts.
             if self.core.finished {
                 self.core.usage.add(*usage);
-            } else if self.spend(f, Some(*usage), (pending.reserved, pending.begun)) {
+            } else if self.spend(f, (Some(*usage), None), (pending.reserved, pending.begun)) {
                 frames.push(f);
             }
         }

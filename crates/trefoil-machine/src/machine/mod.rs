@@ -45,6 +45,7 @@ use crate::journal::{Changes, Flags, Lost};
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
 
+use activation::Used;
 pub use budget::Room;
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
@@ -109,6 +110,8 @@ pub struct Completion {
     pub result: Result<Value, RunError>,
     /// The usage.
     pub usage: Option<Usage>,
+    /// For a result that is reused from an earlier run: its usage there. See [`Flags::counts_kept`].
+    pub reused: Option<Usage>,
     /// For a failed tool call: whether repeating it does no harm (decision C15).
     pub repeatable: bool,
 }
@@ -163,8 +166,7 @@ impl Machine {
         self.core.usage.add(usage);
         let mut at = self.core.pending.get(key).and_then(|p| self.core.frames.get(p.frame)).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
-            call.tokens = call.tokens.saturating_add(usage.total());
-            call.cost = call.cost.saturating_add(usage.cost_micro);
+            call.used = call.used.and(Used { tokens: usage.total(), cost: usage.cost_micro, calls: 0 });
             call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
         }

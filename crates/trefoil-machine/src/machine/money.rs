@@ -114,7 +114,7 @@ impl Turn<'_> {
             let Some(limit) = budget.and_then(|b| b.max_cost_micro) else { continue };
             let inside = reserved().filter(|p| self.is_inside(p.frame, around));
             let under_way = inside.map(|p| p.reserved).fold(0, u64::saturating_add);
-            all.push(Ceiling { limit, spent: call.cost, under_way, of_flow: true });
+            all.push(Ceiling { limit, spent: call.used.cost, under_way, of_flow: true });
         }
         all
     }

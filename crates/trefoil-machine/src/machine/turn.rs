@@ -266,7 +266,7 @@ impl<'p> Turn<'p> {
                     Err(error) => Outcome::Failed(Box::new(error)),
                 };
                 // Usage first: an answer that exceeded the budget has no further effect.
-                if !self.spend(f, completion.usage, (pending.reserved, pending.begun)) {
+                if !self.spend(f, (completion.usage, completion.reused), (pending.reserved, pending.begun)) {
                     return;
                 }
                 match outcome {

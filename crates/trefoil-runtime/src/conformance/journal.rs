@@ -139,6 +139,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
             basis: Some(Box::new(Basis {
+                execution: Some("first".to_owned()),
                 run: "r0".to_owned(),
                 answers: false,
                 from: Some("draft".to_owned()),

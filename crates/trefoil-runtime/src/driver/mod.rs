@@ -214,7 +214,7 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     // With a memo, reports use the provenance to explain why an activity is performed again.
     let wanted = ports.events.wants_provenance() || options.memo.is_some();
     let mut machine = Machine::with(prepared.clone(), flags).in_pieces().with_provenance(wanted);
-    let output = machine.start(id.as_str(), started.input.clone());
+    let output = machine.start(started.execution(), started.input.clone());
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options, guard);
@@ -231,7 +231,8 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
     let fallbacks = std::mem::take(&mut options.fallbacks);
     let reuses = options.memo.is_some() || options.basis.is_some();
-    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses };
+    let flags =
+        Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses, counts_kept: reuses };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);

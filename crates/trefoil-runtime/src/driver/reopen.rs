@@ -89,7 +89,7 @@ async fn is_denied(world: &World, replay: &mut Replay, memo: Option<&Memo>) -> b
 }
 
 /// Whether an activity that failed with this error may have been performed.
-fn is_unknown(error: &RunError) -> bool {
+pub fn is_unknown(error: &RunError) -> bool {
     error.code == UNKNOWN || error.cause.as_ref().is_some_and(Cause::may_be_done)
 }
 

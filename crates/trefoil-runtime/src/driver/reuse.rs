@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::Options;
 use super::activity::{Done, World};
-use super::memo::Memo;
+use super::memo::{ClaimPlace, Memo, Perhaps};
 use super::recovery;
 use super::turns::Driver;
 use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
+use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Kept, Room};
 use trefoil_machine::request::{Activity, Request};
 use trefoil_prices::Dollars;
@@ -111,7 +112,7 @@ impl Driver {
                 Some(memo) => memo.lacking(&open, &found),
                 None => open.iter().collect(),
             };
-            let error = self.memo.as_ref().and_then(|memo| would_repeat(&self.world, memo, lacking.iter().copied()));
+            let error = self.memo.as_ref().and_then(|memo| would_repeat(&self.world, memo, &lacking, &found));
             if let Some(error) = error.or_else(|| self.over_limit(&lacking)) {
                 self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
                 self.wait_for_permission(&error);
@@ -153,27 +154,58 @@ impl Driver {
     }
 }
 
-/// Returns an error if an activity may have been performed by an earlier run and may not be safe to repeat.
-fn would_repeat<'a>(world: &World, memo: &Memo, lacking: impl Iterator<Item = &'a Arc<Activity>>) -> Option<RunError> {
-    let mut lacking = lacking.filter(|asked| memo.may_be_done(asked));
-    let asked = lacking.find(|asked| !recovery::may_repeat(world, &asked.request) && !memo.may_rerun(asked))?;
-    let (key, sort) = (asked.key.clone(), asked.request.sort());
-    let message = match (memo.before(&key), memo.alike(asked)) {
-        (Some(_), _) => format!("this {sort} ran in the earlier run, and may not be safe to run again"),
-        (None, Some(other)) => {
+/// Returns an error if activities may have been performed by an earlier run and may not be safe to repeat.
+fn would_repeat(
+    world: &World,
+    memo: &Memo,
+    lacking: &[&Arc<Activity>],
+    found: &[Option<ClaimPlace>],
+) -> Option<RunError> {
+    let unsafe_to = |request: &Request| !recovery::may_repeat(world, request);
+    let stops = |(asked, perhaps): &(&Arc<Activity>, Perhaps)| {
+        let may_be_unsafe = match perhaps {
+            Perhaps::Gone(before) => unsafe_to(&before.request),
+            Perhaps::Here(_) | Perhaps::Open(_) | Perhaps::Unread => true,
+        };
+        may_be_unsafe && unsafe_to(&asked.request) && !memo.may_rerun(asked)
+    };
+    let perhaps = lacking.iter().copied().zip(memo.perhaps(lacking, found));
+    let all: Vec<_> = perhaps.filter_map(|(asked, perhaps)| Some((asked, perhaps?))).filter(stops).collect();
+    let ((asked, perhaps), others) = all.split_first()?;
+    let sort = asked.request.sort();
+    let label = |asked: &Activity| asked.labels.last().map_or_else(|| asked.key.to_string(), ToString::to_string);
+    let again = "may not be safe to run again";
+    let mut message = match perhaps {
+        Perhaps::Here(None) => format!("this {sort} ran in the earlier run, and {again}"),
+        Perhaps::Here(Some(other)) => {
             let other = other.without_try();
-            format!(
-                "the same {sort} ran as `{other}` in the earlier run and did not complete, and may not be safe to run again"
-            )
+            format!("this {sort} ran in the earlier run, where the same request was made as `{other}`, and {again}")
         }
-        (None, None) => {
-            format!(
-                "this {sort} may have run in an earlier run that cannot be read any more, and may not be safe to run again"
-            )
+        Perhaps::Open(other) => {
+            let other = other.without_try();
+            format!("the same {sort} ran as `{other}` in the earlier run and did not complete, and {again}")
+        }
+        Perhaps::Gone(before) => {
+            let before = before.key.without_try();
+            format!("`{before}` of the earlier run is gone, and this may be the same step, which {again}")
+        }
+        Perhaps::Unread => {
+            format!("this {sort} may have run in an earlier run that cannot be read any more, and {again}")
         }
     };
+    let mut names = vec![label(asked)];
+    for name in others.iter().map(|(asked, _)| label(asked)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if let Some((_, more @ [_, ..])) = names.split_first() {
+        message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
+    }
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
-    let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);
-    let help = format!("to allow it, pass `--rerun {label}`");
-    Some(RunError { key: Some(key), location, ..RunError::new("WOULD_REPEAT", message) }.help(help))
+    let help = format!("to allow it, pass `--rerun {}`", names.join(" --rerun "));
+    let more = others.iter().map(|(asked, _)| asked.key.clone()).collect::<Box<[Key]>>();
+    let others = Some(more).filter(|more| !more.is_empty());
+    let error = RunError { key: Some(asked.key.clone()), location, others, ..RunError::new("WOULD_REPEAT", message) };
+    Some(error.help(help))
 }

@@ -533,7 +533,7 @@ impl Driver {
                 self.machine.begun(&activity);
             }
             self.price(&activity, &mut about);
-            let (usage, repeatable) = (about.usage, about.repeatable);
+            let (usage, reused, repeatable) = (about.usage, about.reused(), about.repeatable);
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if matches!(activity.request, Request::Human(_)) {
@@ -543,7 +543,7 @@ impl Driver {
                 Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
                 Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
             });
-            let output = self.machine.on(Completion { key, at_ms: now, result, usage, repeatable });
+            let output = self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable });
             self.take(output).await?;
         }
         self.places.clear();
@@ -600,7 +600,7 @@ impl Driver {
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
             // Nothing waits for the result: the machine only adds the usage.
-            self.machine.on(Completion { key, at_ms: now, result, usage, repeatable: false });
+            self.machine.on(Completion { key, at_ms: now, result, usage, reused: None, repeatable: false });
         }
     }
 

@@ -17,7 +17,7 @@ use trefoil_template::Value;
 use crate::world::{World, json, status};
 use testbed::build::{Build, nowhere};
 
-fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
+pub fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
     let cond = (!when.is_empty()).then(|| b.cond(when));
     let text = if when.is_empty() { "always" } else { when };
     Transition {
@@ -31,7 +31,7 @@ fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
     }
 }
 
-fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
+pub fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
     State {
         name: name.into(),
         step,
@@ -44,7 +44,7 @@ fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
     }
 }
 
-fn machine(states: Vec<State>) -> StateMachine {
+pub fn machine(states: Vec<State>) -> StateMachine {
     StateMachine {
         states,
         initial: StateId(0),

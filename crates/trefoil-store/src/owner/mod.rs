@@ -109,6 +109,11 @@ impl Owner {
         &self.name
     }
 
+    /// Whether this process works on a run.
+    pub fn holds(&self, run: &str) -> bool {
+        self.held().contains_key(run)
+    }
+
     /// The journal of a new run. The run is in the store from its first entry on, with these files and labels. This
     /// method fills in `run.claim` and `run.batch`.
     pub fn begin(self: &Arc<Self>, run: NewRun) -> Hold {

@@ -1,24 +1,25 @@
 //! A run that reuses the results of an earlier one where its requests are the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
-use trefoil_machine::request::Request;
-use trefoil_machine::{Key, Started};
+use trefoil_machine::machine::Scan;
+use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::{EntryKind, Key, Prepared, Started};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
-use trefoil_store::{Content, Store};
+use trefoil_store::{Content, Status, Store, StoreError};
 use trefoil_template::{Hole, HoleKind};
 
 use super::Stored;
 use super::called::without_edited;
 use super::history::{prepared, reading};
-use super::why::{Comparing, Fate, Line, line};
+use super::why::{Comparing, Fate, Line, line, similarity};
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -40,7 +41,7 @@ pub struct Edited {
     /// The start of the earlier run: the new one has the same input.
     pub started: Started,
     /// The activities of which the earlier run has results.
-    had: Vec<Key>,
+    had: Vec<Arc<Activity>>,
 }
 
 impl Edited {
@@ -64,7 +65,7 @@ impl Edited {
 pub struct Lines {
     flow: Flow,
     program: Arc<Program>,
-    had: Vec<Key>,
+    had: Vec<Arc<Activity>>,
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
 
@@ -88,7 +89,7 @@ impl Lines {
     }
 
     /// Sets the results that the earlier run has.
-    pub(super) fn with(self, had: Vec<Key>) -> Self {
+    pub(super) fn with(self, had: Vec<Arc<Activity>>) -> Self {
         Self { had, ..self }
     }
 
@@ -102,7 +103,41 @@ impl Lines {
         let renamed = renamed.collect();
         let files = &self.flow.loaded().files;
         let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed };
-        decisions.iter().filter_map(|decision| line(decision, &comparing)).collect()
+        let changed = self.changed(&decisions);
+        let one = |decision: &Decision| match changed.get(&decision.asked.key) {
+            None => line(decision, &comparing),
+            Some(before) => {
+                let is = Reuse::Again { before: before.clone(), lost: None };
+                line(&Decision { asked: decision.asked.clone(), is }, &comparing)
+            }
+        };
+        decisions.iter().filter_map(one).collect()
+    }
+
+    /// New calls of models and questions that were probably steps of the earlier run before they were renamed and changed, by their
+    /// keys. Only the explanation depends on that.
+    fn changed(&self, decisions: &[Decision]) -> BTreeMap<Key, Arc<Activity>> {
+        let asks = |a: &Activity| matches!(a.request, Request::Model(_) | Request::Human(_));
+        let met = met(decisions);
+        let mut gone: Vec<_> = self.had.iter().filter(|a| asks(a) && !met.contains(a.key.without_try())).collect();
+        let new = decisions.iter().filter(|one| matches!(one.is, Reuse::New) && asks(&one.asked));
+        let new: Vec<_> =
+            new.map(|one| &one.asked).filter(|asked| asked.key.without_try() == asked.key.as_str()).collect();
+        if gone.is_empty() || new.is_empty() {
+            return BTreeMap::new();
+        }
+        let prepared = Prepared::new(self.program.clone());
+        gone.retain(|before| !prepared.has_effect(&before.labels));
+        let mut pairs = BTreeMap::new();
+        for asked in new {
+            let place = |a: &Activity| (a.request.sort(), a.labels.split_last().map(|(_, above)| above.to_vec()));
+            let there = gone.iter().enumerate().filter(|(_, before)| place(before) == place(asked));
+            let alike = there.map(|(at, before)| (at, similarity(before, asked)));
+            if let Some((at, _)) = alike.reduce(|best, one| if one.1 > best.1 { one } else { best }) {
+                pairs.insert(asked.key.clone(), gone.remove(at).clone());
+            }
+        }
+        pairs
     }
 
     /// How much was done by the run itself, by sort. What a run does that was started by one of its tools is in that tool's call.
@@ -144,16 +179,30 @@ impl Lines {
     /// shrink.
     pub fn unused(&self) -> Vec<Line> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut met = BTreeSet::new();
-        for decision in decisions.iter() {
-            met.insert(decision.asked.key.without_try().to_owned());
-            if let Reuse::Kept { was: Some(was), .. } = &decision.is {
-                met.insert(was.without_try().to_owned());
-            }
-        }
-        let left = self.had.iter().filter(|key| !met.contains(key.without_try()));
-        left.map(|key| Line { key: key.clone(), fate: Fate::Unused, reasons: Vec::new() }).collect()
+        let mut met = met(&decisions);
+        met.extend(self.changed(&decisions).values().map(|before| before.key.without_try().to_owned()));
+        let left = self.had.iter().filter(|had| !met.contains(had.key.without_try()));
+        left.map(|had| Line { key: had.key.clone(), fate: Fate::Unused, was: None, reasons: Vec::new() }).collect()
     }
+}
+
+/// The keys of the earlier run that these decisions are about, without tries.
+fn met(decisions: &[Decision]) -> BTreeSet<String> {
+    let mut met = BTreeSet::new();
+    for decision in decisions {
+        met.insert(decision.asked.key.without_try().to_owned());
+        let is = match &decision.is {
+            Reuse::Stopped(Some(before)) => before,
+            is => is,
+        };
+        let was = match is {
+            Reuse::Kept { was, .. } => was.as_ref(),
+            Reuse::Again { before, .. } => Some(&before.key),
+            Reuse::New | Reuse::Stopped(_) => None,
+        };
+        met.extend(was.map(|was| was.without_try().to_owned()));
+    }
+    met
 }
 
 /// The maximum number of earlier runs whose results are used if the preceding one has none.
@@ -182,7 +231,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] if the run does not exist or its content was removed; [`Error::NotStarted`] with everything
+    /// [`Error::Store`] if the run does not exist, its content was removed, or a process works on it; [`Error::NotStarted`] with everything
     /// that is missing, or if the step [`Edit::from`] does not exist.
     pub async fn edit(&self, run: &str, flow: &Flow, edit: &Edit) -> Result<Edited> {
         let store = self.kept_runs()?;
@@ -214,12 +263,14 @@ impl Engine {
         edit: &Edit,
         forked: bool,
     ) -> Result<Edited> {
+        self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
         let mut memo = memo(store.clone(), stored, edit).await?;
-        if !forked {
-            memo = without_edited(memo, self, &store).await;
-        }
+        memo = match forked {
+            true => without_failed(memo, &*store, stored).await?,
+            false => without_edited(memo, self, &store).await,
+        };
         are_steps(&edit.rerun, flow, &memo)?;
         let started = stored.started.clone();
         let basis = Basis {
@@ -227,12 +278,28 @@ impl Engine {
             from: edit.from.clone(),
             rerun: edit.rerun.clone(),
             forked,
+            execution: Some(started.execution().to_owned()),
             ..Basis::default()
         };
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         Ok(Edited { ready, started, had })
+    }
+}
+
+impl Engine {
+    /// Refuses the results of a run that is in progress: what it has not done yet, both runs would do.
+    async fn is_idle(&self, store: &dyn Store, run: &str) -> Result<()> {
+        let _ = store.reclaim(store.clock().wall_ms()).await;
+        let record = store.record(run).await?;
+        let Some((owner, until)) = record.owner.filter(|_| record.status == Status::Running) else { return Ok(()) };
+        // A run of this process is released a moment after it has stopped.
+        let is_released = self.owner().is_some_and(|own| own.name() == owner && !own.holds(run));
+        if is_released {
+            return Ok(());
+        }
+        Err(Error::Store(StoreError::Held { run: run.to_owned(), owner, until }))
     }
 }
 
@@ -261,6 +328,27 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
         return Err(no_step(step, &memo));
     }
     Ok(memo)
+}
+
+/// Without the results of the step at which the run failed: as when it is resumed, that step runs again.
+pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Stored) -> Result<Memo> {
+    let run = &stored.started.run;
+    if store.record(run).await?.status != Status::Failed {
+        return Ok(memo);
+    }
+    let (mut entries, mut next) = (Vec::new(), 0);
+    loop {
+        let page = store.entries(run, next).await?;
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        entries.extend(page);
+    }
+    let Some(EntryKind::Finished { error: Some(error), .. }) = entries.last().map(|entry| &entry.kind) else {
+        return Ok(memo);
+    };
+    let mut scan = Scan::of(error, &stored.flow.loaded().program.name);
+    entries.iter().for_each(|entry| scan.entry(entry));
+    Ok(memo.trying_again(run, &scan.end(), &error.code))
 }
 
 /// Checks that all names are steps of the earlier runs or of the current flow.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::Program;
+use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::{Prepared, Started};
 use trefoil_models::Registry;
@@ -127,7 +128,9 @@ async fn look(
     };
     let memo = memo.without_made_up(made_up).used_by(&prepared);
     let lines = Lines::of(flow.clone(), prepared.program.clone(), memo.decisions()).with(had);
-    let options = Options { seed: Some(stored.started.flags.seed), memo: Some(memo), ..Options::default() };
+    let execution = Some(stored.started.execution().to_owned());
+    let basis = Some(Basis { run: stored.started.run.clone(), execution, ..Basis::default() });
+    let options = Options { seed: Some(stored.started.flags.seed), memo: Some(memo), basis, ..Options::default() };
     // A run without one of these files does not start: that is said when it is to start.
     let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
     let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));

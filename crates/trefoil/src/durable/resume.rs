@@ -8,7 +8,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
 use super::called::without_edited;
-use super::edit::{Edit, are_steps, memo};
+use super::edit::{Edit, are_steps, memo, without_failed};
 use super::unpack;
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
@@ -117,7 +117,10 @@ impl Engine {
         let memo = match Stored::read(&*store, &basis.run).await {
             Ok(earlier) => {
                 let memo = memo(store.clone(), &earlier, &edit).await?;
-                if basis.forked { memo } else { without_edited(memo, self, &store).await }
+                match basis.forked {
+                    true => without_failed(memo, &*store, &earlier).await?,
+                    false => without_edited(memo, self, &store).await,
+                }
             }
             // A run that was deleted provides no results, but it may have done anything.
             Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => {

@@ -122,7 +122,7 @@ fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
 fn spent(context: &Context<'_>, slots: &[trefoil_ir::SlotId]) -> Value {
     let call = context.activations.call(context.activation);
     let tokens = call.map_or(0, |call| match slots {
-        [] => call.tokens,
+        [] => call.used.and(call.kept).tokens,
         slots => call
             .spent
             .iter()

@@ -194,7 +194,7 @@ impl Replay {
         }
         let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
         machine.change(limits);
-        let output = machine.start(started.run.as_str(), started.input.clone());
+        let output = machine.start(started.execution(), started.input.clone());
         let mut replay = Self {
             machine,
             started: (**started).clone(),
@@ -429,6 +429,7 @@ impl Replay {
             at_ms: entry.at_ms,
             result,
             usage: about.usage,
+            reused: about.reused(),
             repeatable: about.repeatable,
         };
         let output = self.machine.on(completion);

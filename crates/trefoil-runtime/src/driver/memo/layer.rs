@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::Earlier;
 use crate::driver::Options;
 use crate::driver::past::Reader;
+use crate::driver::reopen::is_unknown;
 use trefoil_machine::journal::Started;
 use trefoil_machine::key::{ContentKey, Key, own_step, without_try};
 use trefoil_machine::request::{Activity, Request};
-use trefoil_machine::{Past, Watcher};
+use trefoil_machine::{Past, Prepared, Watcher};
 
 /// The results of a run.
 #[derive(Debug, Clone)]
@@ -24,6 +25,12 @@ pub struct Layer {
     pub done: BTreeMap<Key, (usize, Arc<Activity>)>,
     /// Why an activity has no reusable result.
     pub lost: BTreeMap<Key, Lost>,
+    /// Where results were reused from: the run, and the key there.
+    pub reused: BTreeMap<Key, (String, Key)>,
+    /// Activities that failed with a known outcome: as when a failed run is resumed, they may be tried again.
+    pub undone: BTreeSet<Key>,
+    /// The run's program.
+    pub program: Option<Arc<Prepared>>,
 }
 
 /// Why an activity has no reusable result.
@@ -52,6 +59,9 @@ impl Layer {
             came: BTreeMap::new(),
             done: BTreeMap::new(),
             lost: BTreeMap::new(),
+            reused: BTreeMap::new(),
+            undone: BTreeSet::new(),
+            program: None,
         }
     }
 
@@ -66,6 +76,18 @@ impl Layer {
             let cited = earlier.about.from.as_ref()?;
             Some((cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())))
         })
+    }
+
+    /// Whether the run performed the activity with this key, and did not reuse a result for it.
+    pub fn performed(&self, key: &Key) -> bool {
+        self.done.contains_key(key) && !self.reused.contains_key(key)
+    }
+
+    /// The activities with this key, in any try, that may have had an effect.
+    pub fn tries(&self, key: &Key) -> impl Iterator<Item = &Key> {
+        let step = key.without_try();
+        let all = self.done.range(Key(step.into())..).map(|(key, _)| key);
+        all.take_while(move |key| key.as_str().starts_with(step)).filter(move |key| key.without_try() == step)
     }
 
     /// The labels of the steps.
@@ -102,6 +124,9 @@ impl Layer {
     }
 }
 
+/// The codes of activities that were stopped on their way.
+const STOPPED: [&str; 2] = ["CANCELLED", "INTERRUPTED"];
+
 /// Collects the results of a replay.
 pub struct Collect(pub Layer);
 
@@ -113,22 +138,41 @@ impl Watcher for Collect {
             Past::Began(activity) => {
                 let begun = || (at, Arc::new(activity.clone()));
                 layer.done.entry(activity.key.clone()).or_insert_with(begun);
+                layer.undone.remove(&activity.key);
                 if is_result(activity) && !layer.by_key.contains_key(&activity.key) {
-                    layer.lost.entry(activity.key.clone()).or_insert(Lost::Unfinished);
+                    layer.lost.insert(activity.key.clone(), Lost::Unfinished);
                 }
                 return;
             }
             Past::Ended(activity, result, about) => (activity, result, about),
             _ => return,
         };
+        if let Some(cited) = &about.from {
+            let there = cited.key.as_ref().unwrap_or(&activity.key).clone();
+            layer.reused.insert(activity.key.clone(), (cited.run.clone(), there));
+        } else {
+            layer.reused.remove(&activity.key);
+        }
         if let Err(error) = result {
-            let stopped = ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str());
-            let lost = if stopped { Lost::Unfinished } else { Lost::Failed(error.code.clone()) };
+            let certain = !STOPPED.contains(&error.code.as_str()) && !is_unknown(error);
+            if certain {
+                layer.undone.insert(activity.key.clone());
+            }
+            let lost = if STOPPED.contains(&error.code.as_str()) {
+                Lost::Unfinished
+            } else {
+                Lost::Failed(error.code.clone())
+            };
             layer.lost.insert(activity.key.clone(), lost);
         }
         let (Ok(value), true) = (result, is_result(activity)) else { return };
         layer.lost.remove(&activity.key);
-        let earlier = Earlier { activity: Arc::new(activity.clone()), value: value.clone(), about: about.clone() };
+        let mut about = about.clone();
+        // Of a run that was reopened: the result is in its journal twice, and only the first entry has the usage.
+        if let (Some(_), Some(before)) = (about.kept, layer.by_key.get(&activity.key)) {
+            about.usage = about.usage.or(before.about.usage);
+        }
+        let earlier = Earlier { activity: Arc::new(activity.clone()), value: value.clone(), about };
         layer.came.insert(activity.key.clone(), layer.came.len());
         layer.by_key.insert(activity.key.clone(), earlier);
     }

@@ -9,6 +9,7 @@
 //! moment, so their results are reused only if no newer run has performed anything under the same key.
 
 mod layer;
+mod perhaps;
 mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ use trefoil_template::Value;
 use crate::ports::Ports;
 use layer::Collect;
 pub use layer::{Layer, Lost};
+pub use perhaps::Perhaps;
 pub use shelf::{FoundEntry, Library, Shelf};
 
 /// An activity of an earlier run that succeeded.
@@ -49,14 +51,12 @@ impl Earlier {
         }
     }
 
-    /// For a model call: its usage when it was made, even if the earlier run had itself reused the result.
+    /// Its usage when it was performed, even if the earlier run had itself reused the result.
     pub fn used(&self) -> Option<Usage> {
-        let model = matches!(self.activity.request, Request::Model(_));
-        let used = match &self.about.from {
+        match &self.about.from {
             Some(cited) => cited.used,
             None => self.about.usage,
-        };
-        used.filter(|_| model)
+        }
     }
 }
 
@@ -83,7 +83,7 @@ fn is_named(activity: &Activity, name: &str) -> bool {
 }
 
 /// The place of a result: the index of its run, and its key.
-type ClaimPlace = (usize, Key);
+pub type ClaimPlace = (usize, Key);
 
 /// The results of earlier runs.
 #[derive(Debug, Clone, Default)]
@@ -96,6 +96,18 @@ pub struct Memo {
     asked: BTreeMap<Key, ContentKey>,
     /// Results whose steps are not in the current run's program.
     gone: BTreeSet<ClaimPlace>,
+    /// Where the results that the current run uses were performed, and the labels of the steps that use them.
+    used: BTreeMap<ClaimPlace, Arc<[Arc<str>]>>,
+    /// Tools and commands of steps that were deleted, moved or renamed, and that an activity of an earlier run has replaced.
+    replaced: BTreeSet<ClaimPlace>,
+    /// The same for activities of the current run.
+    matched: BTreeSet<ClaimPlace>,
+    /// Tools and commands that the current run performed, according to its journal.
+    met: Vec<Arc<Activity>>,
+    /// The current run's program.
+    program: Option<Arc<Prepared>>,
+    /// Tools and commands of the earlier runs whose steps are not in it.
+    former: Vec<perhaps::Execution>,
     /// Steps whose tools and commands may be repeated.
     rerun: BTreeSet<String>,
     /// Model answers of any earlier runs.
@@ -147,8 +159,8 @@ impl Memo {
     ///
     /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
     pub async fn of(prepared: Arc<Prepared>, run: &str, ports: Ports, options: &Options) -> Result<Self, RunError> {
-        let world = World::new(prepared, ports, run.into(), 0);
-        let mut collect = Collect(Layer::of(run));
+        let world = World::new(prepared.clone(), ports, run.into(), 0);
+        let mut collect = Collect(Layer { program: Some(prepared), ..Layer::of(run) });
         super::read(&world, options, &mut collect).await?;
         let mut memo = Self { layers: vec![collect.0], ..Self::default() };
         memo.index();
@@ -176,23 +188,6 @@ impl Memo {
     #[must_use]
     pub fn cut_off(self) -> Self {
         Self { cut: true, ..self }
-    }
-
-    /// Whether an earlier run may have performed the activity, under this or another name.
-    pub fn may_be_done(&self, asked: &Activity) -> bool {
-        self.cut || self.before(&asked.key).is_some() || self.alike(asked).is_some()
-    }
-
-    /// An activity of an earlier run with the same request under another name that did not complete, if the current run has not
-    /// requested it under its own name. Its step may have been renamed.
-    pub fn alike(&self, asked: &Activity) -> Option<&Key> {
-        let is_open = |key: &Key, lost: &Lost| {
-            matches!(lost, Lost::Unfinished | Lost::Failed(_)) && *key != asked.key && !self.asked.contains_key(key)
-        };
-        self.layers.iter().find_map(|layer| {
-            let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
-            open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
-        })
     }
 
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
@@ -238,6 +233,19 @@ impl Memo {
         self
     }
 
+    /// Drops results of a run that failed with this code, and allows these activities to be tried again.
+    #[must_use]
+    pub fn trying_again(mut self, run: &str, keys: &[Key], code: &str) -> Self {
+        for layer in self.layers.iter_mut().filter(|layer| *layer.run == *run) {
+            for key in keys.iter().filter(|key| layer.by_key.contains_key(*key)) {
+                layer.undone.insert(key.clone());
+            }
+            layer.drop_those(|key, _| keys.contains(key).then(|| Lost::Failed(code.to_owned())));
+        }
+        self.index();
+        self
+    }
+
     /// Allows the tools and commands of these steps to be repeated.
     #[must_use]
     pub fn rerunning(mut self, steps: impl IntoIterator<Item = String>) -> Self {
@@ -247,7 +255,7 @@ impl Memo {
 
     /// Prepares the memo for a run of this program: results of steps that it does not have become available to other steps.
     #[must_use]
-    pub fn used_by(mut self, prepared: &Prepared) -> Self {
+    pub fn used_by(mut self, prepared: &Arc<Prepared>) -> Self {
         let mut known: BTreeMap<Arc<[Arc<str>]>, bool> = BTreeMap::new();
         let all = self.layers.iter().enumerate().flat_map(|(at, layer)| layer.by_key.iter().map(move |one| (at, one)));
         let gone = all.filter(|(_, (_, earlier))| {
@@ -255,6 +263,8 @@ impl Memo {
             !*known.entry(labels.clone()).or_insert_with(|| prepared.has_effect(labels))
         });
         self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
+        self.program = Some(prepared.clone());
+        self.replace();
         self
     }
 
@@ -293,7 +303,8 @@ impl Memo {
     /// The result with the same key and content.
     fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
         let at = self.layers.iter().position(|layer| layer.has(&asked.key, asked.content))?;
-        self.is_last_word(at, &asked.key, &asked.request).then(|| (at, asked.key.clone()))
+        let place = (at, asked.key.clone());
+        (self.is_last_word(&place, &asked.request) && self.is_same_question(&place, asked)).then_some(place)
     }
 
     /// A result with the same content that no other activity has a claim to.
@@ -306,27 +317,42 @@ impl Memo {
             earlier.is_some_and(|earlier| earlier.activity.labels == asked.labels)
         };
         let may = |place: &&ClaimPlace| {
-            let (at, key) = place;
+            let (_, key) = place;
             let free = match self.asked.get(key) {
                 // If the request is the same, that activity has a claim to the result, or has used it.
                 Some(now) => *now != asked.content,
                 None => self.gone.contains(*place) || alike(place),
             };
-            free && !taken.contains(*place) && self.is_last_word(*at, key, &asked.request)
+            let valid = || self.is_last_word(place, &asked.request) && self.is_same_question(place, asked);
+            free && !taken.contains(*place) && valid()
         };
         let mut all = self.by_content.get(&sought(asked))?.iter().filter(may);
         let first = all.next()?;
         Some(std::iter::once(first).chain(all).find(|place| alike(place)).unwrap_or(first).clone())
     }
 
-    /// Whether no newer run has performed anything under this key. Model answers stay valid.
-    fn is_last_word(&self, at: usize, key: &Key, request: &Request) -> bool {
-        matches!(request, Request::Model(_)) || self.layers.iter().take(at).all(|layer| !layer.done.contains_key(key))
+    /// Whether no newer run has performed anything under this key or in its place. Model answers stay valid.
+    fn is_last_word(&self, place: &ClaimPlace, request: &Request) -> bool {
+        let (at, key) = place;
+        let newer = || self.layers.iter().take(*at).any(|layer| layer.done.contains_key(key));
+        matches!(request, Request::Model(_)) || !(newer() || self.replaced.contains(&self.origin(place)))
+    }
+
+    /// For a question: whether the same answers are accepted, in any order. They are not in its content key.
+    fn is_same_question(&self, (at, key): &ClaimPlace, asked: &Activity) -> bool {
+        let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
+        match (earlier.map(|earlier| &earlier.activity.request), &asked.request) {
+            (Some(Request::Human(then)), Request::Human(now)) => {
+                then.accepts.iter().collect::<BTreeSet<_>>() == now.accepts.iter().collect()
+            }
+            _ => true,
+        }
     }
 
     /// Takes a result that was found, so that it cannot be used again, and records the decision.
     pub fn take(&mut self, asked: &Arc<Activity>, place: Option<ClaimPlace>) -> Option<(Earlier, Cited)> {
         let taken = place.and_then(|(at, key)| {
+            self.used.insert(self.origin(&(at, key.clone())), asked.labels.clone());
             let layer = self.layers.get_mut(at)?;
             let earlier = layer.by_key.remove(&key)?;
             let was = (key != asked.key).then_some(key);
@@ -343,6 +369,9 @@ impl Memo {
             Some((_, cited)) => Reuse::Kept { run: cited.run.clone(), was: cited.key.clone(), used: cited.used },
             None => self.again(asked).unwrap_or(Reuse::New),
         };
+        if taken.is_none() {
+            self.replace_by(asked);
+        }
         if let Some((_, cited)) = &taken {
             self.forget(sought(asked), &asked.key, cited);
         }
@@ -352,10 +381,15 @@ impl Memo {
     }
 
     fn again(&self, asked: &Activity) -> Option<Reuse> {
-        let layer = self.layers.iter().find(|layer| layer.done.contains_key(&asked.key))?;
-        let (_, before) = layer.done.get(&asked.key)?;
+        let here = self.layers.iter().position(|layer| layer.done.contains_key(&asked.key));
+        let (at, key) = match here {
+            Some(at) => (at, asked.key.clone()),
+            None => self.former(asked, &BTreeSet::new())?,
+        };
+        let layer = self.layers.get(at)?;
+        let (_, before) = layer.done.get(&key)?;
         let same = before.content == asked.content;
-        Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&asked.key).filter(|_| same).cloned() })
+        Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&key).filter(|_| same).cloned() })
     }
 
     /// Whether a step of the earlier runs has this label or key.
@@ -365,11 +399,11 @@ impl Memo {
     }
 
     /// The activities of the newest run that have a result, in the order in which they started.
-    pub fn results(&self) -> Vec<Key> {
+    pub fn results(&self) -> Vec<Arc<Activity>> {
         let Some(layer) = self.layers.first() else { return Vec::new() };
-        let mut all: Vec<_> = layer.by_key.keys().filter_map(|key| Some((layer.done.get(key)?.0, key))).collect();
-        all.sort();
-        all.into_iter().map(|(_, key)| key.clone()).collect()
+        let mut all: Vec<_> = layer.by_key.keys().filter_map(|key| layer.done.get(key)).collect();
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, activity)| activity.clone()).collect()
     }
 
     /// The activity that was started under this key, even if its result cannot be reused.
@@ -380,12 +414,22 @@ impl Memo {
     /// Records a request of the current run that is in its journal.
     pub fn met(&mut self, asked: &Activity) {
         self.asked.insert(asked.key.clone(), asked.content);
+        let acts = matches!(asked.request, Request::Tool(_) | Request::Command(_));
+        if acts && self.met.iter().all(|known| known.key != asked.key) {
+            self.met.push(Arc::new(asked.clone()));
+        }
     }
 
     /// Records that the current run has used a result, according to its journal.
     pub fn used(&mut self, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
-        let of_run = self.layers.iter_mut().find(|layer| *layer.run == *cited.run);
+        self.met.retain(|known| known.key != *key);
+        let at = self.layers.iter().position(|layer| *layer.run == *cited.run);
+        let labels = at.and_then(|at| Some(self.layers.get(at)?.by_key.get(of)?.activity.labels.clone()));
+        if let (Some(at), Some(labels)) = (at, labels) {
+            self.used.insert(self.origin(&(at, of.clone())), labels);
+        }
+        let of_run = at.and_then(|at| self.layers.get_mut(at));
         if let Some(earlier) = of_run.and_then(|layer| layer.by_key.remove(of)) {
             self.forget(sought(&earlier.activity), key, cited);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use testbed::Build;
 use testbed::build::graph_node;
-use trefoil_ir::{Budget, GraphNode, OnExceeded, OnItemFailure, Program, StepId};
+use trefoil_ir::{Budget, Expr, GraphNode, OnExceeded, OnItemFailure, Program, Source, StepId};
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_prices::{Price, Rates};
@@ -161,6 +161,54 @@ fn an_edited_run_that_is_cut_off_anywhere_has_the_same_limits_when_it_goes_on() 
     }
 }
 
+/// A graph whose second node reads what was used so far, whose third one depends on it, and whose fourth reads what the first used.
+fn reading(second: &str) -> Arc<Program> {
+    let mut b = Build::new();
+    let (a, x, c, d) = (b.model("a", "first"), b.model("b", second), b.model("c", "third"), b.model("d", "{{a}} said"));
+    let mut text = b.text(&format!("{second} {{{{a.total_tokens}}}}"));
+    text.sources = vec![Source::Spent(Vec::new())];
+    b.call_of(x).user = Expr::Template(text);
+    let mut text = b.text("used {{a.total_tokens}}");
+    let Source::Slot(slot) = text.sources[0] else { panic!("a slot") };
+    text.sources = vec![Source::Spent(vec![slot])];
+    b.call_of(d).user = Expr::Template(text);
+    let mut when = b.cond("{{a.total_tokens}} > 3");
+    when.sources = vec![Source::Spent(Vec::new())];
+    b.at(c).when = Some(when);
+    let body = b.sequence("", &[a, x, c, d]);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+#[test]
+fn what_a_program_reads_about_its_usage_is_as_from_scratch() {
+    let desk = Desk::new();
+    let before = reading("second");
+    let (sent, _) = desk.run(&before, "old", None);
+    assert_eq!(sent, ["first", "second 3", "third", "used 3"]);
+    assert_eq!(desk.run(&before, "same", Some(desk.memo(&before, "old"))).0, Vec::<String>::new());
+    let after = reading("other");
+    let (sent, outcome) = desk.run(&after, "new", Some(desk.memo(&before, "old")));
+    assert_eq!(sent, ["other 3"]);
+    // Also if a result was reused by the run that it is reused from.
+    let both = desk.memo(&after, "new").over(desk.memo(&before, "old"));
+    assert_eq!(desk.run(&before, "back", Some(both)).0, Vec::<String>::new());
+    assert_eq!(outcome.usage.total(), 5, "what is kept is not spent again");
+}
+
+#[test]
+fn a_budget_that_skips_nodes_counts_what_is_kept() {
+    let desk = Desk::new();
+    let skip = |max_tokens, max_calls| Budget { max_tokens, max_calls, on_exceeded: OnExceeded::SkipRemaining, ..NONE };
+    for (name, budget) in [("calls", skip(None, Some(1))), ("tokens", skip(Some(3), None))] {
+        let before = limited(&["first", "second", "third"], budget, chain);
+        let (sent, old) = desk.run(&before, name, None);
+        assert_eq!(sent.len(), 2, "the second call exceeds the budget");
+        let (sent, new) = desk.run(&before, &format!("{name}-fork"), Some(desk.memo(&before, name)));
+        assert_eq!((sent.len(), new.result), (0, old.result));
+    }
+}
+
 /// In journals of earlier builds a result that was kept counted as a call: what followed from that is still so.
 #[test]
 fn a_journal_of_an_earlier_build_means_what_it_meant() {
@@ -170,7 +218,7 @@ fn a_journal_of_an_earlier_build_means_what_it_meant() {
     let (sent, _) = desk.run(&program, "old", None);
     assert_eq!(sent.len(), 2, "the second call passes the limit, and the third is not made");
     // The same run, if the first call had been kept: the limit was passed all the same.
-    let kept = |reuses: bool| {
+    let kept = |reuses: bool, counts: bool| {
         let mut entries = desk.world.journal.entries("old");
         let content = entries.iter().find_map(|entry| match &entry.kind {
             EntryKind::Scheduled { key, content, .. } if key.as_str() == "a" => Some(*content),
@@ -180,7 +228,9 @@ fn a_journal_of_an_earlier_build_means_what_it_meant() {
         for (seq, entry) in entries.iter_mut().enumerate() {
             entry.seq = seq as u64;
             match &mut entry.kind {
-                EntryKind::Started(started) => started.flags.reuses = reuses,
+                EntryKind::Started(started) => {
+                    (started.flags.reuses, started.flags.counts_kept) = (reuses, counts);
+                }
                 EntryKind::Completed { key, about, .. } if key.as_str() == "a" => {
                     let cited =
                         Cited { run: "old".to_owned(), key: None, content: content.unwrap(), there: None, used: None };
@@ -194,6 +244,7 @@ fn a_journal_of_an_earlier_build_means_what_it_meant() {
         block_on(journal.append("kept", &entries)).unwrap();
         block_on(driver::verify(Prepared::new(program.clone()), "kept", &journal)).unwrap().differences.len()
     };
-    assert_eq!(kept(false), 0);
-    assert_eq!(kept(true), 1, "today the third call would be made");
+    assert_eq!(kept(false, false), 0);
+    assert_eq!(kept(true, false), 1, "a later build would have made the third call");
+    assert_eq!(kept(true, true), 0, "today what is kept counts again");
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use testbed::build::{Build, nowhere};
 use trefoil_ir::{
-    AnswerFormat, Expr, ModelChoice, Program, Schema, SchemaId, Step, StepId, StepKind, StepPolicy, walk,
+    AnswerFormat, CommandCall, Expr, ModelChoice, Program, Schema, SchemaId, Source, Step, StepId, StepKind,
+    StepPolicy, walk,
 };
 
 /// The kind of an edit, and its place.
@@ -17,12 +18,14 @@ pub struct Change {
 }
 
 /// The number of kinds.
-pub const KINDS: u8 = 12;
+pub const KINDS: u8 = 18;
 
 /// An edited program.
 pub struct Edited {
     pub program: Arc<Program>,
     pub what: &'static str,
+    /// Whether every step keeps its label and its place.
+    pub stable: bool,
     /// A renamed label: before, after.
     pub renamed: Option<(Arc<str>, Arc<str>)>,
 }
@@ -43,6 +46,51 @@ pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
         }
     }
     Arc::new(program)
+}
+
+/// Adds steps at the end that read what the run has used and its id.
+pub fn reading_usage_and_id(program: &Arc<Program>) -> Arc<Program> {
+    let mut program = Program::clone(program);
+    let body = program.flows[program.entry.index()].body;
+    let call = |word: &str| {
+        let mut text = Build::new().text(&format!("{word} {{{{a.total_tokens}}}} in {{{{b}}}}"));
+        text.sources = vec![Source::Spent(Vec::new()), Source::RunId];
+        let mut call = Build::new().model_call("plain", "");
+        (call.model.name, call.user) = ("plain".into(), Expr::Template(text));
+        StepKind::Model(Box::new(call))
+    };
+    let arguments = vec![Expr::Read(Source::RunId)];
+    let command = CommandCall { script: "echo \"id ${1}\"".into(), arguments, env: vec![], workdir: None };
+    let mut dear = Build::new().cond("{{a.total_tokens}} > 12");
+    dear.sources = vec![Source::Spent(Vec::new())];
+    for (label, kind, when) in [
+        ("usage", call("used"), None),
+        ("id", StepKind::Command(Box::new(command)), None),
+        ("dear", call("dear"), Some(dear)),
+    ] {
+        let step = Step {
+            kind,
+            label: Some(label.into()),
+            origin: nowhere(),
+            when,
+            out: None,
+            shape: None,
+            policy: StepPolicy::default(),
+        };
+        program.steps.push(step);
+        let new = StepId(program.steps.len() as u32 - 1);
+        steps_of(&mut program, body, |steps| steps.push(new));
+    }
+    Arc::new(program)
+}
+
+/// Applies one edit after the other.
+pub fn changes(before: &Arc<Program>, (first, second): (Change, Option<Change>)) -> Edited {
+    let edited = change(before, first);
+    let Some(second) = second else { return edited };
+    let both = change(&edited.program, second);
+    // Only one of them can be followed by its name.
+    Edited { what: "two edits", renamed: None, stable: edited.stable && both.stable, ..both }
 }
 
 /// Applies the edit, or one of the next kind that is possible in the program.
@@ -79,7 +127,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             // A second step with the same request.
             let sequence = pick(p, change.at, |step| matches!(step.kind, StepKind::Sequence(_)))?;
             let model = pick(p, change.other, |step| matches!(step.kind, StepKind::Model(_)))?;
-            let copy = Step { label: Some("copy".into()), out: None, ..p.steps[model.index()].clone() };
+            let copy = Step { label: Some(unused(p, "copy")), out: None, ..p.steps[model.index()].clone() };
             p.steps.push(copy);
             let new = StepId(p.steps.len() as u32 - 1);
             let at = change.other as usize;
@@ -107,8 +155,9 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             let effect =
                 |step: &Step| matches!(step.kind, StepKind::Model(_) | StepKind::Tool(_) | StepKind::Command(_));
             let id = pick(p, change.at, |step| effect(step) && step.label.is_some())?;
-            let old = p.steps[id.index()].label.replace("other name".into())?;
-            renamed = Some((old, "other name".into()));
+            let new = unused(p, "other");
+            let old = p.steps[id.index()].label.replace(new.clone())?;
+            renamed = Some((old, new));
             "renamed"
         }
         8 => {
@@ -134,17 +183,114 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             model(p, change.at)?.format = AnswerFormat::Json(schema);
             "schema"
         }
-        _ => {
+        11 => {
             let id = pick(p, change.at, |step| matches!(step.kind, StepKind::Command(_)))?;
-            if let StepKind::Command(call) = &mut p.steps[id.index()].kind {
-                call.script = "echo \"other ${1}\"".into();
-            }
+            act(&mut p.steps[id.index()]);
             "command"
         }
+        12 => {
+            let id = pick(p, change.at, |step| matches!(step.kind, StepKind::Tool(_)))?;
+            act(&mut p.steps[id.index()]);
+            "tool"
+        }
+        13 => {
+            let id = pick(p, change.at, |step| acts(step) && step.label.is_some())?;
+            act(&mut p.steps[id.index()]);
+            p.steps[id.index()].label = Some(unused(p, "other"));
+            "renamed and changed"
+        }
+        14 => {
+            // A step is put into a group, and perhaps changed.
+            let sequence = pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(s) if !s.is_empty()))?;
+            let group = Step { label: Some(unused(p, "group")), out: None, ..empty() };
+            p.steps.push(group);
+            let new = StepId(p.steps.len() as u32 - 1);
+            let (at, mut moved) = (change.other as usize, None);
+            steps_of(p, sequence, |steps| {
+                let at = at % steps.len();
+                moved = Some(std::mem::replace(&mut steps[at], new));
+            });
+            let moved = moved?;
+            steps_of(p, new, |steps| steps.push(moved));
+            if change.other & 64 != 0 {
+                act(&mut p.steps[moved.index()]);
+            }
+            "grouped"
+        }
+        15 => {
+            let group = |step: &Step| {
+                let kind = matches!(step.kind, StepKind::Call(_) | StepKind::Attempts(_) | StepKind::Conversation(_));
+                (kind || matches!(step.kind, StepKind::ForEach(_))) && step.label.is_some()
+            };
+            let id = pick(p, change.at, group)?;
+            p.steps[id.index()].label = Some(unused(p, "group"));
+            "group renamed"
+        }
+        16 => {
+            let from = pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(s) if s.len() > 1))?;
+            let mut moved = None;
+            let at = change.other as usize;
+            steps_of(p, from, |steps| moved = Some(steps.remove(at % steps.len())));
+            let moved = moved?;
+            let to = pick(p, change.other, |step| matches!(step.kind, StepKind::Sequence(_)))?;
+            if inside(p, moved, to) {
+                return None;
+            }
+            steps_of(p, to, |steps| steps.insert(at / 7 % (steps.len() + 1), moved));
+            "moved elsewhere"
+        }
+        _ => {
+            // One more answer is accepted.
+            let id = pick(p, change.at, |step| matches!(step.kind, StepKind::StateMachine(_)))?;
+            let StepKind::StateMachine(machine) = &mut p.steps[id.index()].kind else { return None };
+            let gate = machine.states.iter_mut().find(|state| state.name.starts_with("GATE"))?;
+            let when = gate.transitions.first_mut()?.when.as_mut()?;
+            let sources = when.sources.clone();
+            *when = Build::new().cond("{{a}} == \"sure\" || {{a}} == \"fine\"");
+            when.sources = vec![sources.first()?.clone(); when.sources.len()];
+            "accepted answers"
+        }
     };
+    let stable = matches!(change.kind, 0..=2 | 8..=12 | 17);
     // A copy may read slots that its new flow does not have.
     trefoil_ir::validate::validate(&program).is_empty().then_some(())?;
-    Some(Edited { program: Arc::new(program), what, renamed })
+    Some(Edited { program: Arc::new(program), what, stable, renamed })
+}
+
+fn acts(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Tool(_) | StepKind::Command(_))
+}
+
+/// Changes what a tool or a command does.
+fn act(step: &mut Step) {
+    match &mut step.kind {
+        StepKind::Tool(call) => call.arguments = Expr::Object(vec![("a".into(), Expr::Const("other".into()))]),
+        StepKind::Command(call) => call.script = "echo \"other ${1}\"".into(),
+        _ => {}
+    }
+}
+
+/// A label that no step has.
+fn unused(program: &Program, name: &str) -> Arc<str> {
+    let is_free = |label: &String| program.steps.iter().all(|step| step.label.as_deref() != Some(label.as_str()));
+    (0..).map(|n| format!("{name}{n}")).find(is_free).unwrap().into()
+}
+
+fn empty() -> Step {
+    Step {
+        kind: StepKind::Sequence(Vec::new()),
+        label: None,
+        origin: nowhere(),
+        when: None,
+        out: None,
+        shape: None,
+        policy: StepPolicy::default(),
+    }
+}
+
+/// Whether a step is another one, or below it.
+fn inside(program: &Program, above: StepId, wanted: StepId) -> bool {
+    above == wanted || walk::children(&program.steps[above.index()]).iter().any(|step| inside(program, *step, wanted))
 }
 
 fn constant(other: u32) -> &'static str {
@@ -175,7 +321,7 @@ fn fresh(program: &mut Program, other: u32) -> StepId {
     call.model.name = "plain".into();
     program.steps.push(Step {
         kind: StepKind::Model(Box::new(call)),
-        label: Some("added".into()),
+        label: Some(unused(program, "added")),
         origin: nowhere(),
         when: None,
         out: None,

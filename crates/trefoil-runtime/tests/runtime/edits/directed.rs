@@ -250,6 +250,31 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     assert_eq!(sent, ["another", "other"]);
 }
 
+#[test]
+fn a_program_sees_the_id_of_the_run_whose_results_it_keeps() {
+    let desk = Desk::new();
+    let named = |second: &str| {
+        let mut b = Build::new();
+        let steps = [b.model("one", "in {{run}}"), b.model("two", second)];
+        let body = b.sequence("", &steps);
+        let main = b.flow("main", body, None);
+        b.program(main)
+    };
+    let before = named("two");
+    assert_eq!(desk.run(&before, "old", None).0, ["in old", "two"]);
+    let based = |memo: Memo| {
+        let basis = Basis { run: "old".to_owned(), execution: Some("old".to_owned()), ..Basis::default() };
+        Options { basis: Some(basis), ..Desk::options("new", Some(memo)) }
+    };
+    let after = named("then {{run}}");
+    assert_eq!(desk.run_with(&after, "new", based(desk.memo(&before, "old"))).0, ["then old"]);
+    let entries = desk.world.journal.entries("new");
+    let EntryKind::Started(started) = &entries[0].kind else { panic!("{entries:?}") };
+    assert_eq!((&*started.run, started.execution()), ("new", "old"));
+    // Without a run before it, or with its answers only, a run has its own id.
+    assert_eq!(desk.run(&after, "other", Some(desk.memo(&before, "old"))).0, ["in other", "then other"]);
+}
+
 /// A journal that was tampered with.
 #[test]
 fn a_journal_that_says_otherwise_is_found_out() {

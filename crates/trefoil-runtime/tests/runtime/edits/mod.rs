@@ -1,6 +1,7 @@
 //! Random programs with random edits: a run of the edited program that reuses results of the previous run has the same outcome as a
 //! run from scratch, reuses no result of a different request, and reuses all that it can.
 
+mod acts;
 mod budgets;
 mod change;
 mod directed;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use trefoil_ir::Program;
-use trefoil_machine::key::{own_step, without_try};
+use trefoil_machine::journal::Basis;
+use trefoil_machine::key::{own_step, unmarked, without_try};
 use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared};
 use trefoil_runtime::RunOutcome;
 use trefoil_runtime::driver::memo::Memo;
@@ -22,7 +24,7 @@ use trefoil_runtime::ports::MemoryJournal;
 use trefoil_template::Value;
 
 use crate::random::{Node, node, program};
-use change::{Change, Edited, change};
+use change::{Change, Edited, changes};
 use people::World;
 
 /// A run with its journal.
@@ -31,28 +33,34 @@ struct Ran {
     entries: Vec<Entry>,
 }
 
+/// Runs a program. The first run is `old`, and every other one sees its id, as a run that goes on from it.
 async fn run(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str, memo: Option<Memo>) -> Ran {
     let prepared = Prepared::new(program.clone());
     let ports = World::ports(program, journal.clone());
-    let options = Options { seed: Some(11), run: Some(id.to_owned()), memo, ..Options::default() };
+    let basis = (id != "old").then(|| Basis { execution: Some("old".to_owned()), ..Basis::default() });
+    let options = Options { seed: Some(11), run: Some(id.to_owned()), memo, basis, ..Options::default() };
     let outcome = driver::run_prepared(prepared, Some("in".into()), ports, options).await;
     Ran { outcome, entries: journal.entries(id) }
 }
 
 async fn memo_of(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str) -> Memo {
     let ports = World::ports(program, journal.clone());
-    let memo = Memo::of(Prepared::new(program.clone()), id, ports, &Options::default()).await.unwrap();
-    // All steps may be repeated.
-    let steps = journal.entries(id).into_iter().filter_map(|entry| match entry.kind {
+    Memo::of(Prepared::new(program.clone()), id, ports, &Options::default()).await.unwrap()
+}
+
+/// With all steps of these runs allowed to be repeated.
+fn allowed(memo: Memo, journal: &MemoryJournal, runs: &[&str]) -> Memo {
+    let entries = runs.iter().flat_map(|run| journal.entries(run));
+    memo.rerunning(entries.filter_map(|entry| match entry.kind {
         EntryKind::Scheduled { key, .. } => Some(own_step(key.as_str()).to_owned()),
         _ => None,
-    });
-    memo.rerunning(steps)
+    }))
 }
 
 /// A result of a run: its key, its request, and the run and key that it was reused from.
 struct Result {
     key: String,
+    sort: String,
     content: ContentKey,
     from: Option<String>,
 }
@@ -65,16 +73,18 @@ impl Ran {
         for entry in &self.entries {
             match &entry.kind {
                 EntryKind::Scheduled { key, content, sort, .. } => {
-                    let own = sort == "timer" && own_step(key.as_str()) != without_try(key.as_str());
-                    if !own && sort != "decide" && sort != "describe" {
-                        asked.insert(key.clone(), *content);
+                    if !["timer", "decide", "describe"].contains(&sort.as_str()) {
+                        asked.insert(key.clone(), (sort.clone(), *content));
                     }
                 }
                 EntryKind::Completed { key, about, .. } => {
                     let from = about.from.as_ref();
-                    let content = from.map(|cited| cited.content).or_else(|| asked.get(key).copied());
+                    let known = asked.get(key).cloned();
+                    let content =
+                        from.map(|cited| cited.content).or_else(|| known.as_ref().map(|(_, content)| *content));
+                    let sort = known.map(|(sort, _)| sort).unwrap_or_default();
                     let from = from.map(|cited| cited.key.as_ref().unwrap_or(key).to_string());
-                    results.extend(content.map(|content| Result { key: key.to_string(), content, from }));
+                    results.extend(content.map(|content| Result { key: key.to_string(), sort, content, from }));
                 }
                 _ => {}
             }
@@ -99,63 +109,160 @@ fn counted(results: &[Result]) -> BTreeMap<ContentKey, usize> {
 struct Sums {
     cases: u32,
     failed: u32,
-    results: usize,
-    kept: usize,
-    most: usize,
-    by_change: BTreeMap<&'static str, (u32, usize, usize)>,
+    stopped: u32,
+    by_change: BTreeMap<&'static str, Counts>,
 }
 
-/// One program and one edit of it.
-async fn one(root: &Node, edit: Change, sums: &RefCell<Sums>) -> std::result::Result<(), TestCaseError> {
+/// Totals of one kind of edit. Programs that fail are not in them, because what a failure cancels depends on timing.
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    cases: u32,
+    results: usize,
+    possible: usize,
+    kept: usize,
+    /// Results that were not kept because their own step, which may still have needed them, was not reached.
+    unreached: usize,
+    /// The same, but the step requested something else later.
+    late: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.cases += other.cases;
+        self.results += other.results;
+        self.possible += other.possible;
+        self.kept += other.kept;
+        self.unreached += other.unreached;
+        self.late += other.late;
+    }
+}
+
+/// One program and edits of it.
+async fn one(
+    root: &Node,
+    edits: (Change, Option<Change>),
+    sums: &RefCell<Sums>,
+) -> std::result::Result<(), TestCaseError> {
     let journal = Arc::new(MemoryJournal::new());
-    let before = change::answered_by_its_model(program(root));
-    let Edited { program: after, what, renamed } = change(&before, edit);
+    let before = change::reading_usage_and_id(&change::answered_by_its_model(program(root)));
+    let edited = changes(&before, edits);
+    let (after, what) = (edited.program.clone(), edited.what);
     let old = run(&journal, &before, "old", None).await;
     let scratch = run(&journal, &after, "scratch", None).await;
     let memo = memo_of(&journal, &before, "old").await;
-    let edited = run(&journal, &after, "edited", Some(memo)).await;
+    let new = run(&journal, &after, "edited", Some(allowed(memo.clone(), &journal, &["old", "scratch"]))).await;
 
     let failed = scratch.outcome.result.is_err();
     if failed {
         // Which activities a failure cancels depends on timing.
-        prop_assert!(edited.outcome.result.is_err(), "{what}: from scratch {:?}", scratch.shape());
+        prop_assert!(new.outcome.result.is_err(), "{what}: from scratch {:?}", scratch.shape());
     } else {
-        prop_assert_eq!(edited.shape(), scratch.shape(), "{}", what);
+        prop_assert_eq!(new.shape(), scratch.shape(), "{}", what);
     }
     // No result of a different request is reused, and none twice.
     let verified = driver::verify(Prepared::new(after.clone()), "edited", &*journal).await.unwrap();
     prop_assert_eq!(&verified.differences, &[], "{}", what);
-    let (had, has) = (old.results(), edited.results());
-    let kept: Vec<&String> = has.iter().filter_map(|result| result.from.as_ref()).collect();
+    let kept: Vec<String> = new.results().into_iter().filter_map(|result| result.from).collect();
     prop_assert_eq!(kept.iter().collect::<BTreeSet<_>>().len(), kept.len(), "{}: a result is used twice", what);
-    let (there, wanted) = (counted(&had), counted(&has));
-    let most: usize = wanted.iter().map(|(content, n)| there.get(content).copied().unwrap_or(0).min(*n)).sum();
-    prop_assert!(kept.len() <= most);
 
-    // A result with the same key and content is reused, unless the same step has used it for another item or pass.
+    let unasked = run(&journal, &after, "unasked", Some(memo)).await;
+    nothing_is_done_twice((&before, &old), (&after, &unasked), what)?;
+    let stopped = unasked.outcome.suspended;
+    let mut counts = Counts::default();
     if !failed {
-        let step = |key: &str| {
-            let key = without_try(key);
-            renamed.as_ref().map_or_else(|| key.to_owned(), |(old, new)| key.replace(&**new, old))
-        };
-        let left = had.iter().filter(|result| !kept.contains(&&result.key));
-        let left: BTreeSet<(String, ContentKey)> = left.map(|r| (without_try(&r.key).to_owned(), r.content)).collect();
-        for result in has.iter().filter(|result| result.from.is_none()) {
-            let place = (step(&result.key), result.content);
-            prop_assert!(!left.contains(&place), "{}: `{}` is asked for as it was, and not kept", what, result.key);
-        }
-    }
-    if !failed {
+        counts = count(&old, &new, &edited)?;
         taken_back(&journal, (&before, &old), &after, what).await?;
     }
     let mut sums = sums.borrow_mut();
     sums.cases += 1;
     sums.failed += u32::from(failed);
-    sums.results += has.len();
-    sums.kept += kept.len();
-    sums.most += most;
-    let by = sums.by_change.entry(what).or_default();
-    *by = (by.0 + 1, by.1 + kept.len(), by.2 + most);
+    sums.stopped += u32::from(stopped);
+    sums.by_change.entry(what).or_default().add(counts);
+    Ok(())
+}
+
+/// Counts what was kept, and why the rest was not.
+fn count(
+    old: &Ran,
+    new: &Ran,
+    Edited { program, what, stable, renamed }: &Edited,
+) -> std::result::Result<Counts, TestCaseError> {
+    let (had, mut has) = (old.results(), new.results());
+    // Without waits, which all have the same content.
+    let counted_keys: BTreeSet<&String> = had.iter().map(|result| &result.key).collect();
+    has.retain(|result| result.from.as_ref().is_none_or(|from| counted_keys.contains(from)));
+    let kept: Vec<&String> = has.iter().filter_map(|result| result.from.as_ref()).collect();
+    let (there, wanted) = (counted(&had), counted(&has));
+    let possible: usize = wanted.iter().map(|(content, n)| there.get(content).copied().unwrap_or(0).min(*n)).sum();
+    prop_assert!(kept.len() <= possible);
+    let mut counts = Counts { cases: 1, results: has.len(), possible, kept: kept.len(), ..Counts::default() };
+    let left: Vec<&Result> = had.iter().filter(|result| !kept.contains(&&result.key)).collect();
+    // A result with the same key and content is reused, unless the same step has used it for another item or pass.
+    let step = |key: &str| {
+        let key = without_try(key);
+        renamed.as_ref().map_or_else(|| key.to_owned(), |(old, new)| key.replace(&**new, old))
+    };
+    let places: BTreeSet<(String, ContentKey)> =
+        left.iter().map(|r| (without_try(&r.key).to_owned(), r.content)).collect();
+    // An answer is kept only if the same answers are accepted.
+    let may_differ = |result: &Result| result.sort == "human" && (*what == "accepted answers" || *what == "two edits");
+    let asked: BTreeSet<&str> = has.iter().map(|result| without_try(&result.key)).collect();
+    let prepared = Prepared::new(program.clone());
+    let mut left = left;
+    for result in has.iter().filter(|result| result.from.is_none() && !may_differ(result)) {
+        let place = (step(&result.key), result.content);
+        prop_assert!(!places.contains(&place), "{}: `{}` is asked for as it was, and not kept", what, result.key);
+        let Some(at) = left.iter().position(|left| left.content == result.content) else { continue };
+        let other = left.swap_remove(at);
+        if asked.contains(without_try(&other.key)) {
+            counts.late += 1;
+        } else {
+            let there = prepared.has_effect(&labels(&other.key));
+            prop_assert!(there || !stable, "{}: `{}` could have `{}`", what, result.key, other.key);
+            counts.unreached += 1;
+        }
+    }
+    Ok(counts)
+}
+
+/// The labels of the steps of an activity, by its key.
+fn labels(key: &str) -> Vec<Arc<str>> {
+    unmarked(key).split('/').map(Arc::from).collect()
+}
+
+/// Without permission, no tool or command of the earlier run is performed again: not under its key, and not by a new step as long as
+/// one is left whose step is gone. All tools have one name.
+fn nothing_is_done_twice(
+    (before, old): (&Arc<Program>, &Ran),
+    (after, new): (&Arc<Program>, &Ran),
+    what: &str,
+) -> std::result::Result<(), TestCaseError> {
+    let performed = |ran: &Ran, wanted: &str| -> Vec<String> {
+        let of_sort = |entry: &Entry| match &entry.kind {
+            EntryKind::Scheduled { key, sort, .. } if sort == wanted => Some(key.to_string()),
+            _ => None,
+        };
+        ran.entries.iter().filter_map(of_sort).collect()
+    };
+    let failed = |ran: &Ran, key: &str| {
+        let is = |entry: &Entry| matches!(&entry.kind, EntryKind::Failed { key: failed, .. } if failed.as_str() == key);
+        ran.entries.iter().any(is)
+    };
+    let used: BTreeSet<String> = new.results().into_iter().filter_map(|result| result.from).collect();
+    let (before, after) = (Prepared::new(before.clone()), Prepared::new(after.clone()));
+    for sort in ["tool", "command"] {
+        let then: Vec<String> = performed(old, sort).into_iter().filter(|key| !failed(old, key)).collect();
+        let now = performed(new, sort);
+        for key in &now {
+            let again = then.iter().find(|then| without_try(then) == without_try(key) && !used.contains(*then));
+            prop_assert_eq!(again, None, "{}: done twice", what);
+        }
+        let mut gone = then.iter().filter(|key| !used.contains(*key) && !after.has_effect(&labels(key)));
+        let fresh = now.iter().find(|key| !before.has_effect(&labels(key)));
+        if let (Some(fresh), Some(gone)) = (fresh, gone.next()) {
+            prop_assert!(false, "{what}: `{fresh}` may be `{gone}`");
+        }
+    }
     Ok(())
 }
 
@@ -168,6 +275,7 @@ async fn taken_back(
     what: &str,
 ) -> std::result::Result<(), TestCaseError> {
     let both = memo_of(journal, after, "edited").await.over(memo_of(journal, before, "old").await);
+    let both = allowed(both, journal, &["old", "scratch"]);
     let back = run(journal, before, "back", Some(both)).await;
     if old.outcome.result.is_err() {
         return Ok(());
@@ -226,17 +334,27 @@ fn an_edited_run_is_one_from_scratch_that_keeps_all_that_it_may() {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let sums = RefCell::new(Sums::default());
-    let edits = (0u8..change::KINDS, any::<u32>(), any::<u32>());
-    let done = TestRunner::new_with_rng(config, rng).run(&(node(), edits), |(root, (kind, at, other))| {
+    let edit =
+        || (0u8..change::KINDS, any::<u32>(), any::<u32>()).prop_map(|(kind, at, other)| Change { kind, at, other });
+    let edits = (edit(), prop::option::weighted(0.2, edit()));
+    let done = TestRunner::new_with_rng(config, rng).run(&(node(), edits), |(root, edits)| {
         // Ensures that there is something to edit.
         let root = Node::Sequence(vec![Node::Model { read: 0, sort: 4, when: 1 }, root]);
-        runtime.block_on(one(&root, Change { kind, at, other }, &sums))
+        runtime.block_on(one(&root, edits, &sums))
     });
     done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    let Sums { cases, failed, results, kept, most, by_change } = sums.into_inner();
-    println!("{cases} programs of seed {seed} ({failed} fail): {kept} of {results} results kept, {most} could be");
-    for (what, (cases, kept, most)) in by_change {
-        println!("  {what:<12} {cases:>5} cases: {kept} of {most}");
+    let Sums { cases, failed, stopped, by_change } = sums.into_inner();
+    println!(
+        "{cases} programs of seed {seed}; {failed} fail, {stopped} stop before a tool or command if it is not allowed"
+    );
+    println!("| edit | programs | results | possible | kept | not reached | too late |");
+    let mut all = Counts::default();
+    for counts in by_change.values() {
+        all.add(*counts);
     }
-    assert!(kept * 100 >= most * 98, "{kept} of {most}");
+    for (what, one) in by_change.iter().map(|(what, one)| (*what, one)).chain([("all", &all)]) {
+        let Counts { cases, results, possible, kept, unreached, late } = one;
+        println!("| {what} | {cases} | {results} | {possible} | {kept} | {unreached} | {late} |");
+    }
+    assert!(all.kept * 100 >= all.possible * 98, "{} of {}", all.kept, all.possible);
 }

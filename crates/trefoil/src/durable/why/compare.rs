@@ -1,6 +1,6 @@
 //! The differences between requests, and what caused them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 use trefoil_ir::{Expr, ModelParameters, OnTimeout, Program, Source, StepId, StepKind, walk};
@@ -293,6 +293,9 @@ fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<Reason>) {
     };
     if default(then) != default(now) {
         all.push(value(ValueOf::Default, "", default(then), default(now)));
+    }
+    if then.accepts.iter().collect::<BTreeSet<_>>() != now.accepts.iter().collect() {
+        all.push(Reason::Other("the accepted answers changed"));
     }
     if then.refused != now.refused {
         all.push(Reason::Other("the answer before it changed"));

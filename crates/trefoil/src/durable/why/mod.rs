@@ -19,6 +19,8 @@ pub struct Line {
     pub key: Key,
     /// The decision.
     pub fate: Fate,
+    /// If it is repeated: its key in the earlier run, if its step was probably moved or renamed.
+    pub was: Option<Key>,
     /// Why it is repeated. Empty if it is not, or is new.
     pub reasons: Vec<Reason>,
 }
@@ -69,6 +71,13 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
     if matches!(asked.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
         return None;
     }
+    let mut was = None;
+    let mut again = |again: &Reuse| {
+        if let Reuse::Again { before, .. } = again {
+            was = Some(before.key.clone()).filter(|was| was.without_try() != asked.key.without_try());
+        }
+        because(again, asked, comparing)
+    };
     let (fate, reasons) = match &decision.is {
         Reuse::Kept { run, was, used } => {
             // Another try is the same call.
@@ -76,12 +85,23 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
             (Fate::Kept { run: run.clone(), was, saved: *used }, Vec::new())
         }
         Reuse::New => (Fate::New, Vec::new()),
-        Reuse::Stopped(again) => {
-            (Fate::Stopped, again.iter().flat_map(|again| because(again, asked, comparing)).collect())
-        }
-        again @ Reuse::Again { .. } => (Fate::Again, because(again, asked, comparing)),
+        Reuse::Stopped(before) => (Fate::Stopped, before.iter().flat_map(|before| again(before)).collect()),
+        before @ Reuse::Again { .. } => (Fate::Again, again(before)),
     };
-    Some(Line { key: asked.key.clone(), fate, reasons })
+    Some(Line { key: asked.key.clone(), fate, was, reasons })
+}
+
+/// How similar the texts of two requests are, between 0 and 1.
+pub fn similarity(before: &Activity, now: &Activity) -> f32 {
+    let text = |activity: &Activity| {
+        let mut all = String::new();
+        activity.request.texts(&mut |text| {
+            all.push_str(&text.to_text());
+            all.push(' ');
+        });
+        all
+    };
+    words::similarity(&text(before), &text(now))
 }
 
 /// Why it is repeated.

@@ -93,6 +93,12 @@ impl WordDiff {
     }
 }
 
+/// The share of equal words of two texts, between 0 and 1. Of long texts, only the beginning counts.
+pub fn similarity(before: &str, now: &str) -> f32 {
+    let cut = |text: &str| text.chars().take(MANY).collect::<String>();
+    TextDiff::from_words(&*cut(before), &*cut(now)).ratio()
+}
+
 /// Equal text, shortened to this number of words next to changes.
 fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), parts: &mut Vec<Part>) {
     let same = |text: &str| Some(Part::Same(text.to_owned())).filter(|_| !text.is_empty());

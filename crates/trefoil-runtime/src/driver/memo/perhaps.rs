@@ -1,0 +1,258 @@
+//! What earlier runs may have done already: under the same key, with the same request under another key, or as a step that was
+//! moved or renamed, even if it was changed as well.
+//!
+//! Nobody says that a step was renamed *and* changed: one is gone from the program, and another is new. A new tool or command may
+//! be one that is gone if it has the same label, or calls the same tool; all commands are calls of one tool, the shell. Each activity
+//! of a step that is gone is replaced by one activity at most, so really new steps are performed. What was replaced is not the
+//! last execution any more, so its result is not reused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::layer::Lost;
+use super::{ClaimPlace, Memo};
+use trefoil_machine::Prepared;
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{Activity, Request};
+
+/// How an activity may have been performed by an earlier run.
+#[derive(Debug, Clone)]
+pub enum Perhaps {
+    /// Under its own key. If there is one: another key of the same request, which was performed as well.
+    Here(Option<Key>),
+    /// With the same request under this key. It did not complete.
+    Open(Key),
+    /// As this activity of a step that is not in the program any more.
+    Gone(Arc<Activity>),
+    /// In a run that was not read.
+    Unread,
+}
+
+/// A tool call or command that was performed.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// Where it was performed.
+    pub origin: ClaimPlace,
+    /// The newest run that has it.
+    pub at: usize,
+    /// What it is in that run.
+    pub activity: Arc<Activity>,
+}
+
+impl Memo {
+    /// How each of these activities may have been performed before. They are requested at the same time, and have no result.
+    /// `found`: the results of other activities that are requested with them.
+    pub fn perhaps(&self, lacking: &[&Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<Option<Perhaps>> {
+        let mut claimed: BTreeSet<ClaimPlace> = found.iter().flatten().map(|place| self.origin(place)).collect();
+        let mut one = |asked: &Activity| {
+            if !acts(&asked.request) {
+                return None;
+            }
+            if self.is_done_here(asked, &claimed) {
+                return Some(Perhaps::Here(self.elsewhere(asked)));
+            }
+            if let Some(key) = self.open(asked) {
+                return Some(Perhaps::Open(key.clone()));
+            }
+            if let Some((at, key)) = self.former(asked, &claimed) {
+                let (_, before) = self.layers.get(at)?.done.get(&key)?;
+                claimed.insert(self.origin(&(at, key)));
+                return Some(Perhaps::Gone(before.clone()));
+            }
+            self.cut.then_some(Perhaps::Unread)
+        };
+        lacking.iter().map(|asked| one(asked)).collect()
+    }
+
+    /// Whether an earlier run may have performed something under this key, in any try.
+    fn is_done_here(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
+        for (at, layer) in self.layers.iter().enumerate() {
+            let mut tries = layer.tries(&asked.key).peekable();
+            if tries.peek().is_none() {
+                continue;
+            }
+            let perhaps: Vec<ClaimPlace> =
+                tries.filter(|key| !layer.undone.contains(*key)).map(|key| (at, key.clone())).collect();
+            if perhaps.is_empty() {
+                // It failed and was not performed. The same request is made again, as if the run was resumed.
+                let same = layer.done.get(&asked.key).is_some_and(|(_, before)| before.content == asked.content);
+                if same {
+                    return false;
+                }
+                continue;
+            }
+            // Another step has the results, so it is the one that was there before, and this one is new.
+            let moved = |place: &ClaimPlace| {
+                let origin = self.origin(place);
+                claimed.contains(&origin) || self.used.get(&origin).is_some_and(|labels| *labels != asked.labels)
+            };
+            return !(perhaps.iter().all(moved) && self.has_nothing_left(asked, claimed));
+        }
+        false
+    }
+
+    /// Whether no execution is left that could be the former one of an activity whose own one has become that of another step.
+    fn has_nothing_left(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
+        let is_claimed = |origin: &ClaimPlace| claimed.contains(origin) || self.used.contains_key(origin);
+        let open: Vec<_> = self.executions(0).into_iter().filter(|one| !is_claimed(&one.origin)).collect();
+        open.iter().all(|one| {
+            let keeps_its_own = !self.asked.contains_key(&one.activity.key) && self.is_in_program(&one.activity.labels);
+            !is_alike(asked, &one.activity) || keeps_its_own
+        })
+    }
+
+    /// An activity with the same request under another key that may have been performed and did not complete, if the current run has
+    /// not requested it under its own key.
+    fn open(&self, asked: &Activity) -> Option<&Key> {
+        self.layers.iter().find_map(|layer| {
+            let is_open = |key: &Key, lost: &Lost| {
+                let open = matches!(lost, Lost::Unfinished | Lost::Failed(_)) && !layer.undone.contains(key);
+                open && *key != asked.key && !self.asked.contains_key(key)
+            };
+            let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
+            open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
+        })
+    }
+
+    /// A completed activity with the same request under another key.
+    fn elsewhere(&self, asked: &Activity) -> Option<Key> {
+        let places = self.by_content.get(&asked.content)?;
+        places.iter().map(|(_, key)| key).find(|key| **key != asked.key).cloned()
+    }
+
+    /// The activity of a step that is not in the program any more, and that a new tool call or command may repeat: the most
+    /// similar one that nothing has replaced.
+    pub(super) fn former(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        if !acts(&asked.request) {
+            return None;
+        }
+        let is_open = |origin: &ClaimPlace| {
+            !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
+        };
+        let open = self.former.iter().filter(|one| is_open(&one.origin));
+        self.pick(asked, open).map(|one| (one.at, one.activity.key.clone()))
+    }
+
+    /// Records that the current run performs an activity.
+    pub(super) fn replace_by(&mut self, asked: &Activity) {
+        if let Some(place) = self.former(asked, &BTreeSet::new()) {
+            self.matched.insert(self.origin(&place));
+        }
+    }
+
+    /// Finds what the earlier runs and the current one have replaced so far, the oldest first.
+    pub(super) fn replace(&mut self) {
+        self.replaced.clear();
+        self.matched.clear();
+        for at in (0..self.layers.len()).rev() {
+            let Some(layer) = self.layers.get(at) else { continue };
+            let Some(program) = layer.program.clone() else { continue };
+            let done = |key: &Key| layer.performed(key) && !layer.undone.contains(key);
+            let mut new: Vec<_> = layer.done.iter().filter(|(key, (_, a))| acts(&a.request) && done(key)).collect();
+            new.sort_by_key(|(_, (order, _))| *order);
+            let new: Vec<Arc<Activity>> = new.into_iter().map(|(_, (_, activity))| activity.clone()).collect();
+            if new.is_empty() {
+                continue;
+            }
+            let reused: BTreeSet<ClaimPlace> = layer.reused.keys().map(|key| self.origin(&(at, key.clone()))).collect();
+            let older = at.saturating_add(1);
+            let mut gone = self.gone_from(&program, older);
+            gone.retain(|one| !reused.contains(&one.origin));
+            for activity in new {
+                if let Some(one) = self.pick(&activity, gone.iter()) {
+                    let origin = one.origin.clone();
+                    gone.retain(|one| one.origin != origin);
+                    self.replaced.insert(origin);
+                }
+            }
+        }
+        self.former = self.program.as_ref().map(|program| self.gone_from(program, 0)).unwrap_or_default();
+        for asked in std::mem::take(&mut self.met) {
+            self.replace_by(&asked);
+            self.met.push(asked);
+        }
+    }
+
+    /// The most similar of these executions, if it may be the former one of an activity of a new step.
+    fn pick<'e>(&self, asked: &Activity, gone: impl Iterator<Item = &'e Execution>) -> Option<&'e Execution> {
+        let is_new = |one: &Execution| {
+            let program = self.layers.get(one.at).and_then(|layer| layer.program.as_ref());
+            program.is_none_or(|program| !program.has_effect(&asked.labels))
+        };
+        let score = |one: &Execution| {
+            let (then, now) = (one.activity.labels.split_last(), asked.labels.split_last());
+            let same_label = then.map(|(own, _)| own) == now.map(|(own, _)| own);
+            (one.activity.content == asked.content, same_label, then.map(|(_, up)| up) == now.map(|(_, up)| up))
+        };
+        let may = gone.filter(|one| is_alike(asked, &one.activity) && is_new(one));
+        // Of several, the first.
+        may.reduce(|best, one| if score(one) > score(best) { one } else { best })
+    }
+
+    /// The executions in the runs from this one on whose steps are not in a program, in their order, without those that were replaced.
+    fn gone_from(&self, program: &Prepared, from: usize) -> Vec<Execution> {
+        let mut known: BTreeMap<Arc<[Arc<str>]>, bool> = BTreeMap::new();
+        let mut is_gone =
+            |labels: &Arc<[Arc<str>]>| !*known.entry(labels.clone()).or_insert_with(|| program.has_effect(labels));
+        let all = self.executions(from).into_iter().filter(|one| !self.replaced.contains(&one.origin));
+        all.filter(|one| is_gone(&one.activity.labels)).collect()
+    }
+
+    /// The tool calls and commands that the runs from this one on may have performed, each once, with the newest name: the newest
+    /// run first, in the order in which they were started. What was performed again under the same key does not count.
+    fn executions(&self, from: usize) -> Vec<Execution> {
+        let mut all = Vec::new();
+        let (mut met, mut keys) = (BTreeSet::new(), BTreeSet::new());
+        for (at, layer) in self.layers.iter().enumerate().skip(from) {
+            let mut of_run: Vec<_> = layer.done.iter().filter(|(_, (_, a))| acts(&a.request)).collect();
+            of_run.sort_by_key(|(_, (order, _))| *order);
+            let mut again = Vec::new();
+            for (key, (_, activity)) in of_run {
+                let origin = self.origin(&(at, key.clone()));
+                let performed = origin == (at, key.clone());
+                if performed {
+                    again.push(key);
+                }
+                let undone = performed && layer.undone.contains(key);
+                if !undone && !(performed && keys.contains(key)) && met.insert(origin.clone()) {
+                    all.push(Execution { origin, at, activity: activity.clone() });
+                }
+            }
+            keys.extend(again);
+        }
+        all
+    }
+
+    /// Where a result was performed, even if several runs have reused it.
+    pub(super) fn origin(&self, (at, key): &ClaimPlace) -> ClaimPlace {
+        let (mut at, mut key) = (*at, key);
+        while let Some((run, there)) = self.layers.get(at).and_then(|layer| layer.reused.get(key)) {
+            let Some(older) = self.layers.iter().position(|layer| *layer.run == **run).filter(|older| *older > at)
+            else {
+                break;
+            };
+            (at, key) = (older, there);
+        }
+        (at, key.clone())
+    }
+
+    fn is_in_program(&self, labels: &[Arc<str>]) -> bool {
+        self.program.as_ref().is_some_and(|program| program.has_effect(labels))
+    }
+}
+
+/// Whether an activity may have an effect on the world.
+fn acts(request: &Request) -> bool {
+    matches!(request, Request::Tool(_) | Request::Command(_))
+}
+
+/// Whether two tool calls or commands may be the same step before and after an edit.
+fn is_alike(asked: &Activity, before: &Activity) -> bool {
+    let same_label = asked.labels.last().is_some() && asked.labels.last() == before.labels.last();
+    let same_tool = match (&asked.request, &before.request) {
+        (Request::Tool(now), Request::Tool(then)) => now.name == then.name,
+        (Request::Command(_), Request::Command(_)) => true,
+        _ => false,
+    };
+    acts(&asked.request) && acts(&before.request) && (same_label || same_tool)
+}

@@ -1,0 +1,272 @@
+//! Tools and commands that were moved, renamed or changed, or that failed: nothing is done twice unasked.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use testbed::Build;
+use trefoil_ir::{
+    CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepId, StepKind, Takes, ToolCall, ToolKind,
+};
+use trefoil_machine::error::RunError;
+use trefoil_machine::{EntryKind, Prepared};
+use trefoil_runtime::driver::memo::{Memo, Reuse};
+use trefoil_runtime::driver::{self, Options};
+use trefoil_runtime::ports::{Asked, CallSite, HumanInbox, ToolError};
+use trefoil_runtime::{HumanRequest, RunOutcome, ToolHost, ToolRequest};
+use trefoil_template::Value;
+
+use super::directed::Desk;
+use crate::states::{go, machine, state};
+use crate::world::block_on;
+
+/// Tools that write down their arguments, and fail if these say so.
+struct Hands(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl ToolHost for Hands {
+    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+        true
+    }
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let said = request.arguments.get("to").map(|to| to.to_text().to_string()).unwrap_or_default();
+        self.0.lock().unwrap().push(format!("{} {said}", request.name));
+        match &*said {
+            "refused" => Err(ToolError::Failed("refused".to_owned())),
+            "lost" => Err(ToolError::Broken("no answer".to_owned())),
+            said => Ok(said.into()),
+        }
+    }
+}
+
+struct Yes;
+
+#[async_trait]
+impl HumanInbox for Yes {
+    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+        Asked::Answer("yes".to_owned())
+    }
+}
+
+fn desk() -> Desk {
+    let mut desk = Desk::new();
+    desk.world.ports.tools = Arc::new(Hands(desk.sent.clone()));
+    desk.world.ports.humans = Arc::new(Yes);
+    desk
+}
+
+fn tool(b: &mut Build, label: &str, to: &str) -> StepId {
+    let arguments = Expr::Object(vec![("to".into(), b.value(to))]);
+    let call = ToolCall { name: "mail".into(), kind: ToolKind::Local, arguments };
+    b.step(label, StepKind::Tool(Box::new(call)))
+}
+
+fn command(b: &mut Build, label: &str, script: &str) -> StepId {
+    let call = CommandCall { script: script.into(), arguments: vec![], env: vec![], workdir: None };
+    b.step(label, StepKind::Command(Box::new(call)))
+}
+
+fn made(make: impl FnOnce(&mut Build) -> StepId) -> Arc<Program> {
+    let mut b = Build::new();
+    let body = make(&mut b);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn tools(steps: &[(&str, &str)]) -> Arc<Program> {
+    made(|b| {
+        let steps: Vec<StepId> = steps.iter().map(|(label, to)| tool(b, label, to)).collect();
+        b.sequence("", &steps)
+    })
+}
+
+fn stop(outcome: &RunOutcome) -> (&str, &str, &RunError) {
+    let error = outcome.result.as_ref().expect_err("it stops");
+    (&error.code, error.key.as_ref().map_or("", |key| key.as_str()), error)
+}
+
+/// Continues a run that has stopped, with these steps allowed. Returns what was sent.
+fn go_on(desk: &Desk, program: &Arc<Program>, run: &str, memo: Memo) -> (Vec<String>, RunOutcome) {
+    desk.sent.lock().unwrap().clear();
+    let (prepared, options) = (Prepared::new(program.clone()), Desk::options(run, Some(memo)));
+    let outcome = block_on(driver::resume_prepared(prepared, run, desk.world.ports.clone(), options));
+    (desk.sent.lock().unwrap().clone(), outcome)
+}
+
+#[test]
+fn a_tool_that_was_moved_or_renamed_and_changed_is_not_called_again_unasked() {
+    let desk = desk();
+    let before = tools(&[("send", "me")]);
+    desk.run(&before, "old", None);
+    let moved = made(|b| {
+        let inner = tool(b, "send", "other");
+        b.sequence("grp", &[inner])
+    });
+    for (name, after, key) in [("moved", moved, "grp/send"), ("renamed", tools(&[("post", "other")]), "post")] {
+        let (sent, outcome) = desk.run(&after, name, Some(desk.memo(&before, "old")));
+        let (code, at, error) = stop(&outcome);
+        assert_eq!((code, at, sent.len()), ("WOULD_REPEAT", key, 0), "{error}");
+        assert!(error.message.starts_with("`send` of the earlier run is gone"), "{error}");
+        let label = key.rsplit('/').next().unwrap().to_owned();
+        let (sent, outcome) = go_on(&desk, &after, name, desk.memo(&before, "old").rerunning([label]));
+        assert_eq!((sent, outcome.result.is_ok()), (vec!["mail other".to_owned()], true));
+    }
+}
+
+#[test]
+fn only_one_new_step_can_be_the_one_that_is_gone() {
+    let desk = desk();
+    let before = tools(&[("send", "me")]);
+    desk.run(&before, "old", None);
+    let after = tools(&[("one", "a"), ("two", "b")]);
+    let memo = || desk.memo(&before, "old").rerunning(["one".to_owned()]);
+    let (sent, outcome) = desk.run(&after, "new", Some(memo()));
+    assert_eq!((sent.len(), outcome.result.is_ok()), (2, true), "{outcome:?}");
+    // As one that is cut off between the two goes on.
+    let entries = desk.world.journal.entries("new");
+    let done = entries.iter().position(|entry| matches!(&entry.kind, EntryKind::Completed { .. })).unwrap();
+    let journal = Arc::new(trefoil_runtime::ports::MemoryJournal::new());
+    block_on(trefoil_runtime::ports::Journal::append(&*journal, "new", &entries[..=done])).unwrap();
+    desk.sent.lock().unwrap().clear();
+    let ports = trefoil_runtime::Ports { journal, ..desk.world.ports.clone() };
+    let options = Desk::options("new", Some(memo()));
+    let outcome = block_on(driver::resume_prepared(Prepared::new(after), "new", ports, options));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    assert_eq!(*desk.sent.lock().unwrap(), ["mail b"]);
+}
+
+#[test]
+fn a_new_step_next_to_the_old_ones_is_not_one_of_them() {
+    let desk = desk();
+    let before = tools(&[("send", "me")]);
+    desk.run(&before, "old", None);
+    let after = tools(&[("send", "me"), ("post", "other")]);
+    assert_eq!(desk.run(&after, "new", Some(desk.memo(&before, "old"))).0, ["mail other"]);
+    // What another step replaced, with permission, is not looked for in later runs.
+    let renamed = tools(&[("post", "me")]);
+    desk.run(&renamed, "renamed", Some(desk.memo(&before, "old")));
+    let more = tools(&[("post", "me"), ("third", "x")]);
+    let both = desk.memo(&renamed, "renamed").over(desk.memo(&before, "old"));
+    assert_eq!(desk.run(&more, "more", Some(both)).0, ["mail x"]);
+    let changed = tools(&[("brief", "you")]);
+    desk.run(&changed, "changed", Some(desk.memo(&before, "old").rerunning(["brief".to_owned()])));
+    let more = tools(&[("brief", "you"), ("third", "x")]);
+    let both = desk.memo(&changed, "changed").over(desk.memo(&before, "old"));
+    assert_eq!(desk.run(&more, "further", Some(both)).0, ["mail x"]);
+}
+
+/// All commands change the same world: the last one decides.
+#[test]
+fn a_command_that_was_renamed_and_changed_replaces_the_earlier_one() {
+    let desk = desk();
+    let (first, second) = (made(|b| command(b, "A", "v1")), made(|b| command(b, "B", "v2")));
+    desk.run(&first, "1", None);
+    let (sent, outcome) = desk.run(&second, "2", Some(desk.memo(&first, "1")));
+    assert_eq!((stop(&outcome).1, sent.len()), ("B", 0));
+    desk.run(&second, "2b", Some(desk.memo(&first, "1").rerunning(["B".to_owned()])));
+    let both = || desk.memo(&second, "2b").over(desk.memo(&first, "1"));
+    let (sent, outcome) = desk.run(&first, "3", Some(both()));
+    assert_eq!((stop(&outcome).1, sent.len()), ("A", 0), "`A` is not what was run last");
+    assert_eq!(desk.run(&first, "4", Some(both().rerunning(["A".to_owned()]))).0, ["v1"]);
+}
+
+#[test]
+fn a_tool_whose_outcome_is_unknown_is_not_called_again_under_another_name() {
+    let desk = desk();
+    let before = tools(&[("send", "lost")]);
+    assert!(desk.run(&before, "old", None).1.result.is_err());
+    for (after, key) in [(tools(&[("post", "other")]), "post"), (tools(&[("send", "lost")]), "send")] {
+        let (sent, outcome) = desk.run(&after, key, Some(desk.memo(&before, "old")));
+        assert_eq!((stop(&outcome).0, stop(&outcome).1, sent.len()), ("WOULD_REPEAT", key, 0));
+    }
+}
+
+#[test]
+fn a_tool_that_failed_is_called_again_as_when_the_run_is_resumed() {
+    let desk = desk();
+    let before = tools(&[("first", "me"), ("send", "refused")]);
+    assert!(desk.run(&before, "old", None).1.result.is_err());
+    assert_eq!(desk.run(&before, "fork", Some(desk.memo(&before, "old"))).0, ["mail refused"]);
+    let after = tools(&[("first", "me"), ("send", "other")]);
+    assert_eq!(desk.run(&after, "edited", Some(desk.memo(&before, "old"))).0, ["mail other"]);
+    let renamed = tools(&[("first", "me"), ("post", "other")]);
+    assert_eq!(desk.run(&renamed, "renamed", Some(desk.memo(&before, "old"))).0, ["mail other"]);
+}
+
+#[test]
+fn all_steps_that_stop_at_once_are_named() {
+    let desk = desk();
+    let three = |to: &str| {
+        made(|b| {
+            let steps = ["a", "b", "c"].map(|label| tool(b, label, &format!("{label}{to}")));
+            b.parallel("", &steps, OnItemFailure::Abort)
+        })
+    };
+    let before = three("");
+    desk.run(&before, "old", None);
+    let after = three("!");
+    let (_, outcome) = desk.run(&after, "new", Some(desk.memo(&before, "old")));
+    let (code, _, error) = stop(&outcome);
+    let keys: Vec<&str> = error.keys().map(|key| key.as_str()).collect();
+    assert_eq!((code, keys.as_slice()), ("WOULD_REPEAT", ["a", "b", "c"].as_slice()));
+    assert!(error.help.as_ref().unwrap().contains("`--rerun a --rerun b --rerun c`"), "{error:?}");
+    let memo = desk.memo(&before, "old").rerunning(["a", "b", "c"].map(str::to_owned));
+    assert_eq!(go_on(&desk, &after, "new", memo).0.len(), 3);
+}
+
+#[test]
+fn a_new_step_under_the_name_of_one_that_was_renamed_runs() {
+    let desk = desk();
+    let together = |steps: &[(&str, &str)]| {
+        made(|b| {
+            let steps: Vec<StepId> = steps.iter().map(|(label, to)| tool(b, label, to)).collect();
+            b.parallel("", &steps, OnItemFailure::Abort)
+        })
+    };
+    let before = together(&[("a", "me")]);
+    desk.run(&before, "old", None);
+    let after = together(&[("a", "new"), ("a0", "me")]);
+    assert_eq!(desk.run(&after, "new", Some(desk.memo(&before, "old"))).0, ["mail new"]);
+    // If every step moves by one, one of them changed.
+    let before = together(&[("a", "1"), ("b", "2")]);
+    desk.run(&before, "two", None);
+    let after = together(&[("a", "2"), ("b", "3")]);
+    let (sent, outcome) = desk.run(&after, "shift", Some(desk.memo(&before, "two")));
+    assert_eq!((stop(&outcome).1, sent.len()), ("b", 0), "{outcome:?}");
+}
+
+#[test]
+fn a_stop_says_what_was_done_under_another_name() {
+    let desk = desk();
+    let before = tools(&[("s1", "a"), ("s2", "b")]);
+    desk.run(&before, "old", None);
+    let (_, outcome) = desk.run(&tools(&[("s1", "b"), ("s2", "c")]), "new", Some(desk.memo(&before, "old")));
+    let (_, at, error) = stop(&outcome);
+    assert_eq!(at, "s1");
+    assert!(error.message.contains("the same request was made as `s2`"), "{error}");
+}
+
+fn question(accepts: &[&str]) -> Arc<Program> {
+    made(|b| {
+        let call = HumanCall { prompt: b.value("Go?"), timeout_ms: None, on_timeout: OnTimeout::Fail, answer_at: None };
+        let ask = b.step("ASK", StepKind::Human(Box::new(call)));
+        let (ask, end) = (b.out(ask, "ASK"), b.mark("END"));
+        let to_end = accepts.iter().map(|word| go(b, Takes::Success, &format!("{{{{ASK}}}} == {word:?}"), 1)).collect();
+        b.step("", StepKind::StateMachine(machine(vec![state("ASK", ask, to_end), state("END", end, vec![])])))
+    })
+}
+
+#[test]
+fn an_answer_is_kept_as_long_as_the_same_answers_are_accepted() {
+    let desk = desk();
+    let before = question(&["yes", "no"]);
+    desk.run(&before, "old", None);
+    for (accepts, kept) in [(["no", "yes"].as_slice(), true), (&["no"], false), (&["yes", "no", "later"], false)] {
+        let memo = desk.memo(&before, "old");
+        let decisions = memo.decisions();
+        let name = accepts.join("-");
+        let options = Options { memo: Some(memo), ..Desk::options(&name, None) };
+        desk.run_with(&question(accepts), &name, options);
+        let is_kept = matches!(decisions.lock().unwrap()[0].is, Reuse::Kept { .. });
+        assert_eq!(is_kept, kept, "{accepts:?}");
+    }
+}
