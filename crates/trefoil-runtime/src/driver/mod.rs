@@ -11,6 +11,8 @@ mod cancel;
 mod drafts;
 mod fill;
 mod forms;
+mod mask;
+mod mask_event;
 pub mod memo;
 mod model;
 mod past;
