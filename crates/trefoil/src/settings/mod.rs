@@ -120,7 +120,7 @@ impl Settings {
     /// explicitly.
     pub fn interpreter(&self) -> Python {
         let mut python = self.python.clone();
-        python.environment.harmless = Some(|name| !crate::shell::is_kept_back(name));
+        python.environment.harmless = Some(|name, value| !crate::shell::is_kept_back(name, value));
         python
     }
 }
