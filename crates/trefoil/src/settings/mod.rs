@@ -5,6 +5,7 @@
 //! the user has trusted it (`trefoil trust DIR`). Without trust, a project file only sets levels, exclusions and lower
 //! limits (read by `load/project.rs`); its other settings are reported and ignored.
 
+mod argv;
 mod keep;
 mod read;
 mod tools;
