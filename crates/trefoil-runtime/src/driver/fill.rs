@@ -85,6 +85,12 @@ impl SeenValues {
         known(&self.secrets).value(value)
     }
 
+    /// Whether a value contains a secret.
+    pub fn contains_secret(&self, value: &Value) -> bool {
+        let mask = known(&self.secrets);
+        !mask.is_empty() && mask.value(value.clone()) != *value
+    }
+
     /// A text as it may be shown.
     pub fn hide(&self, text: &str) -> String {
         known(&self.all).text(text)

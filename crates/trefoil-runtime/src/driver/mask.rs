@@ -50,6 +50,9 @@ impl KnownValues {
 
     pub fn mask(&mut self) -> Arc<Mask> {
         let prepared = self.prepared.get_or_insert_with(|| {
+            if self.values.is_empty() {
+                return Arc::default();
+            }
             let (forms, wrapped) = (FormSet::new(self.forms.clone()), FormSet::new(self.wrapped.clone()));
             Arc::new(Mask { forms, wrapped, numbers: self.numbers.clone() })
         });
