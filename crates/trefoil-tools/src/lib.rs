@@ -16,7 +16,7 @@ pub mod process;
 mod python;
 mod shape;
 
-pub use command::{CommandInput, CommandResult, CommandTool, CommandTools, Declared, TIME};
+pub use command::{CommandInput, CommandResult, CommandTool, CommandTools, CommandWords, Declared, TIME, WordPart};
 pub use http::HttpTools;
 #[cfg(feature = "mcp")]
 pub use mcp::{Idempotent, McpPlace, McpServer, McpTools};

@@ -15,6 +15,15 @@ impl Shape {
 
     /// What is wrong with a value: its first error.
     pub fn check(&self, value: &Json) -> Result<(), String> {
+        self.checked(value, true)
+    }
+
+    /// The same, without quoting any part of the value.
+    pub fn check_unquoted(&self, value: &Json) -> Result<(), String> {
+        self.checked(value, false)
+    }
+
+    fn checked(&self, value: &Json, quotes: bool) -> Result<(), String> {
         let errors = match self.0.check(value) {
             Ok(()) => return Ok(()),
             Err(Misfit::TooMuchWork) => return Err("checking it against the schema takes too long".to_owned()),
@@ -22,6 +31,7 @@ impl Shape {
         };
         let Some(first) = errors.iter().min_by_key(|error| error.instance_path().to_string()) else { return Ok(()) };
         let path = first.instance_path().to_string();
-        Err(if path.is_empty() { first.to_string() } else { format!("{first} (at `{path}`)") })
+        let said = if quotes { first.to_string() } else { first.masked().to_string() };
+        Err(if path.is_empty() { said } else { format!("{said} (at `{path}`)") })
     }
 }

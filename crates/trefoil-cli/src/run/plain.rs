@@ -31,6 +31,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
         EventKind::Verdict(verdict) if verdict.ruling == Ruling::Flagged => format!("! {}", line(&verdict.finding())),
+        EventKind::Verdict(verdict) if verdict.ruling == Ruling::Changed => format!("! {}", line(&verdict.to_string())),
         // The line of the failed step contains the same message.
         EventKind::Warning { message } if progress.repeats_failure(message) => return None,
         EventKind::Warning { message } => format!("! {}", line(message)),

@@ -503,6 +503,9 @@ impl Progress {
         }
         index
     }
+    pub fn title(&self, event: &Event) -> Option<&str> {
+        self.nodes.get(self.inner(event)?).map(|node| node.title.as_str())
+    }
     fn inner(&self, event: &Event) -> Option<usize> {
         self.nearest(event.key.as_ref().map_or("", |k| &k.0))
     }

@@ -2,21 +2,41 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use trefoil_runtime::{Event, EventSink};
+use trefoil_machine::guard::Ruling;
+use trefoil_runtime::{Event, EventKind, EventSink};
 
 use super::look::LineLook;
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
+use super::words::line;
 use crate::output;
 
-/// Collects the steps from events.
+/// Collects the steps and the verdicts of guardrails and validators from events.
 #[derive(Default)]
-pub struct Steps(Mutex<Progress>);
+pub struct Steps(Mutex<Progress>, Mutex<Verdicts>);
+
+#[derive(Default)]
+struct Verdicts {
+    /// One line for each that found something.
+    lines: Vec<String>,
+    /// How many found nothing.
+    passed: usize,
+}
 
 impl Steps {
     /// No process works on the run any more.
     pub fn interrupt(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).interrupt();
+    }
+    /// The verdicts, as lines.
+    pub fn verdicts(&self) -> Vec<String> {
+        let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = match verdicts.passed {
+            0 => None,
+            1 => Some("verdict  1 check passed".to_owned()),
+            many => Some(format!("verdict  {many} checks passed")),
+        };
+        verdicts.lines.iter().cloned().chain(passed).collect()
     }
     /// One line for each known step. `ended`: no step is running any more.
     pub fn lines(&self, ended: bool) -> Vec<String> {
@@ -34,6 +54,15 @@ impl Steps {
 
 impl EventSink for Steps {
     fn event(&self, event: &Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(event);
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.take(event);
+        let EventKind::Verdict(verdict) = &event.kind else { return };
+        let mut verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if verdict.ruling == Ruling::Passed {
+            verdicts.passed += 1;
+            return;
+        }
+        let step = progress.title(event).map(|title| format!("{title}: ")).unwrap_or_default();
+        verdicts.lines.push(format!("verdict  {step}{}", line(&verdict.to_string())));
     }
 }

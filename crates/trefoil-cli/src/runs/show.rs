@@ -109,6 +109,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     }
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
+    lines.extend(steps.verdicts());
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));
     lines.extend(questions(&record.run, &waiting, &letters, &args.store.option()));
     if open && record.owner.is_none() && !waiting.is_empty() && letters.is_empty() {

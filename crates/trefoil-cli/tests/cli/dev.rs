@@ -449,3 +449,19 @@ fn five_saves_with_a_provider() {
     provider.hang(false);
     insta::assert_snapshot!(five_saves(&provider, "openai:m"));
 }
+
+#[test]
+#[cfg(feature = "mcp")]
+fn no_secret_is_shown_after_an_edit_in_whatever_form_it_came_back() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let host = crate::altered_leaks::tool(&folder, "look.yaml");
+    folder.write("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: look\n");
+    let mut started = command(&folder, &provider, &["dev", "main.yaml", "--allow-host", &host]);
+    started.envs(crate::altered_leaks::SECRETS);
+    let mut dev = Dev::with(started, &folder);
+    let text = std::fs::read_to_string(folder.path().join("look.yaml")).unwrap();
+    folder.write("look.yaml", text.replace("name: show", "name: shown"));
+    dev.turn();
+    crate::altered_leaks::clean(&dev.quits());
+}

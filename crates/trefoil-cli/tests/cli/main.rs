@@ -8,6 +8,8 @@
     reason = "a test that cannot go on fails, and a skipped one says so"
 )]
 
+#[cfg(all(feature = "mcp", unix))]
+mod altered_leaks;
 mod attacks;
 mod bad_input;
 mod bomb;

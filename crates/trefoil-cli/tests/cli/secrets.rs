@@ -87,3 +87,77 @@ fn a_run_does_not_start_if_the_settings_of_a_tool_use_what_is_not_set() {
     folder.write("both.yaml", "id: both\nkind: sequential\nsteps:\n  - ref: call\n");
     run(&[]).exits(0);
 }
+
+fn one(folder: &Folder, env: &[(&str, &std::path::Path)]) -> crate::world::Ran {
+    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: local, name: go }\n");
+    folder.write(
+        "config/config.toml",
+        "[tools.go]\ncommand = [\"sh\", \"-c\", \"printf '%s' \\\"${{#KEY}}\\\"\"]\nenv = { KEY = \"{{secrets.KEY}}\" }\n\
+         [secrets]\ncommand = [\"sh\", \"-c\", \"printf from-elsewhere # {name}\"]\n",
+    );
+    let mut command = folder.command(&["run", "one.yaml", "-q"]);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).envs(env.iter().copied());
+    crate::world::finish(command)
+}
+
+#[test]
+fn a_secrets_folder_that_cannot_be_read_ends_the_search() {
+    let folder = Folder::new();
+    let at = folder.path().join("mounted");
+    let env = [("TREFOIL_SECRETS_DIR", at.as_path())];
+    one(&folder, &env).exits(2).says(&["the secret `KEY` cannot be read", "mounted` is not a folder"]);
+    folder.write("mounted/OTHER", "x");
+    // Only a file that is not there means that another source may have it.
+    assert_eq!(one(&folder, &env).exits(0).out.trim(), "14");
+    std::fs::write(at.join("KEY"), [0xff, 0xfe, b'a']).unwrap();
+    one(&folder, &env).exits(2).says(&["KEY`: not UTF-8"]);
+    folder.write("mounted/KEY", "x".repeat(70_000));
+    one(&folder, &env).exits(2).says(&["KEY`: it has at least 70000 bytes"]);
+    std::fs::remove_file(at.join("KEY")).unwrap();
+    std::fs::create_dir(at.join("KEY")).unwrap();
+    one(&folder, &env).exits(2).says(&["KEY`: it is a folder"]);
+    std::fs::remove_dir(at.join("KEY")).unwrap();
+    folder.write("mounted/KEY", "mounted\n");
+    assert_eq!(one(&folder, &env).exits(0).out.trim(), "7");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_process_that_the_command_of_secrets_leaves_behind_does_not_hold_up_the_run() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["run", "one.yaml", "-q"]);
+    one(&folder, &[]).exits(0);
+    let begun = folder.path().join("begun");
+    folder.write(
+        "config/config.toml",
+        format!(
+            "[tools.go]\ncommand = [\"sh\", \"-c\", \"printf '%s' \\\"${{{{#KEY}}}}\\\"\"]\nenv = {{ KEY = \"{{{{secrets.KEY}}}}\" }}\n\
+             [secrets]\ncommand = [\"sh\", \"-c\", \"(echo $$ > {}; exec sleep 300) & printf from-agent # {{name}}\"]\n",
+            begun.display()
+        ),
+    );
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    let began = std::time::Instant::now();
+    let ran = crate::world::finish(command);
+    assert_eq!(ran.exits(0).out.trim(), "10");
+    assert!(began.elapsed().as_secs() < 60, "it waited for the agent");
+}
+
+/// A secret that is too short to be recognized in a text.
+#[test]
+fn a_message_about_arguments_does_not_quote_a_short_secret() {
+    let folder = Folder::new();
+    folder.write(
+        "config/config.toml",
+        "[tools.go]\ncommand = [\"cat\"]\nparameters = { type = \"object\", properties = { pin = { type = \"integer\" } } }\n",
+    );
+    folder.write(
+        "one.yaml",
+        "id: one\nkind: tool\ntool: { kind: local, name: go, params: { pin: \"{{secrets.PIN}}\" } }\n",
+    );
+    let mut command = folder.command(&["run", "one.yaml", "--events", "jsonl"]);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env("TREFOIL_SECRET_PIN", "4711");
+    let ran = crate::world::finish(command);
+    ran.exits(1).says(&["is not of type", "at `/pin`"]);
+    assert!(!ran.err.contains("4711") && !ran.out.contains("4711"), "{ran:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,14 +27,19 @@ impl Screen {
         Self::with(folder, args, columns, &[])
     }
     fn with(folder: &Folder, args: &[&str], columns: u16, env: &[(&str, &str)]) -> Self {
+        let mut command = folder.command(args);
+        command.envs(env.iter().copied());
+        Self::of(command, columns)
+    }
+    /// Starts a command on a terminal.
+    fn of(mut command: Command, columns: u16) -> Self {
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
         tcsetwinsize(&own, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let name = ptsname(&own, Vec::new()).unwrap();
         let other = || Stdio::from(rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
-        let mut command = folder.command(args);
-        command.env("TERM", "xterm").env("LANG", "C.UTF-8").env("NO_COLOR", "1").envs(env.iter().copied());
+        command.env("TERM", "xterm").env("LANG", "C.UTF-8").env("NO_COLOR", "1");
         command.stdin(other()).stdout(other()).stderr(other());
         let child = command.spawn().unwrap();
         drop(command);
@@ -249,4 +254,57 @@ fn ctrl_c_ends_the_loop_and_says_how_to_continue() {
     let (code, seen) = screen.ends();
     assert_eq!(code, 130, "{seen}");
     assert!(seen.contains("to continue: trefoil resume"), "{seen}");
+}
+
+fn vault(folder: &Folder, args: &[&str]) -> Command {
+    let mut command = folder.command(&[&["secrets"], args].concat());
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    command
+}
+
+#[test]
+fn a_pasted_text_of_several_lines_is_not_stored_as_a_secret() {
+    let folder = Folder::new();
+    for pasted in ["-----BEGIN KEY-----\nMIIB\n-----END KEY-----\n", "first\nsecond"] {
+        let screen = Screen::of(vault(&folder, &["set", "PEM"]), 90);
+        // The prompt comes before the terminal stops showing what is typed, and drops what was typed until then.
+        screen.waits_for("not shown while you type");
+        std::thread::sleep(Duration::from_millis(500));
+        screen.types(pasted);
+        let (code, seen) = screen.ends();
+        assert_eq!(code, 2, "{seen}");
+        assert!(seen.contains("several lines") && seen.contains("trefoil secrets set PEM < FILE"), "{seen}");
+        assert!(!seen.contains("MIIB") && !seen.contains("second"), "{seen}");
+        assert_eq!(crate::world::finish(vault(&folder, &["list"])).exits(0).out, "");
+    }
+    let screen = Screen::of(vault(&folder, &["set", "ONE"]), 90);
+    screen.waits_for("not shown while you type");
+    std::thread::sleep(Duration::from_millis(500));
+    screen.types("a single line\n");
+    let (code, seen) = screen.ends();
+    assert!(code == 0 && seen.contains("kept in") && !seen.contains("single"), "{seen}");
+}
+
+#[test]
+fn a_passphrase_is_asked_at_the_terminal_if_the_value_comes_from_a_pipe() {
+    let folder = Folder::new();
+    for (args, said) in [(&["set", "ONE"][..], "1"), (&["passphrase"], "correct horse")] {
+        let mut command = vault(&folder, args);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
+        crate::world::wait(child).exits(0);
+    }
+    // A session with this terminal.
+    let mut command = Command::new("setsid");
+    let script = format!("printf two | '{}' secrets set TWO; echo code $?", env!("CARGO_BIN_EXE_trefoil"));
+    command.args(["--ctty", "--wait", "sh", "-c", &script]).current_dir(folder.path());
+    crate::world::bare(&mut command);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    let screen = Screen::of(command, 90);
+    screen.waits_for("passphrase of");
+    std::thread::sleep(Duration::from_millis(500));
+    screen.types("correct horse\n");
+    let (_, seen) = screen.ends();
+    assert!(seen.contains("kept in") && seen.contains("code 0"), "{seen}");
+    assert_eq!(crate::world::finish(vault(&folder, &["list"])).exits(0).out, "ONE\nTWO\n");
 }

@@ -62,15 +62,15 @@ fn traces_of_it() -> Vec<String> {
     all
 }
 
-fn run(folder: &Folder, args: &[&str], env: &[(&str, &str)]) -> Ran {
+pub fn run(folder: &Folder, args: &[&str], env: &[(&str, &str)]) -> Ran {
     let mut command = folder.command(args);
     command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
     command.env("TREFOIL_SECRET_KEY", SECRET).envs(env.iter().copied());
     crate::world::finish(command)
 }
 
-/// Runs `one.yaml`, and searches everything that it leaves.
-fn leaves_nothing(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i32) -> Ran {
+/// Runs `one.yaml`, and returns everything that it leaves.
+pub fn left_of(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i32) -> (Ran, String) {
     let args = ["run", "one.yaml", "--input", "x", "--store", "runs.db", "--trace", "t.json", "--events", "jsonl"];
     let ran = run(folder, &[&args[..], more].concat(), env);
     ran.exits(code);
@@ -81,6 +81,7 @@ fn leaves_nothing(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i3
         &["runs", "show", &id, "--store", "runs.db", "--output", "json"],
         &["runs", "events", &id, "--store", "runs.db"],
         &["runs", "list", "--store", "runs.db"],
+        &["runs", "diff", &id, &id, "--store", "runs.db"],
         &["trace", "t.json", "--html", "page.html"],
     ] {
         left.extend(format!("{:?}", run(folder, args, env)).into_bytes());
@@ -91,7 +92,12 @@ fn leaves_nothing(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i3
             left.extend(std::fs::read(path).unwrap());
         }
     }
-    let left = String::from_utf8_lossy(&left);
+    (ran, String::from_utf8_lossy(&left).into_owned())
+}
+
+/// Runs `one.yaml`, and searches everything that it leaves.
+fn leaves_nothing(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i32) -> Ran {
+    let (ran, left) = left_of(folder, more, env, code);
     for trace in traces_of_it() {
         if let Some(at) = left.find(&trace) {
             let around: String = left[..at].chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
@@ -147,7 +153,7 @@ fn a_secret_is_in_no_argument_of_a_process() {
 }
 
 /// A server that answers every request with all forms of the secret, and records the requests.
-fn telling(kind: &'static str, wrap: fn(&str, &str) -> String) -> (u16, Arc<Mutex<String>>) {
+pub fn telling(kind: &'static str, wrap: fn(&str, &str) -> String) -> (u16, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let sent = Arc::<Mutex<String>>::default();

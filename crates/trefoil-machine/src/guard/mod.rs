@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trefoil_ir::{Guard, PiiAction};
-use trefoil_template::{Masked, Piece, Value};
+use trefoil_template::{Masked, Object, Piece, Value};
 
 use crate::provenance::{self, From, TextPart};
 use crate::schemas::Schemas;
@@ -150,6 +150,28 @@ pub fn hide(guards: &[Guard], mut text: String) -> String {
         }
     }
     text
+}
+
+/// Data that no guard has checked yet in displayable form, such as the run's input: like [`hide`], in every text and number.
+pub fn hide_value(guards: &[Guard], value: Value) -> Value {
+    if guards.is_empty() {
+        return value;
+    }
+    let shown = |text: &str| hide(guards, text.to_owned());
+    match value {
+        Value::Str(text) => Value::from(shown(&text)),
+        Value::Number(_) => {
+            let text = value.to_text();
+            let hidden = shown(&text);
+            if hidden == *text { value } else { Value::from(hidden) }
+        }
+        Value::List(items) => items.iter().map(|item| hide_value(guards, item.clone())).collect(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (shown(key).into(), hide_value(guards, value.clone())));
+            Value::from(members.collect::<Object>())
+        }
+        other => other,
+    }
 }
 
 /// Whether a guard hides its matches, so that text must not even be shown provisionally.

@@ -41,6 +41,17 @@ pub fn check(validator: &Validator, result: &Value, pattern: Option<&Regex>, sch
     Some(weigh(validator, score, 1.0, checked.err().unwrap_or_default()))
 }
 
+/// A verdict about a tool call instead of a result, as it is shown. What the model is told does not change.
+pub fn of_call(validator: &Validator, verdict: Verdict) -> Verdict {
+    let why = match &validator.kind {
+        ValidatorKind::Regex { pattern, .. } if verdict.ruling == Ruling::Refused => {
+            format!("`{pattern}` is not found in the tool call")
+        }
+        _ => verdict.why,
+    };
+    Verdict { of: Side::Call, why, ..verdict }
+}
+
 /// Whether score and confidence are high enough, with the reason if they are not.
 pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: String) -> Verdict {
     let text = |n: f64| Value::from((n * 1000.0).round() / 1000.0).to_text();

@@ -42,6 +42,8 @@ pub enum Side {
     Answer,
     /// The result of an iteration.
     Result,
+    /// A tool call that a model requests.
+    Call,
     /// The usage of the run.
     Spending,
 }
@@ -54,6 +56,7 @@ impl Side {
             Self::Prompt => "system prompt",
             Self::Answer => "answer",
             Self::Result => "result",
+            Self::Call => "tool call",
             Self::Spending => "spending",
         }
     }

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
-use trefoil_ir::{Flow, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
+use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
 use trefoil_template::HoleKind;
 
 use super::steps::graph::Plan;
+use crate::guard;
 use crate::key;
 use crate::schemas::Schemas;
 
@@ -25,6 +26,8 @@ pub struct Prepared {
     pub tracks_spending: bool,
     /// Whether a flow has a cost limit.
     pub limits_cost: bool,
+    /// The guardrails of its agents that hide what they find. What no agent has read yet is shown without it, too.
+    pub conceals: Vec<Guard>,
     /// Whether values may have holes, because something reads the environment or the secret store.
     pub has_holes: bool,
     /// The environment variables and secrets that the program names.
@@ -62,6 +65,15 @@ impl Prepared {
             reads(&program, |s| matches!(s, Source::Environment | Source::Secrets)) || program.steps.iter().any(sends);
         let limits_cost = program.flows.iter().any(|f| f.budget.as_ref().is_some_and(|b| b.max_cost_micro.is_some()));
         let schemas = Schemas::new(program.clone());
+        let mut conceals: Vec<Guard> = Vec::new();
+        for step in &program.steps {
+            let StepKind::Model(call) = &step.kind else { continue };
+            for guard in call.guards.iter().filter(|guard| guard::conceals(guard)) {
+                if !conceals.contains(guard) {
+                    conceals.push(guard.clone());
+                }
+            }
+        }
         let holes = if has_holes { walk::holes(&program) } else { Vec::new() };
         Arc::new(Self {
             program,
@@ -70,6 +82,7 @@ impl Prepared {
             steps,
             tracks_spending,
             limits_cost,
+            conceals,
             has_holes,
             holes,
         })

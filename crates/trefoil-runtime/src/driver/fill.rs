@@ -2,22 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_template::{Hole, HoleKind, Object, Value};
+use trefoil_template::{Hole, HoleKind, Value};
 
-use super::forms::forms;
+use super::mask::{HIDDEN, KnownValues, Mask, Stream};
+use super::mask_event::mask_event;
 use crate::ports::{Secret, Secrets};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 
-/// What replaces a secret.
-const HIDDEN: &str = "***";
-/// Minimum length of a masked value, in characters. Shorter values would mask half of any text.
-const SHORTEST: usize = 6;
-
 /// Values to be hidden. They are read for every event and answer, and rarely change.
-type Known = Mutex<Arc<Vec<String>>>;
+type Known = Mutex<KnownValues>;
 
-/// Values that this run may use, longest first. Secrets are masked in all incoming data, including results. Environment values are
+/// Values that this run may use. Secrets are masked in all incoming data, including results. Environment values are
 /// masked in output (events, errors, traces), and in results only where a hole inserted them.
 #[derive(Default)]
 pub struct SeenValues {
@@ -86,196 +82,43 @@ impl SeenValues {
 
     /// Masks secret values in the texts and keys of a result.
     pub fn scrub_value(&self, value: Value) -> Value {
-        mask_value(value, &known(&self.secrets))
+        known(&self.secrets).value(value)
+    }
+
+    /// Whether a value contains a secret.
+    pub fn contains_secret(&self, value: &Value) -> bool {
+        let mask = known(&self.secrets);
+        !mask.is_empty() && mask.value(value.clone()) != *value
     }
 
     /// A text as it may be shown.
     pub fn hide(&self, text: &str) -> String {
-        mask(text, &known(&self.all))
+        known(&self.all).text(text)
     }
 
     /// An error as it may be shown and stored.
     pub fn hide_error(&self, error: RunError) -> RunError {
-        mask_error(error, &known(&self.all))
+        known(&self.all).error(error)
     }
 
     /// An event as it may be shown. The run's own output is not changed.
     pub fn hide_event(&self, kind: EventKind) -> EventKind {
-        let values = known(&self.all);
-        if values.is_empty() { kind } else { mask_event(kind, &values) }
+        let mask = known(&self.all);
+        if mask.is_empty() { kind } else { mask_event(kind, &mask) }
     }
 
     /// Returns a masked stream of text. It also masks secrets that are split between two pieces.
     pub fn stream(&self) -> Stream {
-        Stream { secrets: known(&self.all), held: String::new() }
+        Stream::new(known(&self.all))
     }
 }
 
 fn remember(values: &Known, value: &str) {
-    if value.chars().count() < SHORTEST {
-        return;
-    }
-    let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
-    if values.iter().any(|v| v == value) {
-        return;
-    }
-    let values = Arc::make_mut(&mut values);
-    // Includes the encoded forms in which a server may return the value.
-    values.extend(forms(value));
-    values.sort_by_key(|v| std::cmp::Reverse(v.len()));
+    values.lock().unwrap_or_else(PoisonError::into_inner).remember(value);
 }
 
-fn known(values: &Known) -> Arc<Vec<String>> {
-    values.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-fn mask(text: &str, values: &[String]) -> String {
-    let mut text = text.to_owned();
-    for value in values {
-        if text.contains(value) {
-            text = text.replace(value, HIDDEN);
-        }
-    }
-    text
-}
-
-fn mask_value(value: Value, values: &[String]) -> Value {
-    match value {
-        value if values.is_empty() => value,
-        Value::Str(text) => Value::from(mask(&text, values)),
-        Value::List(items) => items.iter().map(|v| mask_value(v.clone(), values)).collect(),
-        Value::Object(object) => {
-            let members = object.iter().map(|(k, v)| (mask(k, values).into(), mask_value(v.clone(), values)));
-            Value::from(members.collect::<Object>())
-        }
-        other => other,
-    }
-}
-
-fn mask_error(mut error: RunError, values: &[String]) -> RunError {
-    if !values.is_empty() {
-        error.message = mask_cut(&mask(&error.message, values), values);
-        error.help = error.help.map(|help| mask(&help, values).into());
-        error.sent = error.sent.map(|sent| mask(&sent, values).into());
-        if let Some(answer) = &mut error.answer {
-            answer.0 = mask_cut(&mask(&answer.0, values), values);
-        }
-    }
-    error
-}
-
-/// Marks of a text that was cut.
-const CUTS: [&str; 2] = ["...", "…"];
-
-/// Masks parts of values next to a mark: a message may quote the start or the end of a text, and the cut may go through a value.
-fn mask_cut(text: &str, values: &[String]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((at, mark)) = CUTS.iter().filter_map(|mark| Some((rest.find(mark)?, *mark))).min() {
-        let (before, after) = rest.split_at(at);
-        out.push_str(before);
-        if let Some(part) = values.iter().filter_map(|value| first_part(value, &out)).max() {
-            out.truncate(out.len() - part);
-            out.push_str(HIDDEN);
-        }
-        out.push_str(mark);
-        rest = after.get(mark.len()..).unwrap_or_default();
-        if let Some(part) = values.iter().filter_map(|value| last_part(value, rest)).max() {
-            out.push_str(HIDDEN);
-            rest = rest.get(part..).unwrap_or_default();
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// The length of the value's start that the text ends with, if it is long enough to be recognized.
-fn first_part(value: &str, text: &str) -> Option<usize> {
-    let ends = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
-    ends.into_iter().find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
-}
-
-/// The length of the value's end that the text starts with, including leading spaces, if it is long enough to be recognized.
-fn last_part(value: &str, text: &str) -> Option<usize> {
-    let trimmed = text.trim_start();
-    let spaces = text.len() - trimmed.len();
-    let starts = value.char_indices().map(|(at, _)| at).skip(1).filter(|at| value.len() - at >= SHORTEST);
-    let part = starts.filter_map(|at| value.get(at..)).find(|part| trimmed.starts_with(part))?;
-    Some(spaces + part.len())
-}
-
-fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
-    use EventKind as E;
-    let text = |text: &mut String| *text = mask(text, values);
-    let value = |value: &mut Value| *value = mask_value(std::mem::take(value), values);
-    let error = |error: &mut RunError| *error = mask_error(error.clone(), values);
-    match &mut kind {
-        E::StepSkipped { reason, .. } | E::ValidationFailed { reason, .. } => text(reason),
-        E::StepFinished { output, .. } => value(output),
-        E::ItemStarted { item, .. } => item.iter_mut().for_each(value),
-        E::ItemFinished { error: why } | E::RunFinished { error: why, .. } | E::RunSuspended { why, .. } => {
-            why.iter_mut().for_each(error);
-        }
-        E::StepFailed { error: why, .. } | E::RetryScheduled { error: why, .. } => error(why),
-        E::ModelStarted { messages, parameters, .. } => {
-            value(parameters);
-            for message in messages {
-                let shown = mask(&message.content, values);
-                // Masking by value moves the text, and no provenance is better than a wrong one.
-                if shown != message.content {
-                    message.spans.clear();
-                    message.content = shown;
-                }
-            }
-        }
-        E::ModelFinished { answer, .. } => value(answer),
-        E::EffectStarted { detail, .. } => value(detail),
-        E::EffectFinished { value: found, .. } => value(found),
-        E::EffectFailed { error: why, partial, .. } => {
-            error(why);
-            partial.iter_mut().for_each(text);
-        }
-        E::SignalWanted { prompt, .. } => text(prompt),
-        E::Verdict(verdict) => text(&mut verdict.why),
-        E::Warning { message } => text(message),
-        // The texts of other events are names, or were masked as a stream.
-        _ => {}
-    }
-    kind
-}
-
-/// A stream of text that holds back text that may be the start of a secret.
-pub struct Stream {
-    secrets: Arc<Vec<String>>,
-    held: String,
-}
-
-impl Stream {
-    /// Adds a piece, and returns the text that may be shown now.
-    pub fn push(&mut self, text: &str) -> String {
-        if self.secrets.is_empty() {
-            return text.to_owned();
-        }
-        self.held.push_str(text);
-        for secret in self.secrets.iter() {
-            if self.held.contains(secret.as_str()) {
-                self.held = self.held.replace(secret.as_str(), HIDDEN);
-            }
-        }
-        let held = &self.held;
-        let begins = |at: &usize| {
-            let tail = held.get(*at..).unwrap_or_default();
-            self.secrets.iter().any(|s| s.starts_with(tail))
-        };
-        let cut = held.char_indices().map(|(at, _)| at).find(begins).unwrap_or(held.len());
-        let rest = self.held.split_off(cut);
-        std::mem::replace(&mut self.held, rest)
-    }
-
-    /// Returns the text that is still held back.
-    pub fn finish(self) -> String {
-        self.held
-    }
+fn known(values: &Known) -> Arc<Mask> {
+    values.lock().unwrap_or_else(PoisonError::into_inner).mask()
 }
 
 #[cfg(test)]

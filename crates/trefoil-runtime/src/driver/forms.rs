@@ -1,4 +1,4 @@
-//! The encoded forms in which a recipient may return a secret: JSON, URL encodings, HTML, base64.
+//! The encoded forms in which a recipient may return a secret: JSON, URL encodings, HTML, base64, hexadecimal.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -7,6 +7,11 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode
 
 /// Minimum length of a base64 form. A shorter one would also match other text.
 const SHORTEST_BASE64: usize = 8;
+
+/// Minimum length of a line of a secret that is also hidden without the other lines.
+const SHORTEST_LINE: usize = 16;
+/// A longer secret is known in fewer forms: as it is, in JSON, and encoded. The others would take too much memory.
+const LONGEST: usize = 8 << 10;
 
 /// The percent-encode sets for a query, a path and a value (<https://url.spec.whatwg.org/#percent-encoded-bytes>, RFC 3986).
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
@@ -46,7 +51,18 @@ const SETS: [&AsciiSet; 11] = [QUERY, PATH, VALUE, COMPONENT, URI, FORM, QUOTE, 
 const FOR_HTML: &[char] = &['<', '>', '&'];
 const FOR_ALL: &[char] = &['<', '>', '&', '\'', '+', '`', '\u{7f}'];
 
-/// The value itself, then all other forms without duplicates.
+/// The value, and the lines that reveal a part of it if they are printed alone or with other line breaks.
+pub fn parts(value: &str) -> Vec<&str> {
+    let mut all = vec![value];
+    // A key in JSON has escaped line breaks. Elsewhere, a backslash is more likely a part of a path.
+    let escaped = value.contains("-----BEGIN");
+    let lines = value.split(['\n', '\r']).flat_map(|line| line.split(if escaped { "\\n" } else { "\n" }));
+    let long = |line: &&str| line.chars().count() >= SHORTEST_LINE && !line.starts_with("-----");
+    all.extend(lines.map(str::trim).filter(|line| *line != value).filter(long));
+    all
+}
+
+/// The value itself, then all other forms as text without duplicates.
 pub fn forms(value: &str) -> Vec<String> {
     let mut all = vec![value.to_owned()];
     let mut add = |form: String| {
@@ -58,6 +74,13 @@ pub fn forms(value: &str) -> Vec<String> {
     add(value.split_whitespace().collect::<Vec<_>>().join(" "));
     // In JSON, and in JSON inside a JSON string; also in ASCII only.
     let once = quoted(value);
+    if value.len() > LONGEST {
+        add(quoted(&once));
+        add(once);
+        return all;
+    }
+    // As a host name.
+    add(value.to_lowercase());
     for form in [&once, &quoted(&once)] {
         for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
             for few in [&[], FOR_HTML, FOR_ALL] {
@@ -87,9 +110,26 @@ pub fn forms(value: &str) -> Vec<String> {
         add(encoded.replace(' ', "+"));
         add(encoded);
     }
-    for alphabet in [alphabet::STANDARD, alphabet::URL_SAFE] {
-        let engine = GeneralPurpose::new(&alphabet, NO_PAD);
-        (0..3).filter_map(|offset| inside(&engine, value.as_bytes(), offset)).for_each(&mut add);
+    all
+}
+
+/// The encodings of its bytes, which may be wrapped at any length: base64, also of base64 and of UTF-16, and hexadecimal.
+pub fn encoded(value: &str) -> Vec<String> {
+    let standard = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD);
+    let url = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD);
+    let at_offsets = |engine: &GeneralPurpose, bytes: &[u8]| -> Vec<String> {
+        (0..3).filter_map(|offset| inside(engine, bytes, offset)).collect()
+    };
+    let mut all = at_offsets(&standard, value.as_bytes());
+    let twice: Vec<String> = all.iter().flat_map(|once| at_offsets(&standard, once.as_bytes())).collect();
+    all.extend(twice);
+    all.extend(at_offsets(&url, value.as_bytes()));
+    let wide: Vec<u8> = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    all.extend(at_offsets(&standard, &wide));
+    for separator in ["", ":", " "] {
+        let hex = value.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator);
+        all.push(hex.to_uppercase());
+        all.push(hex);
     }
     all
 }
@@ -143,7 +183,7 @@ mod tests {
     const VALUE: &str = "s3cr3t/ü +\"x\"=";
 
     fn hides(text: &str) -> bool {
-        forms(VALUE).iter().any(|form| text.contains(form))
+        forms(VALUE).iter().chain(&encoded(VALUE)).any(|form| text.contains(form))
     }
 
     #[test]
@@ -169,6 +209,16 @@ mod tests {
                     assert!(hides(&text), "{before} {after}: {text}");
                 }
             }
+        }
+        let standard = base64::engine::general_purpose::STANDARD;
+        for before in ["", "a", "ab"] {
+            assert!(hides(&standard.encode(standard.encode(format!("{before}{VALUE}"))[..].to_owned())), "{before}");
+            let wide: Vec<u8> = format!("{before}{VALUE}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+            assert!(hides(&standard.encode(wide)), "{before}");
+        }
+        let hex: Vec<String> = VALUE.bytes().map(|byte| format!("{byte:02x}")).collect();
+        for text in [hex.concat(), hex.concat().to_uppercase(), hex.join(":"), hex.join(" ")] {
+            assert!(hides(&text), "{text}");
         }
         assert!(!hides("s3cr3t") && !hides("c3Nl"));
     }
@@ -207,6 +257,16 @@ mod tests {
 
     #[test]
     fn a_plain_value_has_few_forms() {
-        assert_eq!(forms("abcdefghijkl").len(), 4, "itself, and base64 at three places");
+        assert_eq!(forms("abcdefghijkl"), ["abcdefghijkl"]);
+        assert_eq!(forms("Abcdefghijkl"), ["Abcdefghijkl", "abcdefghijkl"]);
+    }
+
+    #[test]
+    fn long_lines_of_a_value_are_parts_of_it() {
+        let key = "-----BEGIN KEY-----\r\n  MIIBVgIBADANBgkq\nshort\n-----END KEY-----\n";
+        assert_eq!(parts(key), [key, "MIIBVgIBADANBgkq"]);
+        let json = r#"{"key": "-----BEGIN KEY-----\nMIIBVgIBADANBgkq\n-----END KEY-----\n"}"#;
+        assert_eq!(parts(json)[1..], [r#"{"key": "-----BEGIN KEY-----"#, "MIIBVgIBADANBgkq"]);
+        assert_eq!(parts(r"C:\\new\\releases-of-the-month"), [r"C:\\new\\releases-of-the-month"]);
     }
 }

@@ -26,15 +26,23 @@ impl World {
         let effective_input = wanted.then(|| effective_input(&self.prepared, started.input.as_ref())).flatten();
         let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
         let (flow, input) = (started.program.flow.clone(), started.input.clone());
+        let (input, effective_input) = (self.concealed(input), self.concealed(effective_input));
         (None, None, EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder })
     }
 
     /// An event of the machine, as it may be shown.
     pub fn noted(&self, mut noted: Noted) -> Untold {
-        if let EventKind::StepFinished { output, .. } = &mut noted.kind {
-            *output = self.result(std::mem::take(output));
+        match &mut noted.kind {
+            EventKind::StepFinished { output, .. } => *output = self.result(std::mem::take(output)),
+            EventKind::ItemStarted { item, .. } => *item = self.concealed(item.take()),
+            _ => {}
         }
         (noted.key, noted.location, noted.kind)
+    }
+
+    /// Data that no guardrail has checked yet, as it may be shown.
+    fn concealed(&self, value: Option<Value>) -> Option<Value> {
+        value.map(|value| guard::hide_value(&self.prepared.conceals, value))
     }
 
     /// A value as it may be shown: unset holes are null or empty, all others are `***`.

@@ -20,7 +20,7 @@ use trefoil_template::{Object, Value, json_nodes, limits};
 use crate::process::{self, Program};
 use crate::shape::Shape;
 
-pub use words::CommandWords;
+pub use words::{CommandWords, WordPart};
 
 /// The default time limit of a call.
 pub const TIME: Duration = Duration::from_secs(60);
@@ -130,6 +130,11 @@ impl CommandTool {
         &self.program
     }
 
+    /// The words of its command.
+    pub fn words(&self) -> &CommandWords {
+        &self.words
+    }
+
     /// Whether its arguments are among those of its process.
     pub fn is_on_command_line(&self) -> bool {
         !self.words.parameters().is_empty()
@@ -148,7 +153,9 @@ impl CommandTool {
             return Err(failed(format!("{what}: declare the tool with `input = \"json\"` and no placeholders")));
         }
         let json = arguments.to_json();
-        self.shape.check(&json).map_err(|why| failed(format!("invalid arguments: {why}")))?;
+        // A secret that is too short to be recognized in a message must not be quoted in it.
+        let checked = if discloses { self.shape.check_unquoted(&json) } else { self.shape.check(&json) };
+        checked.map_err(|why| failed(format!("invalid arguments: {why}")))?;
         let empty = Object::default();
         let words = self.words.fill(arguments.as_object().unwrap_or(&empty))?;
         let command = self.program.command(&words, secrets)?;

@@ -2,23 +2,31 @@
 //!
 //! A placeholder is a part of one word, and its value stays in that word, because no shell interprets it. The program
 //! could still read the value as an option, so a value at the start of a word must not start with `-`, unless `--`
-//! comes before it.
+//! comes before it. `find` and the like also read some words without a dash as operators.
 
 use std::sync::Arc;
 
 use trefoil_runtime::ToolError;
 use trefoil_template::Object;
 
+/// Programs that read operators among their arguments, and the operators without a dash.
+const WITH_OPERATORS: [&str; 4] = ["find", "test", "[", "expr"];
+const OPERATORS: [&str; 4] = ["!", "(", ")", ","];
+
 /// A command with placeholders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandWords(Vec<Vec<WordPart>>);
 
+/// A part of a word.
 #[derive(Debug, Clone, PartialEq)]
-enum WordPart {
+pub enum WordPart {
+    /// Text.
     Text(String),
     /// A parameter. If it is optional and has no value, the whole word is dropped.
     Parameter {
+        /// Its name.
         name: Arc<str>,
+        /// Whether it is optional.
         optional: bool,
     },
 }
@@ -32,6 +40,17 @@ impl CommandWords {
             Some(_) => Err("the program must be a name or a path without placeholders".to_owned()),
             None => Err("a command needs a program".to_owned()),
         }
+    }
+
+    /// The parts of each word.
+    pub fn words(&self) -> &[Vec<WordPart>] {
+        &self.0
+    }
+
+    /// Whether its program reads operators among its arguments.
+    fn has_operators(&self) -> bool {
+        let Some([WordPart::Text(program)]) = self.0.first().map(Vec::as_slice) else { return false };
+        program.rsplit('/').next().is_some_and(|name| WITH_OPERATORS.contains(&name))
     }
 
     /// The parameters, and whether they are optional.
@@ -56,6 +75,12 @@ impl CommandWords {
         let mut options_end = false;
         for parts in &self.0 {
             let Some(word) = filled(parts, arguments, options_end)? else { continue };
+            let is_value = matches!(parts.as_slice(), [WordPart::Parameter { .. }]);
+            if is_value && self.has_operators() && OPERATORS.contains(&word.as_str()) {
+                return Err(ToolError::Failed(format!(
+                    "an argument must not be `{word}`, because the command would read it as an operator"
+                )));
+            }
             options_end |= word == "--" && matches!(parts.as_slice(), [WordPart::Text(_)]);
             words.push(word);
         }
@@ -155,6 +180,8 @@ mod tests {
         assert!(fails(&["ls", "{v}"], "-la") && fails(&["ls", "{v}/x"], "--help") && fails(&["ls", "{v}"], "-"));
         assert!(!fails(&["ls", "--", "{v}"], "-la") && !fails(&["ls", "--name={v}"], "-la"));
         assert!(fails(&["ls", "{v}"], "a\0b"));
+        assert!(fails(&["/usr/bin/find", "{v}"], "!") && fails(&["find", "{v}"], "(") && !fails(&["ls", "{v}"], "!"));
+        assert!(!fails(&["find", "{v}"], "!x") && !fails(&["find", "./{v}"], "!"));
         // A `--` from a value does not count.
         let two = fill(&["ls", "{a}", "{v}"], &[("a", "--"), ("v", "-la")]);
         assert!(two.is_err(), "{two:?}");

@@ -76,6 +76,10 @@ impl std::str::FromStr for AllowedHost {
             return Ok(Self { name: Name::Addresses(net), port: Port::Any });
         }
         let (host, port) = split_port(text).ok_or_else(wrong)?;
+        // A `*` elsewhere would be part of a name that no host has.
+        if host.strip_prefix("*.").unwrap_or(host).contains('*') {
+            return Err(wrong());
+        }
         let name = match host.strip_prefix("*.") {
             Some(domain) => match Host::parse(domain).map_err(|_| wrong())? {
                 Host::Domain(domain) => Name::Ending(format!(".{domain}")),
@@ -191,7 +195,9 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_not_allowed_by_accident() {
-        for text in ["", "http://x", "a b", "x:0", "x:70000", "*.1.2.3.4", "10.0.0.0/33", "x/y"] {
+        for text in
+            ["", "http://x", "a b", "x:0", "x:70000", "*.1.2.3.4", "10.0.0.0/33", "x/y", "*", "*.*", "a.*", "*:80"]
+        {
             assert_eq!(text.parse::<AllowedHost>(), Err(NotAHost(text.to_owned())), "{text}");
         }
         for text in ["api.internal", "*.corp.example:81", "10.0.0.0/8", "x.y:*"] {

@@ -1,6 +1,6 @@
 //! The environment of a tool's process: what every program needs, and the operator's list.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use trefoil_runtime::ToolError;
@@ -41,9 +41,9 @@ const USUAL: &[&str] = &[
 /// The environment of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// If set, passes all variables that this function accepts (those that do not look like credentials) instead of
-    /// only the usual ones.
-    pub harmless: Option<fn(&str) -> bool>,
+    /// If set, passes all variables that this function accepts by name and value (those that do not look like credentials)
+    /// instead of only the usual ones.
+    pub harmless: Option<fn(&str, &str) -> bool>,
     /// Variables that are passed on.
     pub pass: Vec<String>,
     /// Variables with values, which may have holes for secrets.
@@ -54,12 +54,13 @@ impl Environment {
     /// Computes the variables for a process.
     #[allow(clippy::disallowed_methods, reason = "this is what decides what of the environment is passed on")]
     pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Vec<(OsString, OsString)>, ToolError> {
-        let passes = |name: &str| {
+        let passes = |name: &str, value: &OsStr| {
             let usual = || USUAL.contains(&name.to_ascii_uppercase().as_str()) || name.starts_with("LC_");
-            self.harmless.map_or_else(usual, |harmless| harmless(name)) || self.pass.iter().any(|pass| pass == name)
+            self.harmless.map_or_else(usual, |harmless| harmless(name, &value.to_string_lossy()))
+                || self.pass.iter().any(|pass| pass == name)
         };
         let mut all: Vec<(OsString, OsString)> =
-            std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect();
+            std::env::vars_os().filter(|(name, value)| name.to_str().is_some_and(|name| passes(name, value))).collect();
         for (name, text) in &self.set {
             all.push((name.into(), fill(text, secrets)?.into()));
         }

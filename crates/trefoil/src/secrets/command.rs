@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use trefoil_runtime::ports::Secret;
@@ -10,6 +11,10 @@ use super::{FoundSecret, LARGEST};
 
 /// Long, because a person may have to unlock something first.
 const LONGEST: Duration = Duration::from_secs(60);
+/// How long to wait for more output after it has ended. What it printed is in the pipe, so this only matters if a process
+/// that it started, such as an agent, keeps the pipe open. The agent is not ended, because later calls may need it; and
+/// the command stays in the terminal's process group, because it may ask a person there.
+const REST: Duration = Duration::from_secs(1);
 
 /// Its output for a name, without the final line break. No output, or an exit code other than 0, means that it does not
 /// know the name; its stderr contains the reason.
@@ -20,15 +25,28 @@ pub fn ask(command: &[String], name: &str) -> FoundSecret {
     let started = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = started.map_err(|why| failed(&why))?;
     let Some(mut out) = child.stdout.take() else { return Ok(None) };
-    let reader = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = out.by_ref().take(LARGEST + 1).read_to_end(&mut bytes);
-        bytes
+    let (send, pieces) = mpsc::channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        let mut piece = vec![0; 4096];
+        while let Ok(read @ 1..) = out.read(&mut piece)
+            && send.send(piece.iter().take(read).copied().collect()).is_ok()
+        {}
     });
     let began = Instant::now();
+    let mut bytes = Vec::new();
     let status = loop {
+        // A program that prints without end is not read to its end.
+        while (bytes.len() as u64) <= LARGEST
+            && let Ok(piece) = pieces.try_recv()
+        {
+            bytes.extend(piece);
+        }
         match child.try_wait().map_err(|why| failed(&why))? {
             Some(status) => break status,
+            None if bytes.len() as u64 > LARGEST => {
+                let _ = child.kill();
+                break child.wait().map_err(|why| failed(&why))?;
+            }
             None if began.elapsed() > LONGEST => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -37,7 +55,11 @@ pub fn ask(command: &[String], name: &str) -> FoundSecret {
             None => std::thread::sleep(Duration::from_millis(10)),
         }
     };
-    let bytes = reader.join().unwrap_or_default();
+    while (bytes.len() as u64) <= LARGEST
+        && let Ok(piece) = pieces.recv_timeout(REST)
+    {
+        bytes.extend(piece);
+    }
     if bytes.len() as u64 > LARGEST {
         return Err(failed(&format_args!("its answer is larger than {} KB", LARGEST >> 10)));
     }

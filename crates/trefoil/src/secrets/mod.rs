@@ -65,7 +65,7 @@ impl OperatorSecrets {
         if !is_name(name) {
             return Ok(None);
         }
-        if let Some(value) = of_environment(name) {
+        if let Some(value) = of_environment(name)? {
             return Ok(Some(value));
         }
         if let Some(file) = env_file().or_else(|| self.sources.env_file.clone())
@@ -73,8 +73,10 @@ impl OperatorSecrets {
         {
             return Ok(Some(value));
         }
-        if let Some(value) = folders().iter().find_map(|folder| of_folder(folder, name)) {
-            return Ok(Some(value));
+        for folder in folders() {
+            if let Some(value) = of_folder(&folder, name)? {
+                return Ok(Some(value));
+            }
         }
         if let Some(value) = command::ask(&self.sources.command, name)? {
             return Ok(Some(value));
@@ -217,8 +219,12 @@ pub fn variable(name: &str) -> String {
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-fn of_environment(name: &str) -> Option<Secret> {
-    std::env::var(variable(name)).ok().and_then(|value| Secret::new(&value))
+fn of_environment(name: &str) -> FoundSecret {
+    match std::env::var(variable(name)) {
+        Ok(value) => Ok(Secret::new(&value)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => Err(format!("`{}` is not UTF-8", variable(name))),
+    }
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
@@ -246,10 +252,20 @@ fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {
     Ok(ports::env_file(&text).into_iter().map(|(name, value)| (name, Secret::new(&value))).collect())
 }
 
-/// A file's text without the final line break.
-fn of_folder(folder: &Path, name: &str) -> Option<Secret> {
-    let bytes = door::named(&folder.join(name), LARGEST).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
+/// A file's text without the final line break. Only a file that does not exist, in a folder that does, means that the
+/// folder does not have the secret.
+fn of_folder(folder: &Path, name: &str) -> FoundSecret {
+    if !door::is_folder(folder) {
+        return Err(format!("`{}` is not a folder", folder.display()));
+    }
+    let path = folder.join(name);
+    let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
+    let bytes = match door::named(&path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(door::Shut::NotThere) => return Ok(None),
+        Err(why) => return Err(failed(&why.reason())),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| failed(&"not UTF-8"))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
-    Secret::new(text.strip_suffix('\r').unwrap_or(text))
+    Ok(Secret::new(text.strip_suffix('\r').unwrap_or(text)))
 }

@@ -5,6 +5,7 @@
 //! the user has trusted it (`trefoil trust DIR`). Without trust, a project file only sets levels, exclusions and lower
 //! limits (read by `load/project.rs`); its other settings are reported and ignored.
 
+mod argv;
 mod keep;
 mod read;
 mod tools;
@@ -121,7 +122,7 @@ impl Settings {
     /// explicitly.
     pub fn interpreter(&self) -> Python {
         let mut python = self.python.clone();
-        python.environment.harmless = Some(|name| !crate::shell::is_kept_back(name));
+        python.environment.harmless = Some(|name, value| !crate::shell::is_kept_back(name, value));
         python
     }
 }

@@ -401,6 +401,11 @@ impl SettingsReading<'_> {
         self.found.findings.push(Diagnostic::error(RULE, at, message));
     }
 
+    pub(super) fn wrong_with(&mut self, span: std::ops::Range<usize>, message: &str, help: &str) {
+        let at = self.at(span);
+        self.found.findings.push(Diagnostic::error(RULE, at, message).help(help));
+    }
+
     fn at(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
     }

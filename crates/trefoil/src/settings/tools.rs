@@ -12,8 +12,8 @@ use trefoil_template::{Masked, Value};
 use trefoil_tools::process::{Environment, Program};
 use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
 
-use super::FlowTool;
 use super::read::SettingsReading;
+use super::{FlowTool, argv};
 use crate::load::Target;
 
 /// The maximum timeout of a call: a day.
@@ -34,7 +34,10 @@ impl SettingsReading<'_> {
         let read = if has_flow {
             self.flow(name, value).map(|flow| self.found.settings.flows.push(flow))
         } else {
-            declared(self.base, name, at, value).map(|tool| self.found.settings.tools.push(tool))
+            declared(self.base, name, at, value).map(|tool| match argv::refused(&tool, value) {
+                Some(why) => self.wrong_with(why.at, &format!("invalid tool `{name}`: {}", why.message), why.help),
+                None => self.found.settings.tools.push(tool),
+            })
         };
         if let Err((at, why)) = read {
             self.wrong(at, &format!("invalid tool `{name}`: {why}"));

@@ -105,7 +105,7 @@ impl Trace {
     }
     /// Records a verdict about a text. What it found is a note; for an iteration, there already is one.
     fn ruled(&mut self, event: &Event, verdict: &Verdict) {
-        let said = verdict.of == Side::Result && verdict.ruling == Ruling::Refused;
+        let said = matches!(verdict.of, Side::Result | Side::Call) && verdict.ruling == Ruling::Refused;
         if verdict.ruling != Ruling::Passed && !said {
             self.note(event, verdict.to_string());
         }

@@ -179,6 +179,11 @@ impl Follow<'_> {
                 self.code(program, language, word, &[], input);
                 self.elsewhere(word, input);
             }
+            Operands::After(command) if words.count == 1 => {
+                let said = word.whole.as_deref().is_some_and(|word| word.eq_ignore_ascii_case(command));
+                return if said { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+            }
+            Operands::After(_) => self.code(program, language, word, &[], input),
             _ if !language.assigns.is_empty() && word.assigns().is_some() => words.told.extend(word.names()),
             _ => {}
         }

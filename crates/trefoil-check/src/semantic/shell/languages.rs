@@ -15,6 +15,8 @@ pub enum Operands {
     Rest(usize),
     /// All after this many are another program and its arguments.
     Program(usize),
+    /// All after this first argument are code; with another one, all are data.
+    After(&'static str),
 }
 
 /// How a program receives code.
@@ -67,13 +69,14 @@ pub fn language(program: &str) -> Option<Language> {
     if matches!(program, "source" | ".") {
         return Some(Language { operands: Operands::File, ..NONE });
     }
+    let program = program.strip_suffix(".exe").unwrap_or(program);
     let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     shell(stem).or_else(|| interpreter(stem)).or_else(|| tool(stem)).or_else(|| starter(stem))
 }
 
 /// Shells and programs that start one.
 fn shell(stem: &str) -> Option<Language> {
-    use Operands::{Code, File, Rest};
+    use Operands::{After, Code, File, Rest};
     Some(match stem {
         "sh" | "bash" | "rbash" | "dash" | "zsh" | "ksh" | "mksh" | "lksh" | "oksh" | "pdksh" | "ash" | "yash"
         | "posh" | "csh" | "tcsh" | "hush" => Language {
@@ -107,6 +110,7 @@ fn shell(stem: &str) -> Option<Language> {
             ..NONE
         },
         "script" => Language { code: "c", takes: "BEIOTmo", long: &["--command"], input: true, shell: true, ..NONE },
+        "cmd" => Language { operands: After("/c"), ..NONE },
         "eval" | "alias" => Language { operands: Rest(0), shell: stem == "eval", ..NONE },
         "trap" => Language { operands: Code, shell: true, ..NONE },
         "compgen" => Language { code: "CFW", takes: "AGPSXo", ..NONE },
@@ -118,7 +122,7 @@ fn shell(stem: &str) -> Option<Language> {
 
 /// Interpreters of programming languages.
 fn interpreter(stem: &str) -> Option<Language> {
-    use Operands::{Code, Data, File};
+    use Operands::{After, Code, Data, File};
     Some(match stem {
         "python" | "pypy" | "ipython" => {
             Language { code: "c", file: "m", takes: "WX", operands: File, input: true, ..NONE }
@@ -128,6 +132,7 @@ fn interpreter(stem: &str) -> Option<Language> {
         "node" | "nodejs" | "bun" => {
             Language { code: "ep", takes: "r", long: &["--eval", "--print"], operands: File, input: true, ..NONE }
         }
+        "deno" => Language { long: &["--eval"], operands: After("eval"), ..NONE },
         "php" => {
             Language { code: "rBRE", file: "f", takes: "dc", long: &["--run"], operands: File, input: true, ..NONE }
         }

@@ -2,8 +2,9 @@
 //! `settings`) knows which arguments programs read as code, `options` which ones as options, `names` which ones as
 //! names of variables, and `places` which files are run later. `uses` follows values through variables, pipes and files
 //! (`words`); `code`, `starts` and `request` follow them into the arguments of programs. Nothing is run, and unknown
-//! uses count as harmless.
+//! uses count as harmless. `argv` does the same for a command without a shell.
 
+mod argv;
 mod awk;
 mod code;
 mod languages;
@@ -21,6 +22,7 @@ use trefoil_ir::{CommandCall, Expr};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use argv::{ArgPart, RunsValue, values_that_run};
 pub use languages::decides_code;
 pub use uses::How;
 use uses::Use;

@@ -41,6 +41,10 @@ fn a_command_has_no_keys_in_its_environment() {
     let mut command = folder.command(&["run", "a.yaml", "--allow-command", "--output", "json", "-q"]);
     command.env("OPENAI_API_KEY", "sk-planted-1").env("MY_OWN_API_KEY", "planted-2").env("GITHUB_TOKEN", "planted-3");
     command.env("AWS_SECRET_ACCESS_KEY", "planted-4").env("HARMLESS", "seen");
+    for name in ["PGPASSWORD", "GITHUB_PAT", "APIKEY", "TOKEN", "SECRET", "KEY_PASSPHRASE"] {
+        command.env(name, "planted-5");
+    }
+    command.env("DATABASE_URL", "postgres://u:planted-6@localhost/db");
     let ran = finish(command);
     let env = stdout(&ran);
     assert!(env.contains("HARMLESS=seen"), "{env}");
@@ -117,4 +121,16 @@ fn what_leaves_the_group_ends_with_a_run_that_is_stopped() {
             until("their end", || gone(pid));
         }
     }
+}
+
+/// The store's address is not needed by a command, and may contain its password.
+#[test]
+fn a_command_has_no_password_of_the_store() {
+    let folder = Folder::new();
+    folder.write("a.yaml", workflow("env"));
+    let args = ["run", "a.yaml", "--allow-command", "--output", "json", "-q", "--ephemeral"];
+    let mut command = folder.command(&args);
+    command.env("TREFOIL_STORE", "postgres://u:planted-7@127.0.0.1:9/none").env("HARMLESS", "seen");
+    let env = stdout(&finish(command));
+    assert!(env.contains("HARMLESS=seen") && !env.contains("planted"), "{env}");
 }

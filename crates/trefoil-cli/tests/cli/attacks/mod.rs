@@ -11,4 +11,5 @@ mod paths;
 mod roles;
 mod shell;
 mod signals;
+mod tools;
 mod trust;

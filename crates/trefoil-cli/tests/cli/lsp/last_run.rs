@@ -147,3 +147,26 @@ fn what_an_edit_of_an_agent_with_tools_would_run_again_is_said() {
     assert!(said.contains("main@1 runs again: ") && said.contains("`note`"), "{said}");
     assert_eq!(provider.asked().len(), turns, "nothing was called");
 }
+
+#[test]
+#[cfg(feature = "mcp")]
+fn no_secret_is_shown_of_the_last_run_in_whatever_form_it_came_back() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let host = crate::altered_leaks::tool(&folder, "look.yaml");
+    let say = "id: say\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\ninputSchema: { text: object }\nprompt: \"Say {{text}}\"\n";
+    folder.write("say.yaml", say);
+    folder.write(
+        "main.yaml",
+        "id: main\nkind: sequential\nsteps:\n  - ref: look\n  - ref: say\n    input: { text: \"{{look}}\" }\n",
+    );
+    let mut first = crate::durable::command(&folder, &provider, &["run", "main.yaml", "--allow-host", &host]);
+    first.envs(crate::altered_leaks::SECRETS);
+    crate::world::finish(first).exits(0);
+    let options = json!({ "store": folder.path().join("runs.db") });
+    let mut client = started(folder, &options);
+    client.open("main.yaml");
+    let text = hovered(&mut client, "{{lo|ok}}");
+    assert!(text.contains("in the last run"), "{text}");
+    crate::altered_leaks::clean(&text);
+}

@@ -1,6 +1,6 @@
 //! Iterations: a body that is validated, and repeated with the reason if it did not pass (AEGIS).
 
-use trefoil_ir::{Attempts, Judge, StepId, ValidatorKind};
+use trefoil_ir::{Attempts, Expr, Judge, Source, StepId, StepKind, Validator, ValidatorKind};
 use trefoil_template::Value;
 
 use super::flow::{CallTrails, FlowCall};
@@ -84,7 +84,7 @@ pub fn ended(
 /// Runs the validators, starting with this one.
 pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), EvalStop> {
     let Some((id, step)) = turn.step_of(f) else { return Ok(()) };
-    let trefoil_ir::StepKind::Attempts(attempts) = &step.kind else { return Ok(()) };
+    let StepKind::Attempts(attempts) = &step.kind else { return Ok(()) };
     let Some(Doing::Attempts(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let result = running.result.clone();
     for (at, validator) in attempts.validators.iter().enumerate().skip(from as usize) {
@@ -93,7 +93,7 @@ pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), EvalSt
             ValidatorKind::Judges { judges, .. } => return ask(turn, f, id, at, judges, &result),
             _ => validator::check(validator, &result, pattern, &turn.prepared.schemas),
         };
-        if let Some(reason) = verdict.and_then(|verdict| ruled(turn, f, verdict)) {
+        if let Some(reason) = verdict.and_then(|verdict| ruled(turn, f, attempts, validator, verdict)) {
             return next(turn, f, attempts, reason);
         }
     }
@@ -178,7 +178,7 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
             guard::Verdict::found(validator.name.clone(), Side::Result, Ruling::Refused, error.message)
         }
     };
-    match ruled(turn, f, verdict) {
+    match ruled(turn, f, attempts, validator, verdict) {
         None => {
             turn.push(Task::Validate(f, following));
             Ok(())
@@ -188,10 +188,18 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
 }
 
 /// Reports a verdict; returns the reason if it is a rejection.
-fn ruled(turn: &mut Turn<'_>, f: FrameId, verdict: guard::Verdict) -> Option<String> {
+fn ruled(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    attempts: &Attempts,
+    validator: &Validator,
+    verdict: guard::Verdict,
+) -> Option<String> {
     let refused = verdict.ruling == Ruling::Refused;
     let reason = refused.then(|| format!("`{}` did not pass: {}", verdict.by, verdict.why));
-    turn.tell(f, verdict);
+    let body = turn.prepared.program.step(attempts.body);
+    let is_gate = body.is_some_and(|body| matches!(body.kind, StepKind::Compute(Expr::Read(Source::Result))));
+    turn.tell(f, if is_gate { validator::of_call(validator, verdict) } else { verdict });
     reason
 }
 

@@ -1,5 +1,7 @@
 //! `trefoil secrets set|list|remove|passphrase`: manages the user's encrypted secrets.
 
+mod typed;
+
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
@@ -7,6 +9,8 @@ use clap::{Args, Subcommand};
 use trefoil::internals::secrets::{Vault, VaultError};
 
 use crate::{exit, output};
+
+use typed::Typed;
 
 /// Maximum number of bytes that are read from stdin.
 const LARGEST: u64 = 1 << 20;
@@ -69,7 +73,12 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
             Ok(exit::OK)
         }
         SecretsCommand::Set { name, .. } => {
-            vault.set(name, &value(name)?)?;
+            let Some(value) = value(name)? else {
+                let help = format!("read it from a file: `trefoil secrets set {name} < FILE`");
+                output::refuse("the value has several lines, and nothing was stored", Some(&help));
+                return Ok(exit::NOT_STARTED);
+            };
+            vault.set(name, &value)?;
             output::note(&format!("kept in {}", vault.path().display()));
             Ok(exit::OK)
         }
@@ -97,23 +106,27 @@ fn new_passphrase() -> Result<Option<String>, VaultError> {
         return from_stdin().map(Some);
     }
     let first = typed("new passphrase")?;
-    Ok((typed("again")? == first).then_some(first))
+    let again = typed("again")?;
+    Ok(if again == first { first.one_line() } else { None })
 }
 
 /// Prompts for the passphrase when the first secret is read from a protected file. `None` if there is no terminal.
 pub fn ask_passphrase(file: &Path) -> Option<String> {
-    let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()
+    let present = std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || typed::has_terminal());
+    present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()?.one_line()
 }
 
 /// A value is never an argument, because all users of the machine can see the arguments of a process.
-fn value(name: &str) -> Result<String, VaultError> {
-    if std::io::stdin().is_terminal() { typed(&format!("value of `{name}`")) } else { from_stdin() }
+fn value(name: &str) -> Result<Option<String>, VaultError> {
+    if !std::io::stdin().is_terminal() {
+        return from_stdin().map(Some);
+    }
+    Ok(typed(&format!("value of `{name}`"))?.one_line())
 }
 
-fn typed(what: &str) -> Result<String, VaultError> {
+fn typed(what: &str) -> Result<Typed, VaultError> {
     output::note(&format!("{what} (not shown while you type):"));
-    console::Term::stderr().read_secure_line().map_err(failed)
+    typed::line().map_err(failed)
 }
 
 /// All of stdin, without the line break at its end.

@@ -1,0 +1,96 @@
+//! Reads a line from the terminal without showing it.
+
+/// What was typed.
+#[derive(PartialEq, Eq)]
+pub enum Typed {
+    Line(String),
+    /// More lines followed at once, so a text of several lines was pasted.
+    Several,
+}
+
+impl Typed {
+    pub fn one_line(self) -> Option<String> {
+        match self {
+            Self::Line(line) => Some(line),
+            Self::Several => None,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub use other::{has_terminal, line};
+#[cfg(unix)]
+pub use unix::{has_terminal, line};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io::{BufRead as _, BufReader, IsTerminal as _};
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::time::Duration;
+
+    use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+
+    use super::Typed;
+
+    /// How long the next line of a pasted text may take to arrive. A person needs longer.
+    const NEXT_LINE: Duration = Duration::from_millis(150);
+
+    /// The terminal of this process, even if its input is something else.
+    fn terminal() -> std::io::Result<File> {
+        let stdin = std::io::stdin();
+        if stdin.is_terminal() {
+            return Ok(File::from(stdin.as_fd().try_clone_to_owned()?));
+        }
+        File::open("/dev/tty")
+    }
+
+    /// Whether a person at the terminal can be asked: reading it in the background would stop this process.
+    pub fn has_terminal() -> bool {
+        let own = rustix::process::getpgrp();
+        File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(&terminal).is_ok_and(|group| group == own))
+    }
+
+    /// Restores the terminal, and drops the input that was not read: a shell would run it as commands.
+    struct Restored(OwnedFd, Termios);
+
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            let _ = tcsetattr(&self.0, OptionalActions::Flush, &self.1);
+        }
+    }
+
+    pub fn line() -> std::io::Result<Typed> {
+        let terminal = terminal()?;
+        let before = tcgetattr(&terminal)?;
+        let mut hidden = before.clone();
+        hidden.local_modes &= !LocalModes::ECHO;
+        let restored = Restored(terminal.as_fd().try_clone_to_owned()?, before);
+        tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
+        let mut line = String::new();
+        let mut reader = BufReader::new(&terminal);
+        reader.read_line(&mut line)?;
+        // Without line mode, a last line that has no end counts as well.
+        let mut bare = hidden;
+        bare.local_modes &= !LocalModes::ICANON;
+        tcsetattr(&terminal, OptionalActions::Now, &bare)?;
+        std::thread::sleep(NEXT_LINE);
+        let more = !reader.buffer().is_empty() || rustix::io::ioctl_fionread(&terminal)? > 0;
+        drop(restored);
+        eprintln!();
+        Ok(if more { Typed::Several } else { Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()) })
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use super::Typed;
+
+    pub fn has_terminal() -> bool {
+        false
+    }
+
+    pub fn line() -> std::io::Result<Typed> {
+        console::Term::stderr().read_secure_line().map(Typed::Line)
+    }
+}

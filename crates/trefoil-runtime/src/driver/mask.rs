@@ -1,0 +1,437 @@
+//! Replaces the forms of secret values in texts, also in a stream of text. The time is linear in the length of a text, however
+//! many values are known.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use trefoil_machine::error::RunError;
+use trefoil_template::{Object, Value};
+
+use super::forms::{encoded, forms, parts};
+
+/// What replaces a secret.
+pub const HIDDEN: &str = "***";
+/// Minimum length of a masked value, in characters. Shorter values would mask half of any text.
+const SHORTEST: usize = 6;
+/// Minimum length of a text that is also found if line breaks are in it. Numbers in two rows may be a shorter one by chance.
+const SHORTEST_WRAPPED: usize = 16;
+
+/// Values to be hidden. Their search is prepared when it is first needed.
+#[derive(Default)]
+pub struct KnownValues {
+    values: Vec<String>,
+    forms: Vec<String>,
+    /// Forms that are also found if line breaks are in them.
+    wrapped: Vec<String>,
+    /// Values that are numbers.
+    numbers: Vec<f64>,
+    prepared: Option<Arc<Mask>>,
+}
+
+impl KnownValues {
+    pub fn remember(&mut self, value: &str) {
+        if value.chars().count() < SHORTEST || self.values.iter().any(|v| v == value) {
+            return;
+        }
+        self.prepared = None;
+        self.values.push(value.to_owned());
+        for part in parts(value) {
+            let (texts, encoded) = (forms(part), encoded(part));
+            let solid = |form: &&String| {
+                form.chars().count() >= SHORTEST_WRAPPED && !form.contains(|c: char| c.is_whitespace() || c == '\\')
+            };
+            self.wrapped.extend(texts.iter().filter(solid).chain(&encoded).cloned());
+            self.forms.extend(texts.into_iter().chain(encoded));
+            let begins = part.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+            self.numbers.extend(part.parse::<f64>().ok().filter(|number| begins && number.is_finite()));
+        }
+    }
+
+    pub fn mask(&mut self) -> Arc<Mask> {
+        let prepared = self.prepared.get_or_insert_with(|| {
+            if self.values.is_empty() {
+                return Arc::default();
+            }
+            let (forms, wrapped) = (FormSet::new(self.forms.clone()), FormSet::new(self.wrapped.clone()));
+            Arc::new(Mask { forms, wrapped, numbers: self.numbers.clone() })
+        });
+        prepared.clone()
+    }
+}
+
+/// A set of texts, prepared to be searched for.
+#[derive(Default)]
+struct FormSet {
+    sorted: Vec<String>,
+    /// `None`: there are too many to be searched for.
+    search: Option<AhoCorasick>,
+    /// The length of the longest one in bytes.
+    longest: usize,
+}
+
+impl FormSet {
+    fn new(mut all: Vec<String>) -> Self {
+        all.sort_unstable();
+        all.dedup();
+        // An automaton with full tables would be faster, and far too large.
+        let search = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(&all).ok();
+        Self { longest: all.iter().map(String::len).max().unwrap_or_default(), search, sorted: all }
+    }
+
+    /// All matches, which may overlap.
+    fn found(&self, text: &str) -> Vec<Range<usize>> {
+        match &self.search {
+            Some(search) => search.find_overlapping_iter(text).map(|found| found.range()).collect(),
+            None => vec![0..text.len()],
+        }
+    }
+
+    /// The first position from which the rest of the text may be the start of a form.
+    fn begun(&self, text: &str) -> Option<usize> {
+        let from = text.len().saturating_sub(self.longest);
+        let mut places = text.char_indices().map(|(at, _)| at).skip_while(|at| *at < from);
+        places.find(|at| {
+            let tail = text.get(*at..).unwrap_or_default();
+            let next = self.sorted.partition_point(|form| form.as_str() <= tail);
+            self.sorted.get(next).is_some_and(|form| form.starts_with(tail))
+        })
+    }
+}
+
+/// The search for all known values.
+#[derive(Default)]
+pub struct Mask {
+    forms: FormSet,
+    wrapped: FormSet,
+    numbers: Vec<f64>,
+}
+
+impl Mask {
+    pub fn is_empty(&self) -> bool {
+        self.forms.sorted.is_empty()
+    }
+
+    /// The masked text; `None`: nothing in it is masked.
+    fn changed(&self, text: &str) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let ranges = self.ranges(text);
+        (!ranges.is_empty()).then(|| replaced(text, &ranges))
+    }
+
+    pub fn text(&self, text: &str) -> String {
+        self.changed(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    pub fn value(&self, value: Value) -> Value {
+        match value {
+            value if self.is_empty() => value,
+            Value::Str(text) => self.changed(&text).map_or(Value::Str(text), Value::from),
+            Value::Number(number) if self.numbers.contains(&number.as_f64()) => Value::from(HIDDEN),
+            Value::List(items) => items.iter().map(|v| self.value(v.clone())).collect(),
+            Value::Object(object) => {
+                let members = object.iter().map(|(k, v)| (self.text(k).into(), self.value(v.clone())));
+                Value::from(members.collect::<Object>())
+            }
+            other => other,
+        }
+    }
+
+    pub fn error(&self, mut error: RunError) -> RunError {
+        if !self.is_empty() {
+            error.message = self.cut(&self.text(&error.message));
+            error.help = error.help.map(|help| self.text(&help).into());
+            error.sent = error.sent.map(|sent| self.text(&sent).into());
+            if let Some(answer) = &mut error.answer {
+                answer.0 = self.cut(&self.text(&answer.0));
+            }
+        }
+        error
+    }
+
+    /// The parts of a text that are forms of values, in order. Parts that overlap are one.
+    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = self.forms.found(text);
+        if let Some(joined) = Joined::of(text) {
+            let wrapped = self.wrapped.found(&joined.text);
+            found.extend(wrapped.into_iter().map(|part| joined.origin(&part)));
+        }
+        found.sort_unstable_by_key(|part| (part.start, std::cmp::Reverse(part.end)));
+        let mut all: Vec<Range<usize>> = Vec::new();
+        for part in found {
+            match all.last_mut() {
+                Some(last) if part.start < last.end => last.end = last.end.max(part.end),
+                _ => all.push(part),
+            }
+        }
+        all
+    }
+
+    /// The first position from which the rest of the text may be the start of a form.
+    fn begun(&self, text: &str) -> Option<usize> {
+        let wrapped = || {
+            let joined = Joined::of(text)?;
+            let at = self.wrapped.begun(&joined.text)?;
+            Some(joined.origin(&(at..at + 1)).start)
+        };
+        self.forms.begun(text).into_iter().chain(wrapped()).min()
+    }
+
+    /// Masks parts of values next to a mark: a message may quote the start or the end of a text, and the cut may go through a
+    /// value.
+    fn cut(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((at, mark)) = CUTS.iter().filter_map(|mark| Some((rest.find(mark)?, *mark))).min() {
+            let (before, after) = rest.split_at(at);
+            out.push_str(before);
+            if let Some(part) = self.forms.sorted.iter().filter_map(|value| first_part(value, &out)).max() {
+                out.truncate(out.len() - part);
+                out.push_str(HIDDEN);
+            }
+            out.push_str(mark);
+            rest = after.get(mark.len()..).unwrap_or_default();
+            if let Some(part) = self.forms.sorted.iter().filter_map(|value| last_part(value, rest)).max() {
+                out.push_str(HIDDEN);
+                rest = rest.get(part..).unwrap_or_default();
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+fn replaced(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut end = 0;
+    for part in ranges {
+        out.push_str(text.get(end..part.start).unwrap_or_default());
+        out.push_str(HIDDEN);
+        end = part.end;
+    }
+    out.push_str(text.get(end..).unwrap_or_default());
+    out
+}
+
+/// Marks of a text that was cut.
+const CUTS: [&str; 2] = ["...", "…"];
+
+/// The length of the value's start that the text ends with, if it is long enough to be recognized.
+fn first_part(value: &str, text: &str) -> Option<usize> {
+    let ends = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
+    ends.into_iter().find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
+}
+
+/// The length of the value's end that the text starts with, including leading spaces, if it is long enough to be recognized.
+fn last_part(value: &str, text: &str) -> Option<usize> {
+    let trimmed = text.trim_start();
+    let spaces = text.len() - trimmed.len();
+    let starts = value.char_indices().map(|(at, _)| at).skip(1).filter(|at| value.len() - at >= SHORTEST);
+    let part = starts.filter_map(|at| value.get(at..)).find(|part| trimmed.starts_with(part))?;
+    Some(spaces + part.len())
+}
+
+/// A text without its line breaks, also escaped ones, and without the indentation and marks after them.
+struct Joined {
+    text: String,
+    /// Where each of its lines starts in it, and in the original text.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Joined {
+    /// `None`: the text has no line breaks.
+    fn of(text: &str) -> Option<Self> {
+        let mut joined = Self { text: String::new(), lines: vec![(0, 0)] };
+        let mut rest = text;
+        while let Some(at) = rest.find(['\n', '\r', '\\']) {
+            let (before, from) = rest.split_at(at);
+            let after = after_break(from);
+            if after.len() == from.len() {
+                let after = from.trim_start_matches('\\');
+                joined.text.push_str(rest.get(..rest.len() - after.len()).unwrap_or_default());
+                rest = after;
+                continue;
+            }
+            joined.text.push_str(before);
+            rest = after;
+            joined.lines.push((joined.text.len(), text.len() - rest.len()));
+        }
+        joined.text.push_str(rest);
+        (joined.lines.len() > 1).then_some(joined)
+    }
+
+    /// The part of the original text from the first to the last byte of a part.
+    fn origin(&self, part: &Range<usize>) -> Range<usize> {
+        let of = |at: usize| {
+            let line = self.lines.partition_point(|(start, _)| *start <= at).saturating_sub(1);
+            self.lines.get(line).map_or(at, |(start, origin)| origin + (at - start))
+        };
+        of(part.start)..of(part.end.saturating_sub(1)) + 1
+    }
+}
+
+/// The text after the line breaks at its start, and after the indentation and marks of the next line.
+fn after_break(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let before = rest.len();
+        rest = rest.trim_start_matches(['\n', '\r']);
+        let letter = rest.trim_start_matches('\\');
+        if letter.len() < rest.len() {
+            rest = letter.strip_prefix(['n', 'r']).unwrap_or(rest);
+        }
+        if rest.len() == before {
+            break;
+        }
+    }
+    if rest.len() == text.len() { text } else { rest.trim_start_matches([' ', '\t', '|', '>', '#', '*']) }
+}
+
+/// A stream of text that holds back text that may be the start of a secret.
+pub struct Stream {
+    mask: Arc<Mask>,
+    held: String,
+}
+
+impl Stream {
+    pub fn new(mask: Arc<Mask>) -> Self {
+        Self { mask, held: String::new() }
+    }
+
+    /// Adds a piece, and returns the text that may be shown now.
+    pub fn push(&mut self, text: &str) -> String {
+        if self.mask.is_empty() {
+            return text.to_owned();
+        }
+        self.held.push_str(text);
+        let mut ranges = self.mask.ranges(&self.held);
+        let mut cut = self.mask.begun(&self.held).unwrap_or(self.held.len());
+        if let Some(part) = ranges.iter().find(|part| part.start < cut && cut < part.end) {
+            // One value may start in another one; but text must not be held back without end.
+            let waits = self.held.len() - part.start <= self.mask.forms.longest;
+            cut = if waits { part.start } else { part.end };
+        }
+        ranges.retain(|part| part.start < cut);
+        let rest = self.held.split_off(cut);
+        replaced(&std::mem::replace(&mut self.held, rest), &ranges)
+    }
+
+    /// Returns the text that is still held back.
+    pub fn finish(self) -> String {
+        self.mask.text(&self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    const KEY: &str = "-----BEGIN KEY-----\nMIIBVgIBADANBgkqhkiG9w0B\nAQEFAASCAUAwggE8AgEAAkEA\n-----END KEY-----\n";
+
+    fn mask(value: &str) -> Arc<Mask> {
+        let mut known = KnownValues::default();
+        known.remember(value);
+        known.mask()
+    }
+
+    /// Base64 in lines of `width` characters.
+    fn wrapped(value: &str, width: usize, between: &str) -> String {
+        let text = STANDARD.encode(value);
+        let letters: Vec<char> = text.chars().collect();
+        letters.chunks(width).map(|line| line.iter().collect::<String>()).collect::<Vec<_>>().join(between)
+    }
+
+    /// Whether a part of a text of at least this many characters is left.
+    fn leaves(masked: &str, text: &str, many: usize) -> bool {
+        let letters: Vec<char> = text.chars().collect();
+        letters.windows(many).any(|part| masked.contains(&part.iter().collect::<String>()))
+    }
+
+    #[test]
+    fn a_number_is_compared_by_its_value() {
+        let mask = mask("8837261534");
+        for json in ["8837261534", "8837261534.0", r#"{"pin":8837261534}"#, "[[8837261534]]"] {
+            let masked = mask.value(Value::parse(json).unwrap()).to_json().to_string();
+            assert!(masked.contains("***") && !masked.contains("8837"), "{masked}");
+        }
+        let other = Value::parse("[88372615340, 8837261535, 1]").unwrap();
+        assert_eq!(mask.value(other.clone()), other);
+    }
+
+    #[test]
+    fn wrapped_base64_is_masked_whatever_is_between_the_lines() {
+        let token = format!("eyJhbGciOiJIUzI1NiJ9.{}.sig-of-it", "eyJzdWIiOiIxMjM0NTY3ODkw".repeat(3));
+        let mask = mask(&token);
+        for width in [76, 64, 5] {
+            for between in ["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "\\\\n", "\n  | ", "\n> "] {
+                let text = wrapped(&token, width, between);
+                let masked = mask.text(&format!("it is\n{text}\nand more"));
+                assert!(masked.starts_with("it is\n***") && masked.ends_with("\nand more"), "{masked}");
+                assert!(!leaves(&masked, &text.replace(between, ""), 4), "{between:?}: {masked}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_value_is_masked_alone() {
+        let mask = mask(KEY);
+        let crlf = KEY.replace('\n', "\r\n");
+        let indented = KEY.replace('\n', "\n  | ");
+        let rewrapped = KEY.replace("0B\nA", "0BA").replace("AUAw", "AUA\nw");
+        let escaped = KEY.replace('\n', "\\\\n");
+        for text in ["a MIIBVgIBADANBgkqhkiG9w0B b", &crlf, &indented, &rewrapped, &escaped] {
+            let masked = mask.text(text);
+            assert!(masked.contains("***") && !masked.contains("MIIBV") && !masked.contains("wggE8"), "{masked}");
+        }
+        assert_eq!(mask.text("-----BEGIN KEY-----"), "-----BEGIN KEY-----", "not a secret");
+        assert_eq!(mask.text(KEY), "***");
+    }
+
+    #[test]
+    fn values_that_overlap_are_masked_together() {
+        let mut known = KnownValues::default();
+        known.remember("abcdefgh");
+        known.remember("efghijklmn");
+        assert_eq!(known.mask().text("1abcdefghijklmn2abcdefgh"), "1***2***");
+    }
+
+    #[test]
+    fn short_values_in_two_lines_are_not_a_value() {
+        assert_eq!(mask("12345678").text("1234\n5678"), "1234\n5678");
+        assert_eq!(mask(r"C:\new\dir").text(r"C:\new\dir"), "***");
+    }
+
+    #[test]
+    fn a_stream_hides_what_the_whole_text_hides() {
+        let token = "hunter22-".repeat(12);
+        let texts = [
+            format!("a {token} b hunter2"),
+            format!("a {} b", wrapped(&token, 20, "\n  ")),
+            format!("{token}{token}"),
+            "no value\n  at all".to_owned(),
+        ];
+        let mask = mask(&token);
+        for text in &texts {
+            for size in [1, 3, 50] {
+                let mut stream = Stream::new(mask.clone());
+                let letters: Vec<char> = text.chars().collect();
+                let mut shown: String =
+                    letters.chunks(size).map(|few| stream.push(&few.iter().collect::<String>())).collect();
+                shown.push_str(&stream.finish());
+                assert_eq!(shown, mask.text(text), "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_does_not_hold_back_text_without_end() {
+        let mut stream = Stream::new(mask("aaaaaaaa"));
+        let shown: String = (0..200).map(|_| stream.push("aaaa")).collect();
+        assert!(shown.contains("***") && !shown.contains("aa") && stream.held.len() < 200, "{shown} {}", stream.held);
+    }
+}

@@ -1,0 +1,208 @@
+//! Masks an event. Each field is named here, so that a new one does not compile until it is decided whether it may contain
+//! text from outside.
+
+use std::sync::Arc;
+
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::{AskedBefore, EventKind, ShownMessage, Told, Waiting};
+use trefoil_machine::guard::Verdict;
+use trefoil_machine::request::ToolUse;
+use trefoil_template::Value;
+
+use super::mask::Mask;
+
+/// The event as it may be shown. The output of the run is not changed, and deltas were masked as a stream.
+pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
+    use EventKind as E;
+    match &mut kind {
+        E::RunStarted { flow: _, input, effective_input, answers_from: _, placeholder: _ } => {
+            mask.each(input);
+            mask.each(effective_input);
+        }
+        E::StepStarted { label: _, kind: _ } => {}
+        E::StepSkipped { label: _, reason } | E::ValidationFailed { iteration: _, reason } => mask.string(reason),
+        E::StepFinished { output, items: _ } => mask.member(output),
+        E::ItemStarted { index: _, total: _, item } => mask.each(item),
+        E::ItemFinished { error } => error.iter_mut().for_each(|error| mask.failure(error)),
+        E::StepFailed { error, handled_as: _ } | E::RetryScheduled { attempt: _, delay_ms: _, error } => {
+            mask.failure(error);
+        }
+        E::ModelStarted { agent: _, model: _, messages, parameters, again: _ } => {
+            mask.member(parameters);
+            messages.iter_mut().for_each(|message| mask.message(message));
+        }
+        E::TextDelta { text: _, provisional: _ } => {}
+        E::ModelFinished { answer, usage: _, duration_ms: _, told, reused_from: _ } => {
+            mask.member(answer);
+            mask.told(told);
+        }
+        E::ModelStopped { usage: _, partial, told } => {
+            partial.iter_mut().for_each(|partial| mask.string(partial));
+            mask.told(told);
+        }
+        E::EffectStarted { effect: _, detail } => mask.member(detail),
+        E::EffectFinished { value, duration_ms: _, reused_from: _ } => mask.member(value),
+        E::EffectFailed { error, duration_ms: _, usage: _, partial, told } => {
+            mask.failure(error);
+            partial.iter_mut().for_each(|partial| mask.string(partial));
+            mask.told(told);
+        }
+        E::Verdict(Verdict { by: _, of: _, ruling: _, score: _, confidence: _, why, from }) => {
+            mask.string(why);
+            from.iter_mut().for_each(|path| mask.name(path));
+        }
+        E::SignalWanted { label: _, prompt, accepts, refused } => {
+            mask.string(prompt);
+            accepts.iter_mut().chain(refused).for_each(|answer| mask.string(answer));
+        }
+        E::Warning { message } => mask.string(message),
+        E::RunSuspended { waiting, wake_at: _, why } => {
+            waiting.iter_mut().for_each(|waiting| mask.waiting(waiting));
+            why.iter_mut().for_each(|why| mask.failure(why));
+        }
+        E::RunResumed { execution: _ } => {}
+        E::RunFinished { output: _, error, usage: _, calls: _, duration_ms: _ } => {
+            error.iter_mut().for_each(|error| mask.failure(error));
+        }
+    }
+    kind
+}
+
+impl Mask {
+    fn string(&self, text: &mut String) {
+        *text = self.text(text);
+    }
+
+    fn name(&self, text: &mut Arc<str>) {
+        *text = self.text(text).into();
+    }
+
+    fn member(&self, value: &mut Value) {
+        *value = self.value(std::mem::take(value));
+    }
+
+    fn each(&self, value: &mut Option<Value>) {
+        value.iter_mut().for_each(|value| self.member(value));
+    }
+
+    fn failure(&self, error: &mut RunError) {
+        *error = self.error(error.clone());
+    }
+
+    fn message(&self, message: &mut ShownMessage) {
+        let ShownMessage { role: _, content, spans, calls, answers: _ } = message;
+        let shown = self.text(content);
+        // Masking by value moves the text, and no provenance is better than a wrong one.
+        if shown != *content {
+            spans.clear();
+            *content = shown;
+        }
+        for ToolUse { id: _, name, arguments, sealed: _ } in calls {
+            self.name(name);
+            self.member(arguments);
+        }
+    }
+
+    fn told(&self, told: &mut Told) {
+        let Told { answered_by, instead: _, before, finish: _, request_id } = told;
+        answered_by.iter_mut().chain(request_id).for_each(|text| self.string(text));
+        for AskedBefore { model: _, why, usage: _ } in before {
+            self.string(why);
+        }
+    }
+
+    fn waiting(&self, waiting: &mut Waiting) {
+        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, why } = waiting;
+        prompt.iter_mut().chain(accepts).for_each(|text| self.string(text));
+        self.each(call);
+        why.iter_mut().for_each(|why| self.failure(why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_machine::event::EventKind as E;
+    use trefoil_machine::guard::Side;
+    use trefoil_machine::key::Key;
+    use trefoil_machine::request::Role;
+
+    use super::super::mask::KnownValues;
+    use super::*;
+
+    const TOKEN: &str = "hunter22";
+
+    fn shown(kind: EventKind) -> String {
+        let mut known = KnownValues::default();
+        known.remember(TOKEN);
+        let kind = mask_event(kind, &known.mask());
+        serde_json::to_string(&kind).unwrap()
+    }
+
+    #[test]
+    fn no_text_from_outside_is_shown_with_a_value() {
+        let value = || -> Value { [("q", Value::from(vec![TOKEN.into()]))].into_iter().collect() };
+        let error = || RunError::new("TOOL_ERROR", format!("got {TOKEN}"));
+        let told = || Told {
+            answered_by: Some(TOKEN.to_owned()),
+            before: vec![AskedBefore { model: "m".to_owned(), why: TOKEN.to_owned(), usage: None }],
+            request_id: Some(TOKEN.to_owned()),
+            ..Told::default()
+        };
+        let call = ToolUse { id: "1".into(), name: "look".into(), arguments: value(), sealed: None };
+        let message = ShownMessage {
+            role: Role::Assistant,
+            content: TOKEN.to_owned(),
+            spans: Vec::new(),
+            calls: vec![call],
+            answers: None,
+        };
+        let waiting = Waiting {
+            key: Key("k".into()),
+            step: "s".to_owned(),
+            sort: "human",
+            run: None,
+            prompt: Some(TOKEN.to_owned()),
+            call: Some(value()),
+            accepts: vec![TOKEN.to_owned()],
+            why: Some(Box::new(error())),
+        };
+        let verdict =
+            Verdict { why: TOKEN.to_owned(), from: vec![TOKEN.into()], ..Verdict::passed("pii", Side::Input) };
+        let all = [
+            E::RunStarted {
+                flow: "f".to_owned(),
+                input: Some(value()),
+                effective_input: Some(value()),
+                answers_from: None,
+                placeholder: false,
+            },
+            E::ModelStarted {
+                agent: "a".to_owned(),
+                model: "m".to_owned(),
+                messages: vec![message],
+                parameters: value(),
+                again: false,
+            },
+            E::ModelStopped { usage: Default::default(), partial: Some(TOKEN.to_owned()), told: told() },
+            E::EffectFailed {
+                error: error(),
+                duration_ms: 0,
+                usage: None,
+                partial: Some(TOKEN.to_owned()),
+                told: told(),
+            },
+            E::Verdict(verdict),
+            E::SignalWanted {
+                label: "s".to_owned(),
+                prompt: TOKEN.to_owned(),
+                accepts: vec![TOKEN.to_owned()],
+                refused: Some(TOKEN.to_owned()),
+            },
+            E::RunSuspended { waiting: vec![waiting], wake_at: None, why: Some(error()) },
+        ];
+        for kind in all {
+            let shown = shown(kind);
+            assert!(shown.contains("***") && !shown.contains(TOKEN), "{shown}");
+        }
+    }
+}
