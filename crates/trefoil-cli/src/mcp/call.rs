@@ -1,25 +1,28 @@
 //! A call of a flow: a run that reports its progress and may ask questions.
 //!
 //! A client with protocol 2025-11-25 or before is asked during the call. With 2026-07-28, the call returns the
-//! question, and the run waits here until the client calls again with the answer.
+//! question, and the run waits here until the client calls again with the answer. A question that the client does not
+//! answer is stored with its run.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
-    InputRequiredResult, MetaObject, ProgressNotificationParam, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, InputRequest, InputRequiredResult,
+    ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio::sync::mpsc;
-use trefoil::{Cancel, Error, Event, EventKind, Run};
+use trefoil::{Cancel, Event, EventKind, Run};
 use trefoil_runtime::ports::{Random as _, SystemRandom};
-use trefoil_template::Value;
 
-use super::question::{Asker, Asking};
-use super::{Offered, told};
+use super::Offered;
+use super::asked::AskedClient;
+use super::question::{Asker, Asking, Reply};
+use super::result::{result, told};
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";
@@ -28,12 +31,16 @@ const WAIT: Duration = Duration::from_secs(30 * 60);
 const MOST: usize = 256;
 
 /// The calls of a client.
-#[derive(Default)]
 pub struct Calls {
     /// Calls that wait for an answer, by the state that the client sends back.
     parked: Mutex<HashMap<String, Parked>>,
-    /// Calls in progress.
-    running: Mutex<HashMap<String, Cancel>>,
+    /// Runs in progress, also of calls that wait.
+    running: Arc<Mutex<HashMap<String, Cancel>>>,
+    /// Whether runs end now, because the client has left or the process is stopped.
+    is_stopping: AtomicBool,
+    /// The option of commands that names the store; `None`: runs are not stored.
+    store: Option<String>,
+    wait: Duration,
 }
 
 /// A call that waits for an answer.
@@ -41,7 +48,6 @@ pub struct Parked {
     call: Call,
     asking: Asking,
     tool: String,
-    since: Instant,
 }
 
 /// A call in progress.
@@ -50,18 +56,21 @@ struct Call {
     questions: mpsc::UnboundedReceiver<Asking>,
     /// The number of progress notifications so far, because progress must increase.
     told: u32,
-}
-
-/// The next event of a call.
-enum Next {
-    Ended,
-    Asks(Asking),
+    /// The steps whose questions the client has declined.
+    declined: Vec<String>,
+    _under_way: UnderWay,
 }
 
 impl Calls {
+    /// No calls yet. `store`: the option of commands that names the store; `None`: runs are not stored.
+    pub fn new(store: Option<String>) -> Self {
+        let (parked, running, is_stopping) = (Mutex::default(), Arc::default(), AtomicBool::new(false));
+        Self { parked, running, is_stopping, store, wait: wait() }
+    }
+
     /// Starts a run, and continues until it ends or asks a question.
     pub async fn begin(
-        &self,
+        self: &Arc<Self>,
         tool: &Offered,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
@@ -69,135 +78,195 @@ impl Calls {
         let (asks, questions) = mpsc::unbounded_channel();
         let mut engine = (*tool.engine).clone();
         if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
-            engine = engine.humans(Asker(asks));
+            engine = engine.humans(Asker { questions: asks, is_stored: self.store.is_some() });
         }
         let input = match tool.input(request.arguments) {
             Ok(input) => input,
             Err(why) => return Ok(told(why).into()),
         };
         match engine.start(&tool.flow, input) {
-            Ok(run) => self.go_on(Call { run, questions, told: 0 }, &request.name, &context).await,
+            Ok(run) => {
+                let _under_way = self.under_way(&run);
+                let call = Call { run, questions, told: 0, declined: Vec::new(), _under_way };
+                self.go_on(call, &request.name, &context).await
+            }
             Err(error) => Ok(told(error.to_string()).into()),
         }
     }
 
     /// Continues a call with the client's answer.
     pub async fn answered(
-        &self,
-        parked: Parked,
+        self: &Arc<Self>,
+        mut parked: Parked,
         request: &CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.input_responses.as_ref().and_then(|all| all.get(QUESTION)).cloned();
         let given = given.and_then(|given| serde_json::from_value::<ElicitResult>(given).ok());
-        parked.asking.answered(given);
+        parked.call.replied(parked.asking, Reply::of(given));
         self.go_on(parked.call, &request.name, &context).await
     }
 
     /// The waiting call with this state.
     pub fn taken_up(&self, tool: &str, state: &str) -> Option<Parked> {
-        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
-        parked.retain(|_, one| one.since.elapsed() < WAIT);
+        let mut parked = self.parked();
         let is_it = parked.get(state).is_some_and(|one| one.tool == tool);
         is_it.then(|| parked.remove(state)).flatten()
     }
 
+    /// Interrupts all runs, and those that start later. Stored ones can be resumed.
+    pub fn interrupt(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        unpoisoned(&self.running).values().for_each(Cancel::interrupt);
+    }
+
     /// Interrupts all runs, and waits until they have ended.
     pub async fn stop(&self, patience: Duration) {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Cancel::interrupt);
-        let began = Instant::now();
-        while began.elapsed() < patience && !self.running.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        self.interrupt();
+        let parked: Vec<Parked> = self.parked().drain().map(|(_, one)| one).collect();
+        let ended = async {
+            for one in parked {
+                one.left().await;
+            }
+            while !unpoisoned(&self.running).is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, ended).await;
     }
 
     async fn go_on(
-        &self,
+        self: &Arc<Self>,
         mut call: Call,
         tool: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let under_way = UnderWay::new(self, &call.run);
-        loop {
-            match call.next(context).await {
-                Next::Ended => break,
-                Next::Asks(asking) if is_stateless(context) => {
-                    drop(under_way);
-                    return Ok(self.park(call, asking, tool));
-                }
-                Next::Asks(asking) => {
-                    let form = asking.form().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-                    tokio::select! {
-                        said = context.peer.create_elicitation(form) => asking.answered(said.ok()),
-                        // Stop the run before the question is dropped, so that the run does not continue without an
-                        // answer.
-                        () = context.ct.cancelled() => call.stop(context),
-                    }
-                }
-            }
+        if let Some(asking) = call.next(self, context).await {
+            return Ok(self.park(call, asking, tool));
         }
-        let result = result(call.run).await;
-        drop(under_way);
-        Ok(result.into())
+        let store = self.store.as_deref().unwrap_or_default();
+        let Call { run, declined, _under_way, .. } = call;
+        Ok(result(run, &declined, store).await.into())
     }
 
-    fn park(&self, call: Call, asking: Asking, tool: &str) -> CallToolResponse {
+    fn park(self: &Arc<Self>, call: Call, asking: Asking, tool: &str) -> CallToolResponse {
         let Ok(form) = asking.form() else { return told("the question cannot be presented as a form").into() };
-        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
-        parked.retain(|_, one| one.since.elapsed() < WAIT);
+        let mut parked = self.parked();
         if parked.len() >= MOST {
             return told(format!("{MOST} runs are already waiting for answers")).into();
         }
         let state = format!("{:016x}{:016x}", SystemRandom.next(), SystemRandom.next());
         let question = InputRequest::Elicitation(ElicitRequest::new(form));
         let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
-        parked.insert(state.clone(), Parked { call, asking, tool: tool.to_owned(), since: Instant::now() });
+        parked.insert(state.clone(), Parked { call, asking, tool: tool.to_owned() });
+        let (calls, key) = (self.clone(), state.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(calls.wait).await;
+            let late = calls.parked().remove(&key);
+            if let Some(late) = late {
+                late.left().await;
+            }
+        });
         InputRequiredResult::new(Some(questions), Some(state)).into()
     }
-}
 
-/// Registers the run as one that is stopped when the client disconnects.
-struct UnderWay<'c>(&'c Calls, String);
+    fn parked(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+        unpoisoned(&self.parked)
+    }
 
-impl<'c> UnderWay<'c> {
-    fn new(calls: &'c Calls, run: &Run) -> Self {
+    /// Registers a run as one that is interrupted when the client disconnects.
+    fn under_way(&self, run: &Run) -> UnderWay {
         let id = run.id().to_owned();
-        calls.running.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), run.canceller());
-        Self(calls, id)
+        unpoisoned(&self.running).insert(id.clone(), run.canceller());
+        if self.is_stopping.load(Ordering::SeqCst) {
+            run.canceller().interrupt();
+        }
+        UnderWay(self.running.clone(), id)
     }
 }
 
-impl Drop for UnderWay<'_> {
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long a run waits for the client's answer. The tests wait for less.
+fn wait() -> Duration {
+    #[cfg(debug_assertions)]
+    if let Some(ms) = std::env::var("TREFOIL_MCP_WAIT_MS").ok().and_then(|ms| ms.parse().ok()) {
+        return Duration::from_millis(ms);
+    }
+    WAIT
+}
+
+/// A run that is registered.
+struct UnderWay(Arc<Mutex<HashMap<String, Cancel>>>, String);
+
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        unpoisoned(&self.0).remove(&self.1);
+    }
+}
+
+impl Parked {
+    /// Nobody answers the question. Its run stores it, or goes on without an answer if it is not stored itself.
+    async fn left(self) {
+        drop(self.asking);
+        let Call { run, questions, _under_way, .. } = self.call;
+        drop(questions);
+        run.outcome().await;
     }
 }
 
 impl Call {
-    /// Waits until the run ends or asks a question. If the client cancels the call, the run is stopped.
-    async fn next(&mut self, context: &RequestContext<RoleServer>) -> Next {
+    /// Waits until the run ends, or asks a question that the client cannot be asked during the call. If the client
+    /// cancels the call, the run is stopped.
+    async fn next(&mut self, calls: &Calls, context: &RequestContext<RoleServer>) -> Option<Asking> {
         let mut is_stopped = false;
+        let mut open: Option<AskedClient> = None;
         loop {
             tokio::select! {
                 biased;
                 () = context.ct.cancelled(), if !is_stopped => {
-                    self.stop(context);
+                    // Before the question is dropped, so that the run does not continue without an answer.
+                    self.stop(calls, context);
                     is_stopped = true;
                 }
-                Some(asking) = self.questions.recv(), if !is_stopped => return Next::Asks(asking),
+                Some(asking) = self.questions.recv(), if !is_stopped && open.is_none() => {
+                    if is_stateless(context) {
+                        return Some(asking);
+                    }
+                    open = AskedClient::ask(asking, context).await;
+                }
+                reply = AskedClient::reply(open.as_mut()) => match (reply, open.take()) {
+                    (Some(reply), Some(one)) => self.replied(one.into_question(), reply),
+                    (None, Some(one)) => one.take_back().await,
+                    (_, None) => {}
+                },
                 event = self.run.event() => match event {
                     Some(event) => self.tell(&event, context).await,
-                    None => return Next::Ended,
+                    None => break,
                 },
             }
+        }
+        if let Some(open) = open {
+            open.take_back().await;
+        }
+        None
+    }
+
+    /// Passes on what the client did with a question.
+    fn replied(&mut self, asking: Asking, reply: Reply) {
+        match reply {
+            Reply::Answer(answer) => asking.answered(answer),
+            Reply::Declined => self.declined.push(asking.step().to_owned()),
+            Reply::Unanswered => {}
         }
     }
 
     /// If the client cancelled the call, cancels the run. If the client disconnected, only interrupts it, so that a
     /// stored run can be resumed.
-    fn stop(&self, context: &RequestContext<RoleServer>) {
-        match context.peer.is_transport_closed() {
+    fn stop(&self, calls: &Calls, context: &RequestContext<RoleServer>) {
+        match calls.is_stopping.load(Ordering::SeqCst) || context.peer.is_transport_closed() {
             true => self.run.canceller().interrupt(),
             false => self.run.cancel(),
         }
@@ -230,30 +299,4 @@ fn line(event: &Event) -> Option<String> {
 /// Since 2026-07-28, servers do not send requests to clients.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// The result of a run.
-async fn result(run: Run) -> CallToolResult {
-    let id = run.id().to_owned();
-    let mut result = match run.output::<serde_json::Value>().await {
-        Ok(output) => {
-            let text = Value::from_json(output.clone()).to_text().to_string();
-            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            result.structured_content = output.is_object().then_some(output);
-            result
-        }
-        Err(Error::Failed(failure)) if !failure.outcome().waiting.is_empty() => {
-            let waiting = &failure.outcome().waiting;
-            let open = waiting.iter().map(|one| crate::run::waiting::line(one, waiting));
-            let open = open.collect::<Vec<_>>().join("; ");
-            told(format!(
-                "the run is waiting for a person: {open}. Answer with `trefoil runs answer {id}`, then continue with `trefoil resume {id}`"
-            ))
-        }
-        Err(error) => told(error.to_string()),
-    };
-    let mut meta = MetaObject::new();
-    meta.insert("trefoil/run".to_owned(), id.into());
-    result.meta = Some(meta);
-    result
 }

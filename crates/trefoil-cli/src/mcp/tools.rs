@@ -47,8 +47,8 @@ impl Offered {
 pub struct Tools(Vec<Offered>);
 
 impl Tools {
-    /// Adds a tool.
-    pub fn add(&mut self, mut offered: Offered) {
+    /// Adds a tool. Returns its name.
+    pub fn add(&mut self, mut offered: Offered) -> String {
         let plain = offered.tool.name.clone();
         let mut number = 2;
         while self.get(&offered.tool.name).is_some() {
@@ -57,7 +57,9 @@ impl Tools {
             offered.tool.name = format!("{kept}{end}").into();
             number += 1;
         }
+        let name = offered.tool.name.to_string();
         self.0.push(offered);
+        name
     }
     /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
