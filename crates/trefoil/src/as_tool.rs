@@ -1,8 +1,7 @@
 //! The description of a flow as a tool: name, purpose, and a schema of its arguments.
 
-
 use serde_json::{Map, Value, json};
-use trefoil_ir::Intake;
+use trefoil_ir::{AnswerFormat, Intake, OnFailure, Program, Step, StepKind};
 use trefoil_syntax::{Location, suggest};
 
 use crate::flow::Flow;
@@ -19,6 +18,8 @@ pub struct AsTool {
     pub description: String,
     /// The JSON Schema of its arguments: an object.
     pub parameters: Map<String, Value>,
+    /// The JSON Schema of its result, if that is certain to be an object that matches.
+    pub result: Option<Map<String, Value>>,
     form: Form,
     /// The place of the flow.
     origin: Option<Location>,
@@ -90,7 +91,8 @@ impl AsTool {
         }
         let said = flow.description().map(str::to_owned);
         let description = said.unwrap_or_else(|| format!("Runs the {} `{}`.", plan.sort, flow.name()));
-        Self { description, parameters, form, origin: entry.map(|entry| entry.origin) }
+        let result = entry.and_then(|entry| result(program, entry));
+        Self { description, parameters, result, form, origin: entry.map(|entry| entry.origin) }
     }
 
     /// The input of a run from the arguments of a call. Text arguments are checked here, because their schema belongs
@@ -117,6 +119,26 @@ impl AsTool {
     fn has_text(&self) -> bool {
         let text = self.parameters.get("properties").and_then(|all| all.get(TEXT));
         text.is_some_and(|text| text.get("type").is_some())
+    }
+}
+
+/// The schema of the result of a flow that is an agent with structured answers.
+fn result(program: &Program, flow: &trefoil_ir::Flow) -> Option<Map<String, Value>> {
+    let unchanged =
+        |step: &Step| step.when.is_none() && step.shape.is_none() && matches!(step.policy.on_failure, OnFailure::Fail);
+    let body = program.step(flow.body).filter(|step| unchanged(step))?;
+    let answer = match &body.kind {
+        StepKind::Conversation(it) => program.step(it.turn).filter(|turn| unchanged(turn))?,
+        _ => body,
+    };
+    let StepKind::Model(call) = &answer.kind else { return None };
+    let AnswerFormat::Json(schema) = call.format else { return None };
+    if flow.output.is_some() || flow.budget.is_some() {
+        return None;
+    }
+    match program.schema(schema)?.json.to_json() {
+        Value::Object(schema) if schema.get("type").is_some_and(|sort| sort == "object") => Some(schema),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use trefoil::internals::{Checks, LoadOptions, Target};
 
 use super::run::{dollars, limited};
 use crate::args::{DialectArg, PathArgs};
-use crate::mcp::{Flows, Source, serve};
+use crate::mcp::{CommandOptions, Flows, Source, serve};
 use crate::run::HostArgs;
 use crate::store::{DurabilityArg, StoreArgs};
 use crate::{exit, output};
@@ -73,6 +73,6 @@ fn start(args: &Mcp) -> Result<u8, u8> {
     }
     output::note(&format!("serving over stdin and stdout: {}", tools.names().join(", ")));
     drop(tools);
-    let store = (!args.ephemeral).then(|| args.store.option_anywhere());
-    Ok(serve(flows, base, store))
+    let options = CommandOptions { store: args.store.option_anywhere(), permissions: args.host.permissions() };
+    Ok(serve(flows, base, (!args.ephemeral).then_some(options)))
 }

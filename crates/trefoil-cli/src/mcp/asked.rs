@@ -18,6 +18,9 @@ pub struct AskedClient {
 impl AskedClient {
     /// Sends the question. If that is impossible, the client does not answer it.
     pub async fn ask(asking: Asking, context: &RequestContext<RoleServer>) -> Option<Self> {
+        if asking.is_closed() {
+            return None;
+        }
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(asking.form().ok()?));
         let sent = context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
         let RequestHandle { rx: replied, id, peer, .. } = sent.ok()?;

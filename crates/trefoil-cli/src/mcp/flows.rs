@@ -59,7 +59,7 @@ struct Loading {
     /// The projects inside the folders that were named, by project file; none for a project whose settings do not apply.
     projects: HashMap<Option<PathBuf>, Option<Project>>,
     /// Findings that were shown. A manifest is also mentioned by those that may refer to it.
-    shown: HashSet<(Option<String>, Option<(u32, u32)>, String)>,
+    shown: HashSet<String>,
 }
 
 impl Flows {
@@ -187,9 +187,9 @@ impl Loading {
 }
 
 /// What is the same in two findings that say the same.
-fn place(d: &Diagnostic, files: &Files) -> (Option<String>, Option<(u32, u32)>, String) {
-    let file = d.file.and_then(|file| files.get(file)).map(|file| file.name().to_owned());
-    (file, d.span.map(|span| (span.start, span.end)), format!("{}: {}", d.rule, d.message))
+fn place(d: &Diagnostic, files: &Files) -> String {
+    let file = d.file.and_then(|file| files.get(file)).map(|file| file.name()).unwrap_or_default();
+    format!("{file}:{}: {}: {}", d.span.map_or(0, |span| span.start), d.rule, d.message)
 }
 
 /// What prevents runs of a flow, such as a missing key. Whether people can be asked depends on the client.

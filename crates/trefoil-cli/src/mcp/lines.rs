@@ -119,7 +119,11 @@ struct Refused {
 async fn next(from: &mut BufReader<impl AsyncRead + Unpin>, longest: usize) -> Option<Line> {
     let mut line = Line::Whole(Vec::new());
     loop {
-        let part = from.fill_buf().await.ok().filter(|part| !part.is_empty())?;
+        let part = from.fill_buf().await.unwrap_or_default();
+        if part.is_empty() {
+            // The last message may lack its line break.
+            return (!matches!(&line, Line::Whole(bytes) if bytes.is_empty())).then_some(line);
+        }
         let end = part.iter().position(|byte| *byte == b'\n');
         let part = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
         match &mut line {
@@ -247,11 +251,12 @@ mod tests {
     #[test]
     fn wrong_messages_have_the_code_of_their_mistake() {
         let call = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-        for params in [r#"{"name":"x","arguments":["a"]}"#, r#"{"arguments":{}}"#, "5"] {
+        for params in [r#"{"name":"x","arguments":["a"]}"#, r#"{"arguments":{}}"#] {
             assert_eq!(refused(&call(params)), (WRONG_PARAMS, 1.into(), true), "{params}");
         }
         assert!(matches!(Line::Whole(call(r#"{"name":"x"}"#).into_bytes()).read(), Ok(Some(_))));
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), (INVALID, Value::Null, true));
+        assert_eq!(refused(&call("5")), (INVALID, 1.into(), true));
         assert_eq!(refused("[]"), (INVALID, Value::Null, true));
         assert!(!refused(r#"{"jsonrpc":"2.0","id":1,"nothing":true}"#).2);
         assert!(matches!(Line::Whole(b" \r".to_vec()).read(), Ok(None)));
@@ -266,6 +271,10 @@ mod tests {
         let refused = next(&mut from, 50).await.unwrap().read().err().unwrap();
         assert_eq!((refused.code, refused.id), (INVALID, 3.into()));
         assert!(matches!(next(&mut from, 50).await, Some(Line::Whole(text)) if text == b"next"));
+        assert!(next(&mut from, 50).await.is_none());
+        let mut from = BufReader::new(&b"{}\n{\"cut\": "[..]);
+        assert!(matches!(next(&mut from, 50).await, Some(Line::Whole(text)) if text == b"{}"));
+        assert!(next(&mut from, 50).await.unwrap().read().is_err());
         assert!(next(&mut from, 50).await.is_none());
     }
 }

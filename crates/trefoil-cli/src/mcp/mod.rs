@@ -3,11 +3,13 @@
 
 mod asked;
 mod call;
+mod calls;
 mod flows;
 mod id;
 mod lines;
 mod question;
 mod result;
+mod running;
 mod tools;
 
 use std::pin::pin;
@@ -26,9 +28,10 @@ use trefoil::internals::shell;
 
 use crate::run::SignalStop;
 use crate::{exit, output};
-use call::Calls;
+use calls::Calls;
 pub use flows::{Flows, Source};
 use lines::Lines;
+pub use result::CommandOptions;
 use result::told;
 pub use tools::{Offered, Tools};
 
@@ -43,13 +46,13 @@ struct Server {
 }
 
 /// Serves until the client disconnects, or a signal arrives. Runs in progress are then interrupted, and their commands
-/// are ended. `store`: the option of commands that names the store; `None`: runs are not stored. Returns the exit code.
-pub fn serve(flows: Flows, base: Engine, store: Option<String>) -> u8 {
+/// are ended. `options`: those of commands that continue runs; `None`: runs are not stored. Returns the exit code.
+pub fn serve(flows: Flows, base: Engine, options: Option<CommandOptions>) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return not_started(&error),
     };
-    let calls = Arc::new(Calls::new(store));
+    let calls = Arc::new(Calls::new(options));
     let server = Server { flows: Arc::new(flows), calls: calls.clone() };
     let stopped = Cancel::new();
     // Ends the process soon after a signal, whatever it is doing.

@@ -75,6 +75,11 @@ impl Asking {
         &self.request.step
     }
 
+    /// Whether nobody needs the answer any more.
+    pub fn is_closed(&self) -> bool {
+        self.answer.is_closed()
+    }
+
     /// Waits until nobody needs the answer any more: the time limit has passed, the run has ended, or the answer came
     /// from elsewhere.
     pub async fn closed(&mut self) {

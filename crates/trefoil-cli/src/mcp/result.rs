@@ -8,14 +8,22 @@ use trefoil_template::Value;
 
 use crate::run::{next, waiting};
 
+/// The options of the commands that answer a question and continue its run, each after a space.
+#[derive(Debug, Clone, Default)]
+pub struct CommandOptions {
+    /// The store.
+    pub store: String,
+    /// What was allowed to this process, and is not stored with the run.
+    pub permissions: String,
+}
+
 /// The result of a call that failed, for a model.
 pub fn told(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why.into())])
 }
 
-/// The result of a run. `declined`: the steps whose questions the client has declined. `store`: the option for
-/// commands that names the store.
-pub async fn result(run: Run, declined: &[String], store: &str) -> CallToolResult {
+/// The result of a run. `declined`: the steps whose questions the client has declined.
+pub async fn result(run: Run, declined: &[String], options: &CommandOptions) -> CallToolResult {
     let id = run.id().to_owned();
     let mut result = match run.output::<Json>().await {
         Ok(output) => {
@@ -25,9 +33,12 @@ pub async fn result(run: Run, declined: &[String], store: &str) -> CallToolResul
             result
         }
         Err(Error::Failed(failure)) if !failure.outcome().waiting.is_empty() => {
-            open(&id, &failure.outcome().waiting, declined, store)
+            open(&id, &failure.outcome().waiting, declined, options)
         }
-        Err(error) => told(error.to_string()),
+        Err(error) => {
+            let declined = declined.iter().map(|step| format!("the client declined to answer `{step}`"));
+            told(declined.chain([error.to_string()]).collect::<Vec<_>>().join("\n"))
+        }
     };
     let mut meta = MetaObject::new();
     meta.insert("trefoil/run".to_owned(), id.into());
@@ -36,7 +47,8 @@ pub async fn result(run: Run, declined: &[String], store: &str) -> CallToolResul
 }
 
 /// The result of a run that waits for people.
-fn open(run: &str, all: &[Waiting], declined: &[String], store: &str) -> CallToolResult {
+fn open(run: &str, all: &[Waiting], declined: &[String], options: &CommandOptions) -> CallToolResult {
+    let store = &options.store;
     let refused =
         declined.iter().map(|step| format!("the client declined to answer `{step}`, so the question stays open"));
     let mut lines: Vec<String> = refused.collect();
@@ -45,7 +57,7 @@ fn open(run: &str, all: &[Waiting], declined: &[String], store: &str) -> CallToo
         lines.push(waiting::line(one, all));
         lines.extend(waiting::commands(run, one, all, store).into_iter().map(|command| format!("  {command}")));
     }
-    let resume = next::resume(run, store, None);
+    let resume = format!("{}{}", next::resume(run, store, None), options.permissions);
     lines.push(format!("then continue with: {resume}"));
     let questions: Vec<Json> = all
         .iter()

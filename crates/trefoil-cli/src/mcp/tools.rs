@@ -28,7 +28,10 @@ impl Offered {
     pub fn new(flow: Flow, engine: Arc<Engine>) -> Self {
         let as_tool = AsTool::of(&flow);
         let (about, schema) = (as_tool.description.clone(), Arc::new(as_tool.parameters.clone()));
-        let tool = Tool::new_with_raw(named(flow.name()), Some(about.into()), schema).with_title(flow.name());
+        let mut tool = Tool::new_with_raw(named(flow.name()), Some(about.into()), schema).with_title(flow.name());
+        if let Some(result) = &as_tool.result {
+            tool = tool.with_raw_output_schema(Arc::new(result.clone()));
+        }
         Self { flow, engine, tool, as_tool }
     }
 

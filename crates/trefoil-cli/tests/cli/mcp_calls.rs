@@ -13,6 +13,7 @@ use crate::mcp::{Person, command, connect, flows, generations, only_run, served,
 use crate::world::{Folder, finish, wait};
 
 /// A workflow of one command.
+#[cfg(unix)]
 fn runs(name: &str, script: &str) -> String {
     format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: {name}, version: \"1.0.0\" }}\nspec:\n  initial_state: DO\n  states:\n    DO: {{ kind: System, command: '{script}' }}\n"
@@ -50,7 +51,7 @@ async fn a_question_that_the_client_does_not_answer_stays_open() {
                 let words: Vec<&str> = line.split_whitespace().skip(1).collect();
                 let mut command = folder.command(&words);
                 command.env_remove("TREFOIL_EPHEMERAL");
-                if line == &answer {
+                if *line == answer {
                     command.current_dir(std::env::temp_dir());
                 }
                 finish(command).exits(0);
@@ -58,6 +59,19 @@ async fn a_question_that_the_client_does_not_answer_stays_open() {
             assert_eq!(status(&folder, run), "completed");
         }
     }
+}
+
+#[tokio::test]
+async fn without_a_store_a_declined_question_ends_the_run() {
+    let folder = flows();
+    let mut command = command(&folder);
+    command.arg("--ephemeral");
+    let person = Person::new(ElicitationAction::Decline);
+    let client = served(command, ClientLifecycleMode::Initialize, person).await;
+    let said = client.call("asks", json!({ "message": "it" })).await;
+    assert!(text(&said).contains("the client declined to answer `ok`"), "{}", text(&said));
+    assert!(text(&said).contains("HUMAN_TIMEOUT"), "{}", text(&said));
+    client.leave().await;
 }
 
 #[tokio::test]
@@ -233,6 +247,7 @@ fn a_message_that_cannot_be_read_is_answered() {
     assert_eq!(told.matches("a message of the client is rejected").count(), 8, "{told}");
 }
 
+#[cfg(unix)]
 #[test]
 fn what_a_flow_reads_but_does_not_declare_can_be_passed() {
     let folder = Folder::new();
@@ -273,4 +288,23 @@ fn what_cannot_run_is_reported_at_the_start_and_each_mistake_once() {
     assert!(told.contains("`good` cannot run now") && told.contains("OPENAI_API_KEY"), "{told}");
     assert_eq!(told.matches("yaml-syntax").count(), 1, "{told}");
     assert_eq!(told.matches("is not served").count(), 2, "{told}");
+}
+
+#[test]
+fn an_agent_declares_the_schema_of_its_answers() {
+    let folder = Folder::new();
+    let agent = "id: scores\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Score.\noutputSchema:\n  title: string\n";
+    folder.write("flows/scores.yaml", agent).write("script.yaml", "answers:\n  scores: '{\"title\": \"Otters\"}'\n");
+    folder.write("flows/plain.yaml", agent.replace("id: scores", "id: plain").split("outputSchema").next().unwrap());
+    let mut client = Raw::new(&folder, &["--model", "scripted=script.yaml"]);
+    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let listed = client.next();
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let schema = |name: &str| &tools.iter().find(|tool| tool["name"] == name).unwrap()["outputSchema"];
+    assert_eq!(schema("scores")["properties"]["title"]["type"], "string", "{listed}");
+    assert!(schema("plain").is_null(), "{listed}");
+    client
+        .send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"scores","arguments":{"input":"x"}}}"#);
+    assert_eq!(client.next()["result"]["structuredContent"], json!({ "title": "Otters" }));
+    client.leave();
 }
