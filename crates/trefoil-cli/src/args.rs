@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory as _, Parser, ValueEnum};
 use trefoil::internals::settings::{self, Settings};
-use trefoil::internals::{LoadOptions, Target};
+use trefoil::internals::{Cache, LoadOptions, Target};
 use trefoil_check::RULES;
 use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
 use trefoil_syntax::suggest::nearest;
@@ -63,6 +63,9 @@ pub struct TargetArgs {
     /// Ignore `trefoil.toml`
     #[arg(long)]
     pub no_config: bool,
+    /// The files of a folder are read to find its settings, and again with these.
+    #[arg(skip)]
+    cache: Cache,
 }
 
 impl TargetArgs {
@@ -72,7 +75,7 @@ impl TargetArgs {
     }
     /// The settings in the operator's files, and the findings about them.
     pub fn settings(&self) -> settings::FoundSettings {
-        settings::find(&self.target().path, self.no_config)
+        settings::of(&self.target(), &self.options_with(&Settings::default()), self.no_config)
     }
     /// The options for loading.
     pub fn options(&self) -> LoadOptions {
@@ -84,6 +87,7 @@ impl TargetArgs {
             dialect: self.dialect.dialect.map(|d| d.0),
             allowed: self.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
             supplied: settings.supplied(),
+            cache: Some(self.cache.clone()),
             ..LoadOptions::default()
         }
     }

@@ -8,7 +8,7 @@ use trefoil::internals::settings::Settings;
 use trefoil_models::ModelOverride;
 
 /// Which models answer.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ModelArgs {
     /// Model to use for every call: embedded, scripted=FILE, or PROVIDER:NAME; or NAME=PROVIDER:NAME for one alias, agent or
     /// step (repeatable)

@@ -159,6 +159,16 @@ impl StoreArgs {
         let place = self.place.as_ref().map(|place| Location::parse(place, env).to_string());
         place.map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
     }
+
+    /// The same for commands that are used in any folder.
+    #[cfg(feature = "mcp")]
+    pub fn option_anywhere(&self) -> String {
+        let place = self.place.as_ref().map(|place| match Location::parse(place, env) {
+            Location::File(path) => std::path::absolute(&path).unwrap_or(path).display().to_string(),
+            server => server.to_string(),
+        });
+        place.map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
+    }
 }
 
 fn env(name: &str) -> Option<OsString> {

@@ -86,8 +86,8 @@ impl LastRuns {
         let (store, runtime) = self.open.as_ref().ok_or("the store cannot be read")?;
         let LastRun { run, target, .. } = &known.run;
         let loaded = internals::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
+        let engine = Engine::new().settings(internals::settings::find(&loaded.entry_file(), false).settings);
         let flow = Flow::from(loaded);
-        let engine = Engine::new().settings(internals::settings::find(&target.path, false).settings);
         let edit = Edit::default();
         let preview = runtime.block_on(preview_with_its_models(&engine, store.clone(), run, &flow, &edit));
         Ok(told(run, &preview.map_err(|error| error.to_string())?))

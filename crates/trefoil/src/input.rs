@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Expr, Flow, InputField, Program, Source};
+use trefoil_ir::{Expr, Flow, InputField, Program, SlotId, Source};
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Object, Reference, Value};
 
@@ -87,17 +87,59 @@ fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
             }
         }
     };
-    for evaluated in evaluated(program, flow) {
-        match evaluated {
-            Evaluated::Expr(expr) => {
-                walk::texts(expr, &mut |text| note(&text.sources, text.template.references()));
-            }
-            Evaluated::Text(text) => note(&text.sources, text.template.references()),
-            Evaluated::Cond(cond) => note(&cond.sources, cond.condition.references()),
-            Evaluated::Source(_) => {}
-        }
-    }
+    evaluated(program, flow).for_each(|evaluated| each_text(evaluated, &mut note));
     found
+}
+
+/// What a flow reads of an input that it does not declare.
+#[derive(Debug, Default)]
+pub struct Reads {
+    /// The members.
+    pub members: BTreeSet<Arc<str>>,
+    /// Whether it reads the input as a whole.
+    pub whole: bool,
+}
+
+/// What the entry flow of a program reads of its input.
+pub fn reads(program: &Program) -> Reads {
+    let Some(flow) = program.flow(program.entry) else { return Reads::default() };
+    let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
+    let is_own = |slot: &SlotId| *slot == flow.intake.slot || Some(*slot) == raw;
+    let mut members = BTreeSet::new();
+    let mut note = |sources: &[Source], references: &[Reference]| {
+        for reference in references {
+            let source = sources.get(reference.binding.source as usize);
+            if matches!(source, Some(Source::Slot(slot)) if is_own(slot)) {
+                members.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
+            }
+        }
+    };
+    let mut direct = BTreeSet::new();
+    for evaluated in evaluated(program, flow) {
+        each_text(evaluated, &mut note);
+        evaluated.sources(&mut |source| {
+            if let Source::Member(slot, path) = source
+                && is_own(slot)
+            {
+                direct.extend(path.first().cloned());
+            }
+        });
+    }
+    members.extend(direct);
+    // If the unprocessed input is kept, that is what is read as a whole.
+    Reads { members, whole: reads_slot(program, flow, &|slot| slot == raw.unwrap_or(flow.intake.slot)) }
+}
+
+/// Visits the references of every text and condition in something that is evaluated.
+fn each_text(evaluated: Evaluated<'_>, visit: &mut dyn FnMut(&[Source], &[Reference])) {
+    match evaluated {
+        Evaluated::Expr(expr) => {
+            walk::texts(expr, &mut |text| visit(&text.sources, text.template.references()));
+        }
+        Evaluated::Text(text) => visit(&text.sources, text.template.references()),
+        Evaluated::Cond(cond) => visit(&cond.sources, cond.condition.references()),
+        Evaluated::Source(_) => {}
+    }
 }
 
 /// Everything that the entry flow itself evaluates.
@@ -348,7 +390,12 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
 /// Whether a flow reads its input as a whole.
 fn reads_all(program: &Program, flow: &Flow) -> bool {
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
-    let own = |source: &Source| matches!(source, Source::Slot(slot) if *slot == flow.intake.slot || Some(*slot) == raw);
+    reads_slot(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw)
+}
+
+/// Whether a flow reads one of these slots as a whole.
+fn reads_slot(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool) -> bool {
+    let own = |source: &Source| matches!(source, Source::Slot(slot) if is_it(*slot));
     let mut found = false;
     for evaluated in evaluated(program, flow) {
         let mut whole = |sources: &[Source], references: &[Reference]| {

@@ -4,8 +4,8 @@
 pub use crate::data::data;
 pub use crate::fix::{Fixed, fix, preview};
 pub use crate::load::{
-    Cache, CheckStep, Checks, Leftovers, LoadOptions, Loaded, Progress, Report, Target, check, check_and_keep, load,
-    programs, roots, rules,
+    Cache, CheckStep, Checks, Leftovers, LoadOptions, Loaded, Progress, Report, Target, check, check_and_keep,
+    entry_file, load, programs, roots, rules,
 };
 
 macro_rules! modules {

@@ -1,7 +1,5 @@
 //! `trefoil check PATH…`: reports the findings of all files in one pass.
 
-use std::path::{Path, PathBuf};
-
 use clap::{Args, ValueEnum};
 use trefoil::internals::fix::{Change, Mended};
 use trefoil::internals::{Checks, Fixed, Leftovers, LoadOptions, Report};
@@ -70,16 +68,15 @@ pub fn run(args: &Check) -> u8 {
         without_comments: args.no_inline,
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
-    // A check may read the same trusted folders as a run.
-    let settings =
-        args.paths.iter().map(|path| trefoil::internals::settings::find(Path::new(path), args.no_config).settings);
-    let trusted: Vec<PathBuf> = settings.flat_map(|settings| settings.allowed).collect();
+    let own = trefoil::internals::settings::own();
     let progress = Progress::start();
     let options = LoadOptions {
         dialect,
         checks: Some(checks),
-        allowed: args.allowed.allow_path.iter().cloned().chain(trusted).collect(),
-        supplied: trefoil::internals::settings::own().supplied(),
+        // A check may read the same trusted folders as a run.
+        allowed: args.allowed.allow_path.iter().chain(&own.allowed).cloned().collect(),
+        allowed_by_projects: !args.no_config,
+        supplied: own.supplied(),
         max_files: Some(args.max_files),
         progress: progress.as_ref().map(Progress::listener),
         ..LoadOptions::default()

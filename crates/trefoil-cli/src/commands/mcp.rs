@@ -1,15 +1,13 @@
 //! `trefoil mcp TARGET…`: serves flows as tools of the Model Context Protocol over stdin and stdout.
 
-use std::sync::Arc;
-
 use clap::Args;
-use trefoil::Flow;
 use trefoil::internals::engine::Engine;
-use trefoil::internals::{Checks, LoadOptions, Target, settings};
+use trefoil::internals::settings::Settings;
+use trefoil::internals::{Checks, LoadOptions, Target};
 
-use super::run::{dollars, followed};
+use super::run::{dollars, limited};
 use crate::args::{DialectArg, PathArgs};
-use crate::mcp::{Offered, Tools, serve};
+use crate::mcp::{CommandOptions, Flows, Source, serve};
 use crate::run::HostArgs;
 use crate::store::{DurabilityArg, StoreArgs};
 use crate::{exit, output};
@@ -56,40 +54,25 @@ fn start(args: &Mcp) -> Result<u8, u8> {
     if !args.ephemeral {
         base = base.store(args.store.create(&args.durability)?);
     }
-    let mut tools = Tools::default();
-    for named in &args.targets {
-        let target = Target::parse(named);
-        let settings = followed(settings::find(&target.path, args.no_config))?;
-        let mut engine = args.host.without_people(base.clone(), &settings);
-        if let Some(calls) = args.max_calls {
-            engine = engine.max_calls(calls);
-        }
-        if let Some(micro) = args.max_cost {
-            engine = engine.max_cost_micro(micro);
-        }
-        let options = LoadOptions {
-            dialect: args.dialect.dialect.map(|dialect| dialect.0),
-            allowed: args.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
-            supplied: settings.supplied(),
-            checks: Some(Checks::default()),
-            ..LoadOptions::default()
-        };
-        let engine = Arc::new(engine);
-        let all = if target.id.is_some() { vec![target] } else { trefoil::internals::roots(&target.path, &options) };
-        for target in all {
-            match trefoil::internals::load(&target, &options) {
-                Ok(loaded) => tools.add(Offered::new(Flow::from(loaded), engine.clone())),
-                Err(report) => {
-                    output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
-                    output::warning(&format!("`{target}` is not served, because it does not load"));
-                }
-            }
-        }
-    }
+    let (host, plain) = (args.host.clone(), base.clone());
+    let (calls, micro) = (args.max_calls, args.max_cost);
+    let engine = move |settings: &Settings| limited(host.without_people(plain.clone(), settings), calls, micro, None);
+    let options = LoadOptions {
+        dialect: args.dialect.dialect.map(|dialect| dialect.0),
+        allowed: args.paths.allow_path.clone(),
+        checks: Some(Checks::default()),
+        ..LoadOptions::default()
+    };
+    let targets = args.targets.iter().map(|named| Target::parse(named)).collect();
+    let source = Source { targets, options, no_config: args.no_config, engine: Box::new(engine) };
+    let flows = Flows::new(source).ok_or(exit::NOT_STARTED)?;
+    let tools = flows.now();
     if tools.is_empty() {
         output::refuse("no flow to serve", None);
         return Err(exit::NOT_STARTED);
     }
     output::note(&format!("serving over stdin and stdout: {}", tools.names().join(", ")));
-    Ok(serve(tools, base))
+    drop(tools);
+    let options = CommandOptions { store: args.store.option_anywhere(), permissions: args.host.permissions() };
+    Ok(serve(flows, base, (!args.ephemeral).then_some(options)))
 }

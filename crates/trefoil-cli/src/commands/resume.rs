@@ -198,15 +198,14 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     }))
 }
 
-/// The path of the flow that was started: that of the outermost caller, whose settings apply to what it calls.
+/// The file of the flow that was started: that of the outermost caller, whose settings apply to what it calls.
 fn started_as(store: &Arc<dyn Store>, record: &Record, stored: &Stored) -> Result<PathBuf, u8> {
-    let path = |stored: &Stored| stored.flow.loaded().how.target.path.clone();
-    let (mut above, mut found) = (record.parent.clone(), path(stored));
+    let (mut above, mut found) = (record.parent.clone(), stored.file.clone());
     while let Some(caller) = above {
         // A caller that was deleted says nothing.
         let Ok(record) = block_on(store.record(&caller))? else { break };
         let Ok(caller) = block_on(Stored::read(&**store, &caller))? else { break };
-        (above, found) = (record.parent, path(&caller));
+        (above, found) = (record.parent, caller.file);
     }
     Ok(found)
 }
@@ -227,9 +226,10 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
 
 /// Starts a new run of an edited flow.
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
-    let settings = followed(settings::find(&Target::parse(target).path, args.no_config))?;
+    let target = Target::parse(target);
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
-    let loaded = trefoil::internals::load(&Target::parse(target), &options).map_err(|report| {
+    let settings = followed(settings::of(&target, &options, args.no_config))?;
+    let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
         output::say(&output::diagnostics(&report.diagnostics, &report.files));
         output::refuse("the run did not start because of errors in the edited file", None);
         exit::NOT_STARTED

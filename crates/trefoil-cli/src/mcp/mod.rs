@@ -1,61 +1,75 @@
 //! Flows as tools of the Model Context Protocol: clients list and call them, receive progress, answer questions and
 //! stop runs. The SDK implements the protocol itself.
 
+mod asked;
 mod call;
+mod calls;
+mod flows;
+mod id;
+mod lines;
 mod question;
+mod result;
+mod running;
 mod tools;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
+use trefoil::internals::shell;
 
+use crate::run::SignalStop;
 use crate::{exit, output};
-use call::Calls;
+use calls::Calls;
+pub use flows::{Flows, Source};
+use lines::Lines;
+pub use result::CommandOptions;
+use result::told;
 pub use tools::{Offered, Tools};
 
-/// Maximum size of a client's message in bytes.
-const LONGEST: usize = 8 << 20;
 /// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The server side of the protocol.
 #[derive(Clone)]
 struct Server {
-    tools: Arc<Tools>,
+    flows: Arc<Flows>,
     calls: Arc<Calls>,
 }
 
-/// Serves until the client disconnects. Returns the exit code.
-pub fn serve(tools: Tools, base: Engine) -> u8 {
+/// Serves until the client disconnects, or a signal arrives. Runs in progress are then interrupted, and their commands
+/// are ended. `options`: those of commands that continue runs; `None`: runs are not stored. Returns the exit code.
+pub fn serve(flows: Flows, base: Engine, options: Option<CommandOptions>) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            output::refuse(&format!("the server could not start: {error}"), None);
-            return exit::NOT_STARTED;
-        }
+        Err(error) => return not_started(&error),
     };
-    let server = Server { tools: Arc::new(tools), calls: Arc::default() };
-    let calls = server.calls.clone();
+    let calls = Arc::new(Calls::new(options));
+    let server = Server { flows: Arc::new(flows), calls: calls.clone() };
+    let stopped = Cancel::new();
+    // Ends the process soon after a signal, whatever it is doing.
+    if let Err(error) = SignalStop::listen(stopped.clone(), None) {
+        return not_started(&error);
+    }
     let code = runtime.block_on(async {
-        let streams = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
-        let code = match serve_server(server, streams.with_max_line_length(LONGEST)).await {
-            Ok(running) => match running.waiting().await {
-                Ok(_) => exit::OK,
-                Err(error) => failed(&error),
-            },
-            // The client disconnected before the handshake.
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => exit::OK,
-            Err(error) => failed(&error),
+        let left = calls.clone();
+        let lines = Lines::of_process(move || left.interrupt());
+        // Not dropped before the runs are interrupted, because its end cancels them.
+        let mut session = pin!(session(server, lines));
+        let code = tokio::select! {
+            code = &mut session => code,
+            () = stopped.cancelled() => exit::CANCELLED,
         };
         calls.stop(PATIENCE).await;
+        shell::end_all();
         if let Err(error) = base.release().await {
             output::refuse(&error.to_string(), None);
             return exit::FAILED;
@@ -65,6 +79,24 @@ pub fn serve(tools: Tools, base: Engine) -> u8 {
     // Reading stdin cannot be cancelled.
     runtime.shutdown_background();
     code
+}
+
+/// Serves until the client disconnects.
+async fn session(server: Server, lines: Lines) -> u8 {
+    match serve_server(server, lines).await {
+        Ok(running) => match running.waiting().await {
+            Ok(_) => exit::OK,
+            Err(error) => failed(&error),
+        },
+        // The client disconnected before the handshake.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => exit::OK,
+        Err(error) => failed(&error),
+    }
+}
+
+fn not_started(error: &std::io::Error) -> u8 {
+    output::refuse(&format!("the server could not start: {error}"), None);
+    exit::NOT_STARTED
 }
 
 fn failed(error: &dyn std::error::Error) -> u8 {
@@ -83,7 +115,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.described()))
+        Ok(ListToolsResult::with_all_items(self.flows.now().described()))
     }
 
     async fn call_tool(
@@ -91,8 +123,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = self.tools.get(&request.name) else {
-            let names = self.tools.names().join(", ");
+        let tools = self.flows.now();
+        let Some(tool) = tools.get(&request.name) else {
+            let names = tools.names().join(", ");
             let message = format!("unknown tool `{}`; available: {names}", request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
@@ -104,9 +137,4 @@ impl ServerHandler for Server {
             },
         }
     }
-}
-
-/// The result of a call that failed, for a model.
-fn told(why: impl Into<String>) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(why.into())])
 }

@@ -11,24 +11,45 @@ use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 /// The field of the form.
 const ANSWER: &str = "answer";
 
-/// A question of a run. Dropping it means that there is no answer.
+/// A question of a run. Dropping it means that the client does not answer it.
 pub struct Asking {
     /// The question.
     request: HumanRequest,
-    answer: oneshot::Sender<Asked>,
+    answer: oneshot::Sender<String>,
 }
 
 /// The inbox that passes questions to the client's call.
-pub struct Asker(pub mpsc::UnboundedSender<Asking>);
+pub struct Asker {
+    /// The call.
+    pub questions: mpsc::UnboundedSender<Asking>,
+    /// Whether the run is stored. The question then stays open if the client does not answer it.
+    pub is_stored: bool,
+}
+
+/// What a client did with a question.
+pub enum Reply {
+    /// It answered.
+    Answer(String),
+    /// The person does not want to answer.
+    Declined,
+    /// The person closed the form, or the client could not show it.
+    Unanswered,
+}
 
 #[async_trait]
 impl HumanInbox for Asker {
     async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
         let (answer, answered) = oneshot::channel();
-        if self.0.send(Asking { request: request.clone(), answer }).is_err() {
-            return Asked::Nobody;
+        let asking = Asking { request: request.clone(), answer };
+        let said = match self.questions.send(asking) {
+            Ok(()) => answered.await.ok(),
+            Err(_) => None,
+        };
+        match said {
+            Some(answer) => Asked::Answer(answer),
+            None if self.is_stored => Asked::Later,
+            None => Asked::Nobody,
         }
-        answered.await.unwrap_or(Asked::Nobody)
     }
 }
 
@@ -49,15 +70,40 @@ impl Asking {
         Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
     }
 
-    /// Passes on the answer. Without an answer, the step's default applies, or the step fails.
-    pub fn answered(self, result: Option<ElicitResult>) {
-        let accepted = result.filter(|result| result.action == ElicitationAction::Accept);
-        let said = accepted.and_then(|result| result.content).and_then(|content| match content.get(ANSWER) {
-            Some(serde_json::Value::String(text)) => Some(text.clone()),
-            Some(serde_json::Value::Null) | None => None,
-            Some(other) => Some(other.to_string()),
-        });
-        let said = said.map(|said| word(&self.request.accepts, &said).map(str::to_owned).unwrap_or(said));
-        let _ = self.answer.send(said.into());
+    /// The step that asks.
+    pub fn step(&self) -> &str {
+        &self.request.step
+    }
+
+    /// Whether nobody needs the answer any more.
+    pub fn is_closed(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    /// Waits until nobody needs the answer any more: the time limit has passed, the run has ended, or the answer came
+    /// from elsewhere.
+    pub async fn closed(&mut self) {
+        self.answer.closed().await;
+    }
+
+    /// Passes on an answer.
+    pub fn answered(self, said: String) {
+        let said = word(&self.request.accepts, &said).map(str::to_owned).unwrap_or(said);
+        let _ = self.answer.send(said);
+    }
+}
+
+impl Reply {
+    /// What a client sent back.
+    pub fn of(result: Option<ElicitResult>) -> Self {
+        let Some(result) = result else { return Self::Unanswered };
+        let content = result.content.as_ref().and_then(|content| content.get(ANSWER));
+        match (result.action, content) {
+            (ElicitationAction::Accept, Some(serde_json::Value::String(text))) => Self::Answer(text.clone()),
+            (ElicitationAction::Accept, Some(serde_json::Value::Null) | None) => Self::Unanswered,
+            (ElicitationAction::Accept, Some(other)) => Self::Answer(other.to_string()),
+            (ElicitationAction::Decline, _) => Self::Declined,
+            _ => Self::Unanswered,
+        }
     }
 }

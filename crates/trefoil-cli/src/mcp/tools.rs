@@ -28,7 +28,10 @@ impl Offered {
     pub fn new(flow: Flow, engine: Arc<Engine>) -> Self {
         let as_tool = AsTool::of(&flow);
         let (about, schema) = (as_tool.description.clone(), Arc::new(as_tool.parameters.clone()));
-        let tool = Tool::new_with_raw(named(flow.name()), Some(about.into()), schema).with_title(flow.name());
+        let mut tool = Tool::new_with_raw(named(flow.name()), Some(about.into()), schema).with_title(flow.name());
+        if let Some(result) = &as_tool.result {
+            tool = tool.with_raw_output_schema(Arc::new(result.clone()));
+        }
         Self { flow, engine, tool, as_tool }
     }
 
@@ -47,8 +50,8 @@ impl Offered {
 pub struct Tools(Vec<Offered>);
 
 impl Tools {
-    /// Adds a tool.
-    pub fn add(&mut self, mut offered: Offered) {
+    /// Adds a tool. Returns its name.
+    pub fn add(&mut self, mut offered: Offered) -> String {
         let plain = offered.tool.name.clone();
         let mut number = 2;
         while self.get(&offered.tool.name).is_some() {
@@ -57,7 +60,9 @@ impl Tools {
             offered.tool.name = format!("{kept}{end}").into();
             number += 1;
         }
+        let name = offered.tool.name.to_string();
         self.0.push(offered);
+        name
     }
     /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {

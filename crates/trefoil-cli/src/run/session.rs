@@ -94,7 +94,7 @@ pub enum Output {
 }
 
 /// What a run may use here.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct HostArgs {
     #[command(flatten)]
     pub models: ModelArgs,

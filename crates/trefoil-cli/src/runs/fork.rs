@@ -51,9 +51,9 @@ pub struct Fork {
 pub fn run(args: &Fork) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let run = crate::store::wait(async { crate::store::full_id(&store, &args.run).await })?;
-    let flow = past::read(&store, &run)?.flow;
+    let past = past::read(&store, &run)?;
     drop(store);
-    let settings = followed(settings::find(&flow.loaded().how.target.path, args.no_config))?;
+    let (flow, settings) = (past.flow, followed(settings::find(&past.file, args.no_config))?);
     let limits = |engine| limited(engine, args.max_calls, args.max_cost, args.reserve);
     let based = Based {
         host: &args.host,

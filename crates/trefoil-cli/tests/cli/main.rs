@@ -41,10 +41,14 @@ mod levels;
 mod lsp;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_calls;
 #[cfg(all(feature = "mcp", unix))]
 mod mcp_others;
 #[cfg(unix)]
 mod model_neighbours;
+#[cfg(unix)]
+mod nested_projects;
 mod offer;
 mod pages;
 mod plan_graph_ir;

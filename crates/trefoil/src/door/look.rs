@@ -1,6 +1,9 @@
 //! Checks what exists at paths named by the operator, without reading it.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Whether a path is a folder.
 pub fn is_folder(path: &Path) -> bool {
@@ -34,10 +37,40 @@ pub fn folder_real(folder: &Path) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// The file with this name in the folder or in the nearest one above it. Not in a world-writable folder, because
-/// anybody could have put it there.
+/// The file with this name in the folder or in the nearest one above it that belongs to the same project. Not in a
+/// world-writable folder, because anybody could have put it there.
 pub fn find_up(folder: &Path, name: &str) -> Option<PathBuf> {
-    folder.ancestors().filter(|dir| !is_everybodys(dir)).map(|dir| dir.join(name)).find(|path| path.exists())
+    let own = folder.ancestors().filter(|dir| !is_everybodys(dir));
+    let nearest = own.map(|dir| (dir, dir.join(name))).find(|(dir, path)| path.exists() || super::is_project(dir));
+    nearest.map(|(_, path)| path).filter(|path| path.exists())
+}
+
+/// What tells whether a path has changed since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stamp {
+    /// It does not exist.
+    Missing,
+    /// When a file was last changed, and its size.
+    File(Option<SystemTime>, u64),
+    /// The manifests, project files and folders in a folder. Others may write to the same folder, such as the store.
+    Folder(BTreeSet<OsString>),
+}
+
+/// The current state of a path.
+pub fn stamp(path: &Path) -> Stamp {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    match path.metadata() {
+        Err(_) => Stamp::Missing,
+        Ok(meta) if meta.is_dir() => {
+            let concerns = |entry: &std::fs::DirEntry| {
+                let extension = entry.path().extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+                ["yaml", "yml", "toml"].contains(&&*extension) || entry.file_type().is_ok_and(|sort| !sort.is_file())
+            };
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            Stamp::Folder(entries.filter(concerns).map(|entry| entry.file_name()).collect())
+        }
+        Ok(meta) => Stamp::File(meta.modified().ok(), meta.len()),
+    }
 }
 
 /// The most similar name in the folder of a mistyped path.

@@ -149,6 +149,16 @@ pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Re
     }))
 }
 
+/// The file of the entry of a run's flow, on the computer where the run started.
+pub async fn entry_of(store: &dyn Store, run: &str, program: &Identity, flow: &Flow) -> Result<PathBuf> {
+    let loaded = flow.loaded();
+    let file = loaded.entry_file();
+    Ok(match loaded.how.options.door {
+        Door::Disk => file,
+        Door::Memory(_) => Bundle::of(store, run, program).await?.root.map_or(file.clone(), |root| root.join(&file)),
+    })
+}
+
 fn lost(run: &str, why: &str) -> Error {
     Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") })
 }

@@ -42,20 +42,20 @@ pub async fn history(
 /// The tools of a run as the settings declare them that hold for its files now: which of them are called again unasked, as far as that
 /// is known here. Nothing is called, and nothing is read before somebody asks.
 struct ToolsOfSettings {
-    target: PathBuf,
+    file: PathBuf,
     from: AnswersFrom,
     tools: OnceLock<Arc<dyn ToolHost>>,
 }
 
 impl ToolsOfSettings {
     fn of(stored: &Stored) -> Self {
-        let (target, from) = (&stored.flow.loaded().how.target.path, AnswersFrom::of_stored(&stored.now().answers));
-        Self { target: target.clone(), from, tools: OnceLock::new() }
+        let from = AnswersFrom::of_stored(&stored.now().answers);
+        Self { file: stored.file.clone(), from, tools: OnceLock::new() }
     }
 
     fn tools(&self) -> &dyn ToolHost {
         let read = || {
-            let settings = settings::find(&self.target, false).settings;
+            let settings = settings::find(&self.file, false).settings;
             Engine::new().http(settings.http.clone()).settings(settings).tools_to_ask_about(&self.from)
         };
         &**self.tools.get_or_init(read)

@@ -1,5 +1,6 @@
 //! Resuming a run from a store.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use trefoil_machine::journal::Answering;
@@ -7,6 +8,7 @@ use trefoil_machine::{EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
+use super::bundle::entry_of;
 use super::called::without_edited;
 use super::edit::{Edit, are_steps, memo, without_failed};
 use super::unpack;
@@ -23,6 +25,8 @@ pub struct Stored {
     pub started: Started,
     /// A note for the user who resumes it.
     pub note: Option<String>,
+    /// The file of its entry, where the run was started. Its project's settings apply.
+    pub file: PathBuf,
     /// What later processes have changed.
     later: Later,
 }
@@ -39,9 +43,10 @@ impl Stored {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
         let (flow, note) = unpack(store, run, &started.program).await?;
+        let file = entry_of(store, run, &started.program, &flow).await?;
         // A run in its first epoch was only held by the process that started it.
         let later = if record.epoch > 1 { Later::of(store, run).await? } else { Later::default() };
-        Ok(Self { flow, started: *started, note, later })
+        Ok(Self { flow, started: *started, note, file, later })
     }
 
     /// The settings to continue with: the original start, with the current models.

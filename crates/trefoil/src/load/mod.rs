@@ -64,6 +64,8 @@ pub struct LoadOptions {
     pub cache: Option<Cache>,
     /// Folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
+    /// Whether the folders that a trusted project file allows are allowed in manifests of its project.
+    pub allowed_by_projects: bool,
     /// The tools declared in the user's own settings, in addition to those of the project.
     pub supplied: Supplied,
     /// The maximum number of manifests in a folder; default: 10,000.
@@ -153,6 +155,11 @@ pub struct How {
 }
 
 impl Loaded {
+    /// The file of the entry.
+    pub fn entry_file(&self) -> PathBuf {
+        self.files.get(self.entry).map(|file| file.name().into()).unwrap_or_else(|| self.how.target.path.clone())
+    }
+
     /// The files of the program, with the hashes of their texts.
     pub fn sources(&self) -> Vec<SourceFile> {
         let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
@@ -227,6 +234,11 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
 /// The manifests at a path that no other manifest there references, as candidates for a run.
 pub fn roots(path: &Path, options: &LoadOptions) -> Vec<Target> {
     roots::roots(&mut Loader::new(options.clone()), path)
+}
+
+/// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
+pub fn entry_file(target: &Target, options: &LoadOptions) -> Option<PathBuf> {
+    roots::file(&mut Loader::new(options.clone()), target)
 }
 
 /// The programs of all manifests at a path, one for each dialect, with the flows at which a run may start: for

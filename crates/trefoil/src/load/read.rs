@@ -13,6 +13,7 @@ use super::project::ProjectFiles;
 use super::settle::{CallsOfTools, FlowOfTool};
 use super::{LoadOptions, rules};
 use crate::door::{Rooms, Shut};
+use crate::settings;
 
 /// All files of one load. A file needed by several manifests is read once.
 pub(super) struct Loader {
@@ -202,7 +203,11 @@ impl Loader {
             return known.clone();
         }
         let door = &self.options.door;
-        let allowed = self.options.allowed.iter().filter_map(|f| door.folder_real(f));
+        let by_project = match self.options.allowed_by_projects {
+            true => settings::find(folder, false).settings.allowed,
+            false => Vec::new(),
+        };
+        let allowed = self.options.allowed.iter().chain(&by_project).filter_map(|f| door.folder_real(f));
         let rooms = Arc::new(door.rooms(allowed.chain([door.project_of(folder, whole)])));
         self.rooms.insert(folder.to_owned(), rooms.clone());
         rooms

@@ -1,7 +1,7 @@
 //! Finds the manifest to which a target refers.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trefoil_ir::schema::pattern_bytes;
 use trefoil_ir::{Facts, Program};
@@ -97,6 +97,22 @@ fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
     let message = format!("the patterns in the schemas of this program take more than {mb} MB");
     let at = program.schemas.first()?.origin;
     Some(Diagnostic::error(rules::LIMIT, at, message).help("use smaller repetitions, or `minLength` and `maxLength`"))
+}
+
+/// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
+pub(super) fn file(loader: &mut Loader, target: &Target) -> Option<PathBuf> {
+    if !loader.options.door.is_folder(&target.path) {
+        return Some(target.path.clone());
+    }
+    let folder = Folder::whole(loader, &target.path, &[]);
+    let all: Vec<usize> = (0..folder.project.documents.len()).collect();
+    let meant = match &target.id {
+        Some(id) => all.into_iter().filter(|at| ids(&folder, *at).contains(id)).collect(),
+        None => unreferenced(&folder, &folder.make(&all)),
+    };
+    let [one] = meant.as_slice() else { return None };
+    let file = folder.project.documents.get(*one)?.file;
+    Some(loader.files().get(file)?.name().into())
 }
 
 fn ids(folder: &Folder, index: usize) -> Vec<String> {

@@ -25,7 +25,7 @@ use trefoil_tools::guard::Rules;
 use trefoil_tools::{CommandTool, Python};
 
 use crate::door::{self, Door};
-use crate::load::{Target, project};
+use crate::load::{LoadOptions, Target, entry_file, project};
 use crate::secrets::SecretSources;
 
 pub use keep::{Keep, keep_size, keep_time};
@@ -138,7 +138,32 @@ pub struct FoundSettings {
     pub findings: Vec<Diagnostic>,
 }
 
-/// The settings for a target: the user's, then the project's if it is trusted. `without_project`: only the user's.
+/// The settings for a target: those of the project of the manifest that it means. A folder may contain other projects,
+/// which do not have the permissions of the folder's own. `options` are those for loading it, without these settings.
+pub fn of(target: &Target, options: &LoadOptions, without_project: bool) -> FoundSettings {
+    let found = find(&target.path, without_project);
+    if without_project || !door::is_folder(&target.path) {
+        return found;
+    }
+    let allowed = options.allowed.iter().chain(&found.settings.allowed).cloned().collect();
+    match entry_file(target, &LoadOptions { allowed, ..options.clone() }) {
+        Some(file) if project_file(&file) != project_file(&target.path) => find(&file, false),
+        _ => found,
+    }
+}
+
+/// The project file that applies to a manifest or a folder.
+pub fn project_file(target: &Path) -> Option<PathBuf> {
+    project_of(target).map(|project| project.path)
+}
+
+fn project_of(target: &Path) -> Option<project::ProjectPath> {
+    let start = if door::is_folder(target) { Some(target) } else { target.parent() };
+    start.and_then(door::folder_real).and_then(|folder| project::find(&Door::Disk, &folder))
+}
+
+/// The settings for a manifest, or for a folder itself: the user's, then the project's if it is trusted.
+/// `without_project`: only the user's.
 pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     let mut found = FoundSettings::default();
     let folder = config_folder();
@@ -152,10 +177,7 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     if without_project {
         return found;
     }
-    let start = if door::is_folder(target) { Some(target) } else { target.parent() };
-    let Some(project) = start.and_then(door::folder_real).and_then(|folder| project::find(&Door::Disk, &folder)) else {
-        return found;
-    };
+    let Some(project) = project_of(target) else { return found };
     // The bytes that are checked for trust are the ones that are parsed, because the file may change in between. The
     // checker also reports an unreadable file, but it must not count as trusted here.
     match project::bytes(&Door::Disk, &project.path) {
@@ -166,6 +188,11 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
         Err(why) => found.unreadable(&project.name, &why),
     }
     found
+}
+
+/// The user's own files that settings depend on, whether or not they exist.
+pub fn files() -> Vec<PathBuf> {
+    config_folder().map(|folder| vec![folder.join(USER_FILE), folder.join(trust::LIST)]).unwrap_or_default()
 }
 
 /// The user's own settings, without those of any project.

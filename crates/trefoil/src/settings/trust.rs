@@ -15,7 +15,7 @@ use crate::door::{self, Door};
 use crate::load::project;
 
 /// The name of the list.
-const LIST: &str = "trusted";
+pub(super) const LIST: &str = "trusted";
 /// The maximum size of the list in bytes.
 const BYTES: u64 = 1 << 20;
 
@@ -43,7 +43,7 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// There is no project file.
-    #[error("no `trefoil.toml` in or above `{0}`")]
+    #[error("the project of `{0}` has no `trefoil.toml`")]
     NoProject(String),
     /// There is no folder in which to store it.
     #[error("no configuration folder: set `TREFOIL_CONFIG_DIR`")]

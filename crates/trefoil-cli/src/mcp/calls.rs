@@ -1,0 +1,170 @@
+//! The calls of a client: those in progress, and those that wait for an answer.
+//!
+//! A client with protocol 2025-11-25 or before is asked during the call. With 2026-07-28, the call returns the
+//! question, and the run waits here until the client calls again with the answer. A question that the client does not
+//! answer is stored with its run.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, InputRequest, InputRequiredResult,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use tokio::sync::mpsc;
+use trefoil_runtime::ports::{Random as _, SystemRandom};
+
+use super::Offered;
+use super::call::Call;
+use super::question::{Asker, Asking, Reply};
+use super::result::{CommandOptions, told};
+use super::running::Running;
+
+/// The key of the question in a response.
+const QUESTION: &str = "question";
+/// How long a run waits for the client's answer, and how many runs may wait.
+const WAIT: Duration = Duration::from_secs(30 * 60);
+const MOST: usize = 256;
+
+/// The calls of a client.
+pub struct Calls {
+    /// Calls that wait for an answer, by the state that the client sends back.
+    parked: Mutex<HashMap<String, Parked>>,
+    running: Arc<Running>,
+    /// The options of commands; `None`: runs are not stored.
+    options: Option<CommandOptions>,
+    wait: Duration,
+}
+
+/// A call that waits for an answer.
+pub struct Parked {
+    call: Call,
+    asking: Asking,
+    tool: String,
+}
+
+impl Calls {
+    /// No calls yet. `options`: those of commands that continue runs; `None`: runs are not stored.
+    pub fn new(options: Option<CommandOptions>) -> Self {
+        Self { parked: Mutex::default(), running: Arc::default(), options, wait: wait() }
+    }
+
+    /// Starts a run, and continues until it ends or asks a question.
+    pub async fn begin(
+        self: &Arc<Self>,
+        tool: &Offered,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (asks, questions) = mpsc::unbounded_channel();
+        let mut engine = (*tool.engine).clone();
+        if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
+            engine = engine.humans(Asker { questions: asks, is_stored: self.options.is_some() });
+        }
+        let input = match tool.input(request.arguments) {
+            Ok(input) => input,
+            Err(why) => return Ok(told(why).into()),
+        };
+        match engine.start(&tool.flow, input) {
+            Ok(run) => self.go_on(Call::new(run, questions, &self.running), &request.name, &context).await,
+            Err(error) => Ok(told(error.to_string()).into()),
+        }
+    }
+
+    /// Continues a call with the client's answer.
+    pub async fn answered(
+        self: &Arc<Self>,
+        mut parked: Parked,
+        request: &CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let given = request.input_responses.as_ref().and_then(|all| all.get(QUESTION)).cloned();
+        let given = given.and_then(|given| serde_json::from_value::<ElicitResult>(given).ok());
+        parked.call.replied(parked.asking, Reply::of(given));
+        self.go_on(parked.call, &request.name, &context).await
+    }
+
+    /// The waiting call with this state.
+    pub fn taken_up(&self, tool: &str, state: &str) -> Option<Parked> {
+        let mut parked = self.parked();
+        let is_it = parked.get(state).is_some_and(|one| one.tool == tool);
+        is_it.then(|| parked.remove(state)).flatten()
+    }
+
+    /// Interrupts all runs, and those that start later. Stored ones can be resumed.
+    pub fn interrupt(&self) {
+        self.running.interrupt();
+    }
+
+    /// Interrupts all runs, and waits until they have ended.
+    pub async fn stop(&self, patience: Duration) {
+        self.interrupt();
+        let parked: Vec<Parked> = self.parked().drain().map(|(_, one)| one).collect();
+        let ended = async {
+            for one in parked {
+                one.left().await;
+            }
+            while !self.running.is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, ended).await;
+    }
+
+    async fn go_on(
+        self: &Arc<Self>,
+        mut call: Call,
+        tool: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(asking) = call.next(context).await {
+            return Ok(self.park(call, asking, tool));
+        }
+        let options = self.options.clone().unwrap_or_default();
+        Ok(call.result(&options).await.into())
+    }
+
+    fn park(self: &Arc<Self>, call: Call, asking: Asking, tool: &str) -> CallToolResponse {
+        let Ok(form) = asking.form() else { return told("the question cannot be presented as a form").into() };
+        let mut parked = self.parked();
+        if parked.len() >= MOST {
+            return told(format!("{MOST} runs are already waiting for answers")).into();
+        }
+        let state = format!("{:016x}{:016x}", SystemRandom.next(), SystemRandom.next());
+        let question = InputRequest::Elicitation(ElicitRequest::new(form));
+        let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
+        parked.insert(state.clone(), Parked { call, asking, tool: tool.to_owned() });
+        let (calls, key) = (self.clone(), state.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(calls.wait).await;
+            let late = calls.parked().remove(&key);
+            if let Some(late) = late {
+                late.left().await;
+            }
+        });
+        InputRequiredResult::new(Some(questions), Some(state)).into()
+    }
+
+    fn parked(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Parked {
+    /// Nobody answers the question. Its run stores it, or goes on without an answer if it is not stored itself.
+    async fn left(self) {
+        drop(self.asking);
+        self.call.left().await;
+    }
+}
+
+/// How long a run waits for the client's answer. The tests wait for less.
+fn wait() -> Duration {
+    #[cfg(debug_assertions)]
+    if let Some(ms) = std::env::var("TREFOIL_MCP_WAIT_MS").ok().and_then(|ms| ms.parse().ok()) {
+        return Duration::from_millis(ms);
+    }
+    WAIT
+}

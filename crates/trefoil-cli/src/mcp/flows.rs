@@ -1,0 +1,206 @@
+//! Finds and loads the flows that are served, and loads them again after an edit.
+//!
+//! A folder may contain other projects. Each flow runs with the settings of its own project, so a flow of a project that
+//! the user does not trust has no permissions.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use trefoil::internals::door::{self, Stamp};
+use trefoil::internals::engine::Engine;
+use trefoil::internals::settings::{self, FoundSettings, Settings};
+use trefoil::internals::{LoadOptions, Target};
+use trefoil::{Error, Flow};
+use trefoil_syntax::{Diagnostic, Files};
+
+use super::question::Asker;
+use super::{Offered, Tools};
+use crate::output;
+
+/// What is served, and how.
+pub struct Source {
+    /// The targets of the command line.
+    pub targets: Vec<Target>,
+    /// The options for loading them, without any settings.
+    pub options: LoadOptions,
+    /// Whether project files are ignored.
+    pub no_config: bool,
+    /// The engine for flows of a project with these settings.
+    pub engine: Box<dyn Fn(&Settings) -> Engine + Send + Sync>,
+}
+
+/// The flows that are served now.
+pub struct Flows {
+    source: Source,
+    served: Mutex<Served>,
+}
+
+#[derive(Default)]
+struct Served {
+    tools: Arc<Tools>,
+    /// The files that were read, and their folders.
+    seen: BTreeMap<PathBuf, Stamp>,
+}
+
+/// Flows of the same project.
+#[derive(Clone)]
+struct Project {
+    engine: Arc<Engine>,
+    options: LoadOptions,
+}
+
+/// Flows being loaded.
+#[derive(Default)]
+struct Loading {
+    tools: Tools,
+    files: BTreeSet<PathBuf>,
+    /// The projects inside the folders that were named, by project file; none for a project whose settings do not apply.
+    projects: HashMap<Option<PathBuf>, Option<Project>>,
+    /// Findings that were shown. A manifest is also mentioned by those that may refer to it.
+    shown: HashSet<String>,
+}
+
+impl Flows {
+    /// Loads the flows. `None`: the settings of a target do not apply.
+    pub fn new(source: Source) -> Option<Self> {
+        let served = source.load(true)?;
+        Some(Self { source, served: Mutex::new(served) })
+    }
+
+    /// The flows in their current state.
+    pub fn now(&self) -> Arc<Tools> {
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if served.seen.iter().any(|(path, stamp)| door::stamp(path) != *stamp) {
+            *served = self.source.load(false).unwrap_or_default();
+            output::note(&format!("files have changed; now serving: {}", served.tools.names().join(", ")));
+        }
+        served.tools.clone()
+    }
+}
+
+impl Source {
+    /// `strict`: returns `None` if the settings of a target do not apply. Otherwise its flows are not served.
+    fn load(&self, strict: bool) -> Option<Served> {
+        let mut loading = Loading::default();
+        for target in &self.targets {
+            let found = match target.id {
+                Some(_) => settings::of(target, &self.options, self.no_config),
+                None => settings::find(&target.path, self.no_config),
+            };
+            match self.project(found, &mut loading) {
+                Some(own) => self.serve(target, &own, &mut loading),
+                None if strict => return None,
+                None => loading.files.extend([target.path.clone()]),
+            }
+        }
+        let Loading { tools, files, .. } = loading;
+        let seen = files.into_iter().chain(settings::files()).map(|path| {
+            let stamp = door::stamp(&path);
+            (path, stamp)
+        });
+        Some(Served { tools: Arc::new(tools), seen: seen.collect() })
+    }
+
+    /// The project with these settings. If they do not apply, reports why.
+    fn project(&self, found: FoundSettings, loading: &mut Loading) -> Option<Project> {
+        loading.read(&found.files);
+        if !found.findings.is_empty() {
+            output::say(output::diagnostics(&found.findings, &found.files).trim_end());
+            return None;
+        }
+        let settings = found.settings;
+        let allowed = self.options.allowed.iter().chain(&settings.allowed).cloned().collect();
+        let options = LoadOptions { allowed, supplied: settings.supplied(), ..self.options.clone() };
+        Some(Project { engine: Arc::new((self.engine)(&settings)), options })
+    }
+
+    /// Adds the flows of a target.
+    fn serve(&self, target: &Target, own: &Project, loading: &mut Loading) {
+        loading.files.insert(target.path.clone());
+        if target.id.is_some() {
+            return loading.add(target, own);
+        }
+        let project_of = |path: &Path| settings::project_file(path).filter(|_| !self.no_config);
+        let here = project_of(&target.path);
+        for one in trefoil::internals::roots(&target.path, &own.options) {
+            let there = project_of(&one.path);
+            if there == here {
+                loading.add(&one, own);
+                continue;
+            }
+            let project = match loading.projects.get(&there) {
+                Some(known) => known.clone(),
+                None => {
+                    let project = self.project(settings::find(&one.path, self.no_config), loading);
+                    loading.projects.insert(there, project.clone());
+                    project
+                }
+            };
+            match project {
+                Some(project) => loading.add(&one, &project),
+                None => {
+                    output::warning(&format!("`{one}` is not served, because the settings of its project do not apply"))
+                }
+            }
+        }
+    }
+}
+
+impl Loading {
+    /// Adds a flow, and says what prevents its runs.
+    fn add(&mut self, target: &Target, project: &Project) {
+        match trefoil::internals::load(target, &project.options) {
+            Ok(loaded) => {
+                self.read(&loaded.files);
+                self.files.extend(loaded.texts.keys().cloned());
+                for called in project.engine.called(&loaded.program) {
+                    self.read(&called.files);
+                }
+                let flow = Flow::from(loaded);
+                let prevented = prevented(&project.engine, &flow);
+                let name = self.tools.add(Offered::new(flow, project.engine.clone()));
+                if let Some(why) = prevented {
+                    output::warning(&format!("`{name}` cannot run now: {why}"));
+                }
+            }
+            Err(report) => {
+                self.read(&report.files);
+                let new = report.diagnostics.iter().filter(|d| self.shown.insert(place(d, &report.files)));
+                let new: Vec<Diagnostic> = new.cloned().collect();
+                if !new.is_empty() {
+                    output::say(output::diagnostics(&new, &report.files).trim_end());
+                }
+                output::warning(&format!("`{target}` is not served, because it does not load"));
+            }
+        }
+    }
+
+    /// Notes the files, and their folders, to which others may be added.
+    fn read(&mut self, files: &Files) {
+        for path in files.iter().map(|(_, file)| PathBuf::from(file.name())) {
+            self.files.extend(path.parent().map(Path::to_owned));
+            self.files.insert(path);
+        }
+    }
+}
+
+/// What is the same in two findings that say the same.
+fn place(d: &Diagnostic, files: &Files) -> String {
+    let file = d.file.and_then(|file| files.get(file)).map(|file| file.name()).unwrap_or_default();
+    format!("{file}:{}: {}: {}", d.span.map_or(0, |span| span.start), d.rule, d.message)
+}
+
+/// What prevents runs of a flow, such as a missing key. Whether people can be asked depends on the client.
+fn prevented(engine: &Engine, flow: &Flow) -> Option<String> {
+    let anybody = Asker { questions: mpsc::unbounded_channel().0, is_stored: true };
+    match engine.clone().humans(anybody).ready(flow) {
+        Ok(_) => None,
+        Err(Error::NotStarted(why)) => {
+            let all: Vec<&str> = why.diagnostics().iter().map(|d| &*d.message).collect();
+            Some(all.join("; "))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}

@@ -1,0 +1,79 @@
+//! The result of a call: the output of its run, why it failed, or how to answer its questions.
+
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::{Value as Json, json};
+use trefoil::{Error, Run};
+use trefoil_machine::event::Waiting;
+use trefoil_template::Value;
+
+use crate::run::{next, waiting};
+
+/// The options of the commands that answer a question and continue its run, each after a space.
+#[derive(Debug, Clone, Default)]
+pub struct CommandOptions {
+    /// The store.
+    pub store: String,
+    /// What was allowed to this process, and is not stored with the run.
+    pub permissions: String,
+}
+
+/// The result of a call that failed, for a model.
+pub fn told(why: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why.into())])
+}
+
+/// The result of a run. `declined`: the steps whose questions the client has declined.
+pub async fn result(run: Run, declined: &[String], options: &CommandOptions) -> CallToolResult {
+    let id = run.id().to_owned();
+    let mut result = match run.output::<Json>().await {
+        Ok(output) => {
+            let text = Value::from_json(output.clone()).to_text().to_string();
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = output.is_object().then_some(output);
+            result
+        }
+        Err(Error::Failed(failure)) if !failure.outcome().waiting.is_empty() => {
+            open(&id, &failure.outcome().waiting, declined, options)
+        }
+        Err(error) => {
+            let declined = declined.iter().map(|step| format!("the client declined to answer `{step}`"));
+            told(declined.chain([error.to_string()]).collect::<Vec<_>>().join("\n"))
+        }
+    };
+    let mut meta = MetaObject::new();
+    meta.insert("trefoil/run".to_owned(), id.into());
+    result.meta = Some(meta);
+    result
+}
+
+/// The result of a run that waits for people.
+fn open(run: &str, all: &[Waiting], declined: &[String], options: &CommandOptions) -> CallToolResult {
+    let store = &options.store;
+    let refused =
+        declined.iter().map(|step| format!("the client declined to answer `{step}`, so the question stays open"));
+    let mut lines: Vec<String> = refused.collect();
+    lines.push("the run is waiting for a person".to_owned());
+    for one in all {
+        lines.push(waiting::line(one, all));
+        lines.extend(waiting::commands(run, one, all, store).into_iter().map(|command| format!("  {command}")));
+    }
+    let resume = format!("{}{}", next::resume(run, store, None), options.permissions);
+    lines.push(format!("then continue with: {resume}"));
+    let questions: Vec<Json> = all
+        .iter()
+        .map(|one| {
+            json!({
+                "run": one.run.as_deref().unwrap_or(run),
+                "step": one.step,
+                "key": one.key,
+                "question": one.prompt,
+                "accepts": one.accepts,
+                "commands": waiting::commands(run, one, all, store),
+            })
+        })
+        .collect();
+    let mut result = told(lines.join("\n"));
+    result.structured_content =
+        Some(json!({ "run": run, "status": "waiting", "waiting": questions, "resume": resume }));
+    result
+}

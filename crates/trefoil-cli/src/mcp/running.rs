@@ -1,0 +1,56 @@
+//! The runs in progress. They are interrupted when the client has left, and when the process is stopped.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use trefoil::{Cancel, Run};
+
+/// The runs in progress, also of calls that wait for an answer.
+#[derive(Default)]
+pub struct Running {
+    runs: Mutex<HashMap<String, Cancel>>,
+    is_stopping: AtomicBool,
+}
+
+/// A run that is registered.
+pub struct UnderWay(Arc<Running>, String);
+
+impl Running {
+    /// Interrupts all runs, and those that start later. Stored ones can be resumed.
+    pub fn interrupt(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.runs().values().for_each(Cancel::interrupt);
+    }
+
+    /// Whether no run is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.runs().is_empty()
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<String, Cancel>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnderWay {
+    /// Registers a run.
+    pub fn new(running: &Arc<Running>, run: &Run) -> Self {
+        running.runs().insert(run.id().to_owned(), run.canceller());
+        if running.is_stopping.load(Ordering::SeqCst) {
+            run.canceller().interrupt();
+        }
+        Self(running.clone(), run.id().to_owned())
+    }
+
+    /// Whether runs end now, because the client has left or the process is stopped.
+    pub fn is_stopping(&self) -> bool {
+        self.0.is_stopping.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.runs().remove(&self.1);
+    }
+}
