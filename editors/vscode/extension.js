@@ -8,26 +8,43 @@ const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
 let client;
 
 const program = () => workspace.getConfiguration("trefoil").get("path") || "trefoil";
+// The store of the terminal and of the server; empty: the user's.
+const store = () => workspace.getConfiguration("trefoil").get("store") || "";
 
 // The commands of the code lenses. They are run in a terminal, where a person sees them and can answer.
 const VERBS = ["run", "plan", "dev", "resume"];
 
+// Saves the YAML documents of a file's folder: a flow also reads the files that it calls. Returns whether all are saved.
+async function saveAll(file) {
+  const folder = workspace.getWorkspaceFolder(file)?.uri.toString();
+  const isPart = ({ uri, languageId }) =>
+    uri.scheme === "file" && languageId === "yaml" && workspace.getWorkspaceFolder(uri)?.uri.toString() === folder;
+  const unsaved = workspace.textDocuments.filter((document) => document.isDirty && isPart(document));
+  const saved = await Promise.all(unsaved.map((document) => document.save()));
+  return saved.every(Boolean);
+}
+
 function carryOut(verb) {
-  // `run`: the id of the run that is continued with the edited file.
-  return async (uri, run) => {
+  // `run`: the id of the run that is continued with the edited files, `target`: what it started with.
+  return async (uri, run, target) => {
     const file = uri ? Uri.parse(uri) : window.activeTextEditor?.document.uri;
     if (file?.scheme !== "file") {
       window.showWarningMessage("Trefoil: save the file first.");
       return;
     }
-    await workspace.save(file);
-    const quoted = { value: file.fsPath, quoting: 2 };
+    if (!(await saveAll(file))) {
+      window.showWarningMessage("Trefoil: not all files were saved.");
+      return;
+    }
+    const value = verb === "resume" && target ? target : file.fsPath;
+    const quoted = { value, quoting: 2 };
     if (verb === "resume" && !run) {
       window.showWarningMessage("Trefoil: there is no stored run of this file.");
       return;
     }
     const args = verb === "resume" ? [verb, run, "--with", quoted] : [verb, quoted];
-    const execution = new ShellExecution({ value: program(), quoting: 2 }, args);
+    const env = store() ? { TREFOIL_STORE: store() } : {};
+    const execution = new ShellExecution({ value: program(), quoting: 2 }, args, { env });
     const scope = workspace.getWorkspaceFolder(file) ?? TaskScope.Workspace;
     const task = new Task({ type: "trefoil", verb }, scope, `${verb} ${file.path.split("/").pop()}`, "trefoil", execution);
     await tasks.executeTask(task);
@@ -51,7 +68,10 @@ async function start() {
   const schemes = ["file", "untitled"];
   const options = {
     documentSelector: schemes.map((scheme) => ({ scheme, language: "yaml" })),
-    initializationOptions: { lastRun: workspace.getConfiguration("trefoil").get("lastRun") !== false },
+    initializationOptions: {
+      lastRun: workspace.getConfiguration("trefoil").get("lastRun") !== false,
+      ...(store() && { store: store() }),
+    },
   };
   client = new LanguageClient("trefoil", "Trefoil", { run, debug: run }, options);
   client.registerFeature(withCommands);
@@ -84,7 +104,7 @@ async function activate(context) {
     commands.registerCommand("trefoil.restart", restart),
     ...VERBS.map((verb) => commands.registerCommand(`trefoil.${verb}`, carryOut(verb))),
     workspace.onDidChangeConfiguration(async (change) => {
-      if (change.affectsConfiguration("trefoil.path") || change.affectsConfiguration("trefoil.lastRun")) {
+      if (["path", "lastRun", "store"].some((name) => change.affectsConfiguration(`trefoil.${name}`))) {
         await restart();
       }
     })

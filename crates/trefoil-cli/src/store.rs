@@ -64,12 +64,13 @@ enum Level {
 }
 
 impl DurabilityArg {
+    /// The options of a process that works on runs: it waits for a server that is being restarted, and says so.
     fn options(&self) -> Options {
         let durability = match self.durability {
             Level::Sync => Durability::Sync,
             Level::Batch => Durability::Batch,
         };
-        Options { durability, ..Options::default() }
+        Options { durability, ..Options::default() }.patiently(output::note)
     }
 }
 
@@ -77,7 +78,7 @@ impl StoreArgs {
     /// The location of the store.
     pub fn location(&self) -> Result<Location, StoreError> {
         match &self.place {
-            Some(place) => Ok(Location::parse(place, env)),
+            Some(place) => Location::parse(place, env),
             None => Location::of_user(env),
         }
     }
@@ -94,6 +95,12 @@ impl StoreArgs {
             }
             None => refuse(&error),
         })
+    }
+
+    /// Opens the store for a worker.
+    pub fn serve(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
+        let opened = self.location().and_then(|location| location.open(durability.options()));
+        opened.map_err(|error| refuse(&error))
     }
 
     /// Opens the store to resume a run.
@@ -156,8 +163,8 @@ impl StoreArgs {
 
     /// The option for suggested commands, without a password.
     pub fn option(&self) -> String {
-        let place = self.place.as_ref().map(|place| Location::parse(place, env).to_string());
-        place.map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
+        let place = self.place.as_ref().and_then(|place| Location::parse(place, env).ok());
+        place.map(|place| place.to_string()).map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
     }
 
     /// The same for commands that are used in any folder.

@@ -1,22 +1,36 @@
 //! The last run of an open file: the values of its placeholders, and the effect of an edit. Nothing is run, and the
 //! store is not changed.
+//!
+//! The store is read on another thread, because a server may take long to respond: a request that waits longer than its
+//! budget is answered without the last run, and later ones find what was read meanwhile.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use trefoil::internals::LoadOptions;
-use trefoil::internals::door::real;
-use trefoil::runs::{Edit, Fate, Filled, LastRun, Line, Preview, last_with, preview_with_its_models};
-use trefoil::store::{Filter, Location, Options, Store};
+use trefoil::runs::{
+    Edit, Fate, LastRun, Line, Preview, Prompted, Reason, TextReason, last_with, preview_with_its_models,
+};
+use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
 use trefoil::{Engine, Flow, internals};
 
 /// Longer journals are not read while the user is typing.
 const LONGEST: u64 = 20_000;
 /// Maximum length of a shown value in characters.
 const SHOWN: usize = 600;
+/// How long a request waits for a server.
+const SERVER: Duration = Duration::from_millis(300);
+/// How long a request waits for a file.
+const FILE: Duration = Duration::from_secs(10);
+/// How long a command of the user waits.
+const COMMAND: Duration = Duration::from_secs(15);
+/// How long a store that could not be read is left alone.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
 
 /// The last runs of files.
 #[derive(Default)]
@@ -25,103 +39,238 @@ pub struct LastRuns {
     off: bool,
     /// The location of the store; `None`: the user's default.
     place: Option<OsString>,
-    /// The store, once it has been opened: opening it for each hover would be slow.
-    open: Option<(Arc<dyn Store>, Runtime)>,
-    /// For each file, the newest run of the store at the last lookup, and its result.
-    known: HashMap<PathBuf, (Option<String>, Option<Arc<Known>>)>,
+    reader: Option<Reader>,
 }
+
+/// The thread that reads the store.
+struct Reader {
+    work: Sender<Job>,
+    /// How long requests wait.
+    budget: Duration,
+    /// Something that took longer than its budget.
+    late: Option<Receiver<()>>,
+}
+
+type Job = Box<dyn FnOnce(&mut Lookup) + Send>;
 
 /// The data of a run.
 pub struct Known {
     /// The run.
     pub run: LastRun,
-    /// The values of its placeholders.
-    filled: Vec<Filled>,
+    /// Its placeholders.
+    prompted: Prompted,
 }
 
 impl LastRuns {
     /// Applies the client's settings. `lastRun: false` disables the feature; `store` is the location of the store.
     pub fn configure(&mut self, settings: &serde_json::Value) {
         self.off = settings.get("lastRun").and_then(serde_json::Value::as_bool) == Some(false);
-        self.place = settings.get("store").and_then(serde_json::Value::as_str).map(OsString::from);
-        self.open = None;
-        self.known.clear();
+        let place = settings.get("store").and_then(serde_json::Value::as_str).filter(|place| !place.is_empty());
+        self.place = place.map(OsString::from);
+        self.reader = None;
     }
 
-    /// The last run that used a file.
-    pub fn of(&mut self, file: &Path) -> Option<Arc<Known>> {
-        if self.off {
-            return None;
-        }
-        self.opened()?;
-        let (store, runtime) = self.open.as_ref()?;
-        let newest = runtime.block_on(store.list(&Filter::default(), None, 1)).ok()?.runs;
-        let newest = newest.first().map(|record| format!("{} {}", record.run, record.entries));
-        if let Some((_, known)) = self.known.get(file).filter(|(at, _)| *at == newest) {
-            return known.clone();
-        }
-        let found = runtime.block_on(read(store.clone(), file)).map(Arc::new);
-        self.known.insert(file.to_owned(), (newest, found.clone()));
-        found
-    }
-
-    /// Opens the store, unless it is already open.
-    fn opened(&mut self) -> Option<()> {
-        if self.open.is_none() {
-            let env = |name: &str| std::env::var_os(name);
-            let location = match &self.place {
-                Some(place) => Ok(Location::parse(place, env)),
-                None => Location::of_user(env),
-            };
-            let store = location.and_then(|location| location.open_to_read(Options::default())).ok()?;
-            let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-            self.open = Some((store, runtime));
-        }
-        Some(())
+    /// The last run that used a file. `names` are the flows that probably contain it: see [`last_with`].
+    pub fn of(&mut self, file: &Path, names: Vec<String>) -> Option<Arc<Known>> {
+        let file = file.to_owned();
+        self.read(None, move |lookup| lookup.of(&file, &names))?
     }
 
     /// Describes what the edit of a file would change in its last run, or why this cannot be determined.
-    pub fn why(&mut self, file: &Path, options: &LoadOptions) -> Result<String, String> {
-        let known = self.of(file).ok_or("there is no stored run of this file")?;
-        let (store, runtime) = self.open.as_ref().ok_or("the store cannot be read")?;
+    pub fn why(&mut self, file: &Path, names: Vec<String>, options: LoadOptions) -> Result<String, String> {
+        let file = file.to_owned();
+        let said = self.read(Some(COMMAND), move |lookup| lookup.why(&file, &names, &options));
+        said.unwrap_or_else(|| Err("the store does not respond".to_owned()))
+    }
+
+    /// Runs something on the thread that reads the store. `None` if it takes too long; it then continues there.
+    fn read<T: Send + 'static>(
+        &mut self,
+        budget: Option<Duration>,
+        work: impl FnOnce(&mut Lookup) -> T + Send + 'static,
+    ) -> Option<T> {
+        if self.off {
+            return None;
+        }
+        if self.reader.is_none() {
+            self.reader = Reader::start(self.place.clone());
+        }
+        let reader = self.reader.as_mut()?;
+        if let Some(late) = &reader.late {
+            match (late.try_recv(), budget) {
+                (Err(TryRecvError::Empty), None) => return None,
+                (Err(TryRecvError::Empty), Some(_)) => {}
+                _ => reader.late = None,
+            }
+        }
+        let ((say, said), (finish, finished)) = (channel(), channel());
+        let job: Job = Box::new(move |lookup| {
+            let _ = say.send(work(lookup));
+            let _ = finish.send(());
+        });
+        if reader.work.send(job).is_err() {
+            // The thread has ended, because of a panic.
+            self.reader = None;
+            return None;
+        }
+        match said.recv_timeout(budget.unwrap_or(reader.budget)) {
+            Ok(done) => Some(done),
+            Err(RecvTimeoutError::Timeout) => {
+                reader.late = Some(finished);
+                None
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.reader = None;
+                None
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn start(place: Option<OsString>) -> Option<Self> {
+        let env = |name: &str| std::env::var_os(name);
+        let location = place.map_or_else(|| Location::of_user(env), |place| Location::parse(&place, env));
+        let budget = if matches!(location, Ok(Location::Server(_))) { SERVER } else { FILE };
+        let (work, jobs) = channel::<Job>();
+        let reads = move || {
+            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+            let mut lookup = Lookup { location, runtime, store: None, failed: None, known: HashMap::new() };
+            while let Ok(job) = jobs.recv() {
+                job(&mut lookup);
+            }
+        };
+        std::thread::Builder::new().name("last-runs".to_owned()).spawn(reads).ok()?;
+        Some(Self { work, budget, late: None })
+    }
+}
+
+/// What is known of the store, on its thread.
+struct Lookup {
+    location: Result<Location, StoreError>,
+    runtime: Runtime,
+    /// The store, once it has been opened: opening it for each hover would be slow.
+    store: Option<Arc<dyn Store>>,
+    /// When it could not be read.
+    failed: Option<Instant>,
+    known: HashMap<PathBuf, Seen>,
+}
+
+/// The last run of a file at the last lookup.
+struct Seen {
+    /// The newest run of the store, which may be a newer one of this file.
+    newest: Option<String>,
+    /// How far the run of the file was.
+    state: Option<(u64, Status)>,
+    known: Option<Arc<Known>>,
+    /// When it was looked up.
+    at: Instant,
+}
+
+impl Lookup {
+    /// The store, unless it could not be read a moment ago.
+    fn store(&mut self) -> Option<Arc<dyn Store>> {
+        if self.failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
+            return None;
+        }
+        self.failed = None;
+        if self.store.is_none() {
+            let opened = self.location.as_ref().ok()?.open_to_read(Options::default());
+            match opened {
+                Ok(store) => self.store = Some(store),
+                // There may be one soon.
+                Err(StoreError::Missing { .. }) => {}
+                Err(_) => self.failed = Some(Instant::now()),
+            }
+        }
+        self.store.clone()
+    }
+
+    /// Remembers that the store cannot be read.
+    fn fails(&mut self) {
+        (self.failed, self.store) = (Some(Instant::now()), None);
+    }
+
+    fn of(&mut self, file: &Path, names: &[String]) -> Option<Arc<Known>> {
+        let store = self.store()?;
+        let Ok(newest) = self.runtime.block_on(store.list(&Filter::default(), None, 1)) else {
+            self.fails();
+            return None;
+        };
+        let newest = newest.runs.into_iter().next().map(|record| record.run);
+        // If nothing was found, that may be because the store failed.
+        let holds = |seen: &&Seen| seen.newest == newest && (seen.known.is_some() || seen.at.elapsed() < AFTER_FAILURE);
+        if let Some(seen) = self.known.get(file).filter(holds) {
+            let now = seen.known.as_ref().map(|known| self.runtime.block_on(state(&*store, &known.run.run)));
+            if now.flatten() == seen.state {
+                return seen.known.clone();
+            }
+        }
+        let found = self.runtime.block_on(read(store, file, names));
+        let (state, known) = found.map_or((None, None), |(known, state)| (Some(state), Some(Arc::new(known))));
+        self.known.insert(file.to_owned(), Seen { newest, state, known: known.clone(), at: Instant::now() });
+        known
+    }
+
+    fn why(&mut self, file: &Path, names: &[String], options: &LoadOptions) -> Result<String, String> {
+        let known = self.of(file, names).ok_or("there is no stored run of this file")?;
+        let store = self.store().ok_or("the store cannot be read")?;
         let LastRun { run, target, .. } = &known.run;
         let loaded = internals::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
         let engine = Engine::new().settings(internals::settings::find(&loaded.entry_file(), false).settings);
         let flow = Flow::from(loaded);
         let edit = Edit::default();
-        let preview = runtime.block_on(preview_with_its_models(&engine, store.clone(), run, &flow, &edit));
+        let preview = self.runtime.block_on(preview_with_its_models(&engine, store, run, &flow, &edit));
         Ok(told(run, &preview.map_err(|error| error.to_string())?))
     }
 }
 
-async fn read(store: Arc<dyn Store>, file: &Path) -> Option<Known> {
-    let run = last_with(&*store, file).await?;
-    if store.record(&run.run).await.ok()?.entries > LONGEST {
+/// How far a run is.
+async fn state(store: &dyn Store, run: &str) -> Option<(u64, Status)> {
+    store.record(run).await.ok().map(|record| (record.entries, record.status))
+}
+
+async fn read(store: Arc<dyn Store>, file: &Path, names: &[String]) -> Option<(Known, (u64, Status))> {
+    let run = last_with(&*store, file, names).await?;
+    let state = state(&*store, &run.run).await?;
+    if state.0 > LONGEST {
         return None;
     }
-    let filled = run.filled(store).await.unwrap_or_default();
-    Some(Known { run, filled })
+    let prompted = run.prompted(store).await.unwrap_or_default();
+    Some((Known { run, prompted }, state))
 }
 
 impl Known {
-    /// The value of a placeholder in a file. The file may have been edited since, so this is the placeholder with the
-    /// same path that is nearest to this offset.
-    pub fn value(&self, file: &Path, path: &str, start: u32) -> Option<String> {
-        let file = real(file);
-        let same = self.filled.iter().filter(|one| one.path == path && one.file == file);
-        let nearest = same.min_by_key(|one| one.start.abs_diff(start))?;
-        let mut value: String = nearest.value.chars().take(SHOWN).collect();
-        if value.len() < nearest.value.len() {
+    /// The value of the placeholder at an offset of a file, whose text now is `now`.
+    pub fn value(&self, file: &Path, path: &str, now: &str, start: u32) -> Option<String> {
+        let found = self.prompted.value(file, path, now, start as usize)?;
+        let mut value: String = found.chars().take(SHOWN).collect();
+        if value.len() < found.len() {
             value.push('…');
         }
         Some(value)
+    }
+
+    /// What to pass to `trefoil resume --with`: the target of the run, which may call the open file. If it was moved, the
+    /// open file.
+    pub fn target(&self, file: &Path) -> String {
+        let target = &self.run.target;
+        if target.path.exists() { target.to_string() } else { file.display().to_string() }
+    }
+}
+
+/// A reason with the changed words.
+fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Text(TextReason { diff, .. }) => format!("{reason}: {}", diff.in_line()),
+        reason => reason.to_string(),
     }
 }
 
 /// Formats the preview as lines.
 fn told(run: &str, preview: &Preview) -> String {
     let mut lines = Vec::new();
-    let reasons = |line: &Line| line.reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let reasons = |line: &Line| line.reasons.iter().map(reason).collect::<Vec<_>>().join("; ");
     let kept = preview.lines.iter().filter(|line| line.fate.is_kept()).count();
     for line in preview.lines.iter().filter(|line| !line.fate.is_kept()) {
         let what = if matches!(line.fate, Fate::New) { "new" } else { "runs again" };

@@ -1,9 +1,12 @@
 //! Code lenses above programs: run it, plan a run, or update the last run.
 
-use trefoil_ir::facts::DeclarationKind;
+use trefoil_ir::facts::{Declaration, DeclarationKind};
 use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
+
+/// Maximum number of flows that are looked for by their names.
+const MOST: usize = 50;
 
 /// The action of a lens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +17,7 @@ pub enum Does {
     Plan,
     /// `trefoil dev`.
     Dev,
-    /// `trefoil resume RUN --with FILE`: resumes the last run with the edited files.
+    /// `trefoil resume RUN --with TARGET`: resumes the last run with the edited files, from the file that it started with.
     Resume,
     /// Shows what resuming would repeat, and why, without running anything.
     Why,
@@ -62,4 +65,28 @@ pub fn entry(analysis: &Analysis, file: FileId) -> Option<Span> {
     // A workflow without a name: use its first key.
     let root = analysis.tree(file)?.mapping().filter(|_| analysis.dialect(file).is_some())?;
     root.entries.first().map(|e| e.key.content())
+}
+
+/// The names of the flows that probably contain a file: its own programs, and those of the files that call it, directly or
+/// through others.
+pub fn flows(analysis: &Analysis, file: FileId) -> Vec<String> {
+    let facts = analysis.facts();
+    let mut files = vec![file];
+    let mut seen = 0;
+    while let Some(called) = files.get(seen).copied() {
+        seen += 1;
+        let calls = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| to.file == called));
+        for caller in calls.map(|mention| mention.at.file) {
+            if !files.contains(&caller) {
+                files.push(caller);
+            }
+        }
+    }
+    let is_program =
+        |d: &Declaration| d.parent.is_none() && matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow);
+    let of = |file: &FileId| {
+        let own = facts.declarations.iter().filter(|d| d.at.file == *file && is_program(d));
+        own.map(|d| d.name.to_string()).collect::<Vec<_>>()
+    };
+    files.iter().flat_map(of).take(MOST).collect()
 }

@@ -4,8 +4,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-/// URL schemes of servers.
+use crate::error::{Result, StoreError};
+
+/// URL schemes of servers, in lower case. Users may write them in any case.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Keys of libpq's connection parameters (`host=... password=...`) that nobody uses in the name of a file.
+const PARAMETERS: [&str; 8] = ["host", "hostaddr", "port", "dbname", "user", "password", "service", "sslmode"];
 
 /// The environment variable with the password, as in other Postgres clients.
 const PASSWORD: &str = "PGPASSWORD";
@@ -18,11 +23,18 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses an address; `None` if the text is not one. `env` reads an environment variable.
-    pub(crate) fn parse(text: &str, env: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
-        let url = SCHEMES.iter().any(|scheme| text.starts_with(scheme)).then(|| text.to_owned())?;
+    /// Parses an address; `None` if the text is the name of a file. `env` reads an environment variable.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Address`] if the text looks like another address: used as the name of a file, it would be shown and
+    /// written to the disk with its password.
+    pub(crate) fn parse(text: &str, env: impl Fn(&str) -> Option<OsString>) -> Result<Option<Self>> {
+        let Some(url) = url(text.trim()) else {
+            return unsupported(text.trim()).map_or(Ok(None), |why| Err(StoreError::Address { why }));
+        };
         let password = env(PASSWORD).and_then(|password| password.into_string().ok());
-        Some(Self { url, password })
+        Ok(Some(Self { url, password }))
     }
 
     /// The address as it was written, including any password, for connecting.
@@ -56,9 +68,43 @@ impl fmt::Debug for Address {
     }
 }
 
+/// The address with its scheme in lower case, if it is one of a server.
+fn url(text: &str) -> Option<String> {
+    SCHEMES.iter().find_map(|scheme| {
+        let (start, rest) = text.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then(|| format!("{scheme}{rest}"))
+    })
+}
+
+/// Why the text is neither the name of a file nor an address of a server. The reason quotes nothing that may be a
+/// password.
+fn unsupported(text: &str) -> Option<String> {
+    if text.starts_with(['.', '/', '~', '\\']) {
+        return None;
+    }
+    if let Some((word, rest)) = text.split_once(':') {
+        let is_scheme = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        // One letter is a drive of Windows.
+        if is_scheme && word.len() > 1 && rest.starts_with('/') {
+            return Some(format!("it starts with `{word}:{}`", if rest.starts_with("//") { "//" } else { "/" }));
+        }
+    }
+    let host = text.split(['/', '\\']).next().unwrap_or_default();
+    if text.contains("://") || host.split_once(':').is_some_and(|(_, rest)| rest.contains('@')) {
+        return Some("it does not start with `postgres://`".to_owned());
+    }
+    let (mut pieces, mut keys) = (text.split('=').peekable(), Vec::new());
+    while let (Some(piece), Some(_)) = (pieces.next(), pieces.peek()) {
+        keys.extend(piece.split_whitespace().next_back().map(str::to_ascii_lowercase));
+    }
+    let is_list = keys.iter().any(|key| PARAMETERS.contains(&key.as_str()));
+    is_list.then(|| "it is a list of parameters".to_owned())
+}
+
 /// Removes the password from an address in a command-line word such as `--store=postgres://me@host/runs`.
 pub fn without_password(word: &str) -> String {
-    let at = SCHEMES.iter().filter_map(|scheme| word.find(scheme)).min();
+    let lower = word.to_ascii_lowercase();
+    let at = SCHEMES.iter().filter_map(|scheme| lower.find(scheme)).min();
     match at.and_then(|at| word.split_at_checked(at)) {
         Some((before, address)) => format!("{before}{}", unseen(address)),
         None => word.to_owned(),

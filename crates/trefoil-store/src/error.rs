@@ -1,6 +1,6 @@
 //! The errors of a store, with help.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The result type of a store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -91,6 +91,20 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
         /// The message from the server or the network.
+        why: String,
+    },
+    /// Its server does not let this user do it.
+    #[error("the server of the store `{}` denies it to this user: {why}", path.display())]
+    Denied {
+        /// The store.
+        path: PathBuf,
+        /// The message from the server.
+        why: String,
+    },
+    /// It is named by an address that is not one of Postgres.
+    #[error("the address of the store is not supported: {why}")]
+    Address {
+        /// The reason, without any part of the address that may be a password.
         why: String,
     },
     /// Its server reported an error.
@@ -223,6 +237,9 @@ impl StoreError {
         Some(match self {
             Self::Locked { .. } => "wait until that process has finished, or use another store with `--store PATH`",
             Self::Full { .. } => "free space with `trefoil store prune`, or use another disk with `--store PATH`",
+            Self::ReadOnly { path } if is_server(path) => {
+                "use the address of the primary server, because this one accepts no changes; or use another store with `--store PATH`"
+            }
             Self::ReadOnly { .. } => "make the file and its folder writable, or use another store with `--store PATH`",
             Self::Missing { .. } => "pass another path with `--store PATH`; `trefoil run` creates the store",
             Self::Log { .. } => "copy both files to a writable folder, and pass the copy with `--store PATH`",
@@ -232,12 +249,23 @@ impl StoreError {
             Self::Corrupt { .. } => {
                 "see what is damaged with `trefoil store check`, or use another store with `--store PATH`"
             }
+            Self::Open { path, .. } if is_server(path) => {
+                "check the address; its options are `host`, `port`, `user`, `password`, `dbname`, `sslmode`, `sslrootcert`, \
+                 `connect_timeout`, `application_name` and `options`"
+            }
             Self::Open { .. } | Self::Io { .. } => {
                 "check the path and the disk, or use another store with `--store PATH`"
             }
             Self::Unreachable { .. } => {
                 "check that the server is running, and the host, user, password (`PGPASSWORD`) and database; or use another store \
                  with `--store PATH`"
+            }
+            Self::Denied { .. } => {
+                "let an administrator run `GRANT CREATE ON DATABASE ... TO ...` before the first start, or, if the tables exist, \
+                 `GRANT USAGE ON SCHEMA trefoil TO ...` and `GRANT ALL ON ALL TABLES IN SCHEMA trefoil TO ...`"
+            }
+            Self::Address { .. } => {
+                "write `postgres://USER@HOST/DATABASE`, or `./` before the name of a file that looks like an address"
             }
             Self::Server { .. } => "see the log of the server, or use another store with `--store PATH`",
             Self::NoServer { .. } => "use a build with the feature `postgres`, or a file with `--store PATH`",
@@ -275,9 +303,25 @@ impl StoreError {
                 | Self::Open { .. }
                 | Self::Io { .. }
                 | Self::Unreachable { .. }
+                | Self::Denied { .. }
+                | Self::Address { .. }
                 | Self::Server { .. }
                 | Self::NoServer { .. }
                 | Self::NoHome
         )
     }
+
+    /// Whether it may work later without anybody changing anything: its server or its disk is not available now, or
+    /// another process keeps it locked.
+    pub fn passes(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. } | Self::Locked { .. } | Self::Full { .. } | Self::Changed { .. } | Self::Io { .. }
+        )
+    }
+}
+
+/// Whether the store is named by the address of a server.
+fn is_server(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.starts_with("postgres://") || path.starts_with("postgresql://"))
 }

@@ -27,18 +27,20 @@ pub enum Location {
 impl Location {
     /// Parses user input: an address that starts with `postgres://` or `postgresql://`, otherwise a path. `env` reads
     /// an environment variable; `PGPASSWORD` supplies a password that the address does not contain.
-    pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> Self {
-        match text.to_str().and_then(|text| Address::parse(text, &env)) {
-            Some(address) => Self::Server(address),
-            None => Self::File(text.into()),
-        }
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Address`] if it looks like an address of another kind.
+    pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        let address = text.to_str().map(|text| Address::parse(text, &env)).transpose()?.flatten();
+        Ok(address.map_or_else(|| Self::File(text.into()), Self::Server))
     }
 
     /// The location in `TREFOIL_STORE`, or `trefoil/runs.db` in the platform's data folder: `$XDG_DATA_HOME` or
     /// `~/.local/share`, on Windows `%APPDATA%`. `env` reads an environment variable.
     pub fn of_user(env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         match env(VARIABLE) {
-            Some(place) if !place.is_empty() => Ok(Self::parse(&place, env)),
+            Some(place) if !place.is_empty() => Self::parse(&place, env),
             _ => {
                 let folders = etcetera::choose_base_strategy().map_err(|_| StoreError::NoHome)?;
                 Ok(Self::File(folders.data_dir().join("trefoil").join("runs.db")))
@@ -94,12 +96,57 @@ mod tests {
 
     #[test]
     fn addresses_are_told_from_paths() {
-        for path in ["runs.db", "/a/b.db", "postgres", "./postgres://x", "mysql://h/d"] {
-            assert_eq!(Location::parse(OsStr::new(path), |_| None), Location::File(path.into()));
+        let files = [
+            "runs.db",
+            "/a/b.db",
+            "postgres",
+            "./postgres://x",
+            "./host=x",
+            "C:/runs.db",
+            "C:\\runs.db",
+            "a:b",
+            "a=b.db",
+        ];
+        for path in files {
+            assert_eq!(Location::parse(OsStr::new(path), |_| None), Ok(Location::File(path.into())));
         }
-        for url in ["postgres://h/d", "postgresql://h/d", "postgres:///d?host=/tmp"] {
-            assert!(matches!(Location::parse(OsStr::new(url), |_| None), Location::Server(_)), "{url}");
+        for url in
+            ["postgres://h/d", "postgresql://h/d", "postgres:///d?host=/tmp", "PostgreSQL://h/d", " postgres://h/d"]
+        {
+            assert!(matches!(Location::parse(OsStr::new(url), |_| None), Ok(Location::Server(_))), "{url}");
         }
+    }
+
+    #[test]
+    fn an_address_that_is_not_supported_is_not_the_name_of_a_file() {
+        let cases = [
+            "mysql://me:Kx7@h/d",
+            "postgres:/me:Kx7@h/d",
+            "postgresql+psycopg://me:Kx7@h/d",
+            "jdbc:postgresql://h/d?password=Kx7",
+            "'postgres://me:Kx7@h/d'",
+            "me:Kx7@h/d",
+            "postgres:me:Kx7@h",
+            "host=h password=Kx7 dbname=d",
+            "dbname = d  PASSWORD = Kx7",
+        ];
+        let whys = cases.map(|text| {
+            let error = Location::parse(OsStr::new(text), |_| None).unwrap_err();
+            assert!(matches!(error, StoreError::Address { .. }), "{text}: {error:?}");
+            assert!(!format!("{error} {error:?} {:?}", error.help()).contains("Kx7"), "{error:?}");
+            format!("{text}: {error}\n")
+        });
+        expect_test::expect![[r#"
+            mysql://me:Kx7@h/d: the address of the store is not supported: it starts with `mysql://`
+            postgres:/me:Kx7@h/d: the address of the store is not supported: it starts with `postgres:/`
+            postgresql+psycopg://me:Kx7@h/d: the address of the store is not supported: it starts with `postgresql+psycopg://`
+            jdbc:postgresql://h/d?password=Kx7: the address of the store is not supported: it does not start with `postgres://`
+            'postgres://me:Kx7@h/d': the address of the store is not supported: it does not start with `postgres://`
+            me:Kx7@h/d: the address of the store is not supported: it does not start with `postgres://`
+            postgres:me:Kx7@h: the address of the store is not supported: it does not start with `postgres://`
+            host=h password=Kx7 dbname=d: the address of the store is not supported: it is a list of parameters
+            dbname = d  PASSWORD = Kx7: the address of the store is not supported: it is a list of parameters
+        "#]].assert_eq(&whys.concat());
     }
 
     #[test]
@@ -112,12 +159,14 @@ mod tests {
             ("postgres:///runs?host=/tmp&pass%77ord=Kx7", "postgres:///runs?host=/tmp"),
             ("postgres://:Kx7@h", "postgres://h"),
             ("postgres://h/runs", "postgres://h/runs"),
+            ("Postgres://me:Kx7@h/runs", "postgres://me@h/runs"),
         ];
         for (url, shown) in cases {
-            let place = Location::parse(OsStr::new(url), |_| Some("Kx7".into()));
+            let place = Location::parse(OsStr::new(url), |_| Some("Kx7".into())).unwrap();
             assert_eq!(place.to_string(), shown);
             assert!(!format!("{place:?}").contains("Kx7"), "{place:?}");
-            assert_eq!(without_password(&format!("--store={url}")), format!("--store={shown}"));
+            let word = without_password(&format!("--store={url}"));
+            assert!(word.eq_ignore_ascii_case(&format!("--store={shown}")), "{word}");
         }
         assert_eq!(without_password("--store=runs.db"), "--store=runs.db");
     }

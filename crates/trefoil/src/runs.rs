@@ -3,9 +3,9 @@
 //! [compare] two runs, and [verify] a journal.
 
 pub use crate::durable::{
-    Edit, Edited, Fate, Filled, Hunk, LastRun, Line, Lines, Made, Part, Place, Preview, Reason, RunDiff, RunSide,
-    SourceReason, StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare,
-    last_of, last_with, preview, preview_with_its_models, verify,
+    Edit, Edited, Fate, Hunk, LastRun, Line, Lines, Made, Part, Place, Preview, Prompted, Reason, RunDiff, RunSide,
+    SourceReason, StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,
+    caller_in, compare, last_of, last_with, preview, preview_with_its_models, verify,
 };
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;

@@ -10,7 +10,7 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Target};
-use trefoil::runs::{Edit, Line, Preview, Stored, preview};
+use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
@@ -188,7 +188,8 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     session.begin(&ready, None, Some(&run));
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
-    let ended = session.run(&engine, &answers_from, async || ready.resume(&run).await)?;
+    let again = next::to_continue(&run, &args.store, &args.host.permissions(), None);
+    let ended = session.run(&engine, &answers_from, Some(again), async || ready.resume(&run).await)?;
     Ok(ended.finish(&End {
         target: None,
         answers: &args.host.answers,
@@ -247,6 +248,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     };
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
     let run = based.id(run)?;
+    refuse_called(args, &run, target)?;
     if args.dry_run {
         // Chooses the same models as the run would.
         let engine = args.host.models.apply(Engine::new(), &settings);
@@ -254,6 +256,28 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
     }
     based.run(&run, &flow, async |engine| engine.edit(&run, &flow, &edit).await)
+}
+
+/// Refuses a file that the run's own file calls: it would run by itself, with none of the results of the run.
+fn refuse_called(args: &Resume, run: &str, target: &str) -> Result<(), u8> {
+    let store = args.store.look_into()?;
+    let named = Target::parse(target);
+    let Some(mut entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
+    if let Some(inside) =
+        std::env::current_dir().ok().and_then(|here| entry.path.strip_prefix(here).ok().map(PathBuf::from))
+    {
+        entry.path = inside;
+    }
+    let entry = next::pasted(&entry.to_string());
+    output::refuse(
+        &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),
+        Some(&format!(
+            "write `--with {entry}`: the edits of all its files count; or, to run this file by itself, use \
+             `trefoil run {} --reuse {run}`",
+            next::pasted(target)
+        )),
+    );
+    Err(exit::NOT_STARTED)
 }
 
 /// Prints what a run would do. The exit code says whether it would do anything.

@@ -12,7 +12,7 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
-use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
+use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input, next};
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
 
@@ -173,7 +173,8 @@ fn start(args: &Run) -> Result<u8, u8> {
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
-    let end = session.run(&engine, &answers_from, async || ready.start(&input))?;
+    let again = (!args.ephemeral).then(|| next::to_continue(ready.run(), &args.store, &args.host.permissions(), None));
+    let end = session.run(&engine, &answers_from, again, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
         based::answers_reused(&reused);
     }

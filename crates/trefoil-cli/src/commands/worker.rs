@@ -11,12 +11,15 @@ use crate::run::{HostArgs, Unknown};
 use crate::store::{DurabilityArg, StoreArgs};
 use crate::worker::{Worker, Workload};
 
+/// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
+const RUNS: u16 = 8;
+
 /// Work on runs that wait for a process: those started with `run --detach`, and those that others left
 #[derive(Args)]
 pub struct WorkerArgs {
-    /// How many runs to work on at a time
-    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    concurrency: u16,
+    /// How many runs to work on at a time (default: 8, but no more than `in_flight` in `[limits]` of the settings)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    concurrency: Option<u16>,
     /// Exit when no run waits, instead of waiting for more
     #[arg(long)]
     once: bool,
@@ -41,8 +44,8 @@ pub struct WorkerArgs {
     no_config: bool,
 }
 
-/// Exit code 0: no run waits (`--once`), or the worker was stopped and has released its runs; 1: some runs could not be
-/// released; 2: the worker did not start.
+/// Exit code 0: no run waits (`--once`), or the worker was stopped and has released its runs; 1: some runs could not
+/// continue here (`--once`) or could not be released; 2: the store cannot be used.
 pub fn run(args: &WorkerArgs) -> u8 {
     start(args).unwrap_or_else(|code| code)
 }
@@ -50,10 +53,12 @@ pub fn run(args: &WorkerArgs) -> u8 {
 fn start(args: &WorkerArgs) -> Result<u8, u8> {
     // The settings of the current folder apply to all runs, whose own folders may be on other machines.
     let settings = followed(settings::find(Path::new("."), args.no_config))?;
-    let store = args.store.create(&args.durability)?;
+    let store = args.store.serve(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
     let recovery = args.unknown.map_or(settings.recovery, Unknown::recovery);
     let engine = args.host.without_people(Engine::new(), &settings).recovery(recovery).owned(owner.clone());
-    let workload = Workload { concurrency: usize::from(args.concurrency), once: args.once };
+    let calls = settings.limits.as_ref().and_then(|limits| limits.in_flight).and_then(|most| u16::try_from(most).ok());
+    let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
+    let workload = Workload { concurrency: usize::from(concurrency), once: args.once };
     Worker::new(owner, engine, workload, args.quiet).work()
 }

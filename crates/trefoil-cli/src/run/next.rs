@@ -46,9 +46,14 @@ pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
 /// `permissions`: the options that allowed something in this process, and that the next one needs again.
 pub fn after_stop(run: &str, store: &StoreArgs, permissions: &str, open: bool, why: &RunError) {
     match open {
-        true => output::say(&format!("to continue: {}{permissions}", resume(run, &store.option(), Some(why)))),
+        true => output::say(&to_continue(run, store, permissions, Some(why))),
         false => output::say(&format!("stored as: trefoil runs show {run}{}", store.option())),
     }
+}
+
+/// Names the command that continues a run.
+pub fn to_continue(run: &str, store: &StoreArgs, permissions: &str, why: Option<&RunError>) -> String {
+    format!("to continue: {}{permissions}", resume(run, &store.option(), why))
 }
 
 /// The command that continues a run. `store`: the option that names it. `why`: what the run stopped for. Steps that it does not

@@ -231,11 +231,13 @@ impl<'s> Session<'s> {
         self.shown.resumes();
     }
 
-    /// Runs it, and releases the run in the store.
+    /// Runs it, and releases the run in the store. `again` says how to continue a stored run that is stopped and does not
+    /// end in time, for example because its store does not respond.
     pub fn run(
         self,
         engine: &Engine,
         answers_from: &AnswersFrom,
+        again: Option<String>,
         start: impl AsyncFnOnce() -> Result<Run, Error>,
     ) -> Result<Ended<'s>, u8> {
         let record = |path| Recording::new(path, About::new(self.loaded, answers_from), self.tracer.clone());
@@ -243,8 +245,8 @@ impl<'s> Session<'s> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;
         let started = runtime.block_on(start()).map_err(|error| did_not_start(&error))?;
-        let stop =
-            SignalStop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
+        let stop = SignalStop::listen(started.canceller(), recording.map(Arc::new), again)
+            .map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
         self.tracer.ended(&outcome);
         let released = runtime.block_on(engine.release());

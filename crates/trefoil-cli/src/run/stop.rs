@@ -11,7 +11,7 @@ use std::time::Duration;
 use trefoil::Cancel;
 
 use super::Recording;
-use crate::exit;
+use crate::{exit, output};
 
 /// Time between the first signal and the exit of the process.
 const GRACE: Duration = Duration::from_millis(500);
@@ -19,6 +19,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const SAVING: Duration = Duration::from_secs(10);
 /// Maximum time to write the trace of a run that was cut off.
 const LAST: Duration = Duration::from_secs(3);
+/// Maximum time to print the last line of such a run.
+const LINE: Duration = Duration::from_millis(200);
 
 /// Handles signals from now until the process ends.
 pub struct SignalStop {
@@ -27,8 +29,9 @@ pub struct SignalStop {
 }
 
 impl SignalStop {
-    /// Starts to listen. The first signal interrupts the run; a stored run can then be resumed.
-    pub fn listen(cancel: Cancel, recording: Option<Arc<Recording>>) -> std::io::Result<Self> {
+    /// Starts to listen. The first signal interrupts the run; a stored run can then be resumed. `last` is printed if the run
+    /// does not end in time.
+    pub fn listen(cancel: Cancel, recording: Option<Arc<Recording>>, last: Option<String>) -> std::io::Result<Self> {
         let stop = Self { saving: Arc::default(), recording };
         let (saving, recording) = (stop.saving.clone(), stop.recording.clone());
         // A separate runtime, because a signal must not wait for the run's thread.
@@ -37,7 +40,7 @@ impl SignalStop {
             let _inside = runtime.enter();
             Signals::new()?
         };
-        let work = move || runtime.block_on(answer(signals, &cancel, &saving, recording));
+        let work = move || runtime.block_on(answer(signals, &cancel, &saving, recording, last));
         std::thread::Builder::new().name("signals".to_owned()).spawn(work)?;
         Ok(stop)
     }
@@ -52,7 +55,13 @@ impl SignalStop {
     }
 }
 
-async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, recording: Option<Arc<Recording>>) {
+async fn answer(
+    mut signals: Signals,
+    cancel: &Cancel,
+    saving: &AtomicBool,
+    recording: Option<Arc<Recording>>,
+    last: Option<String>,
+) {
     signals.next().await;
     cancel.interrupt();
     let patience = async {
@@ -72,6 +81,16 @@ async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, reco
         let (done, written) = mpsc::channel();
         let _ = std::thread::Builder::new().spawn(move || done.send(recording.write().is_ok()));
         let _ = written.recv_timeout(LAST);
+    }
+    if let Some(line) = last {
+        // In another thread as well, because the reader may be slow.
+        let (done, printed) = mpsc::channel();
+        let print = move || {
+            output::say(&line);
+            done.send(())
+        };
+        let _ = std::thread::Builder::new().spawn(print);
+        let _ = printed.recv_timeout(LINE);
     }
     std::process::exit(i32::from(exit::CANCELLED));
 }

@@ -12,8 +12,9 @@ pub fn begun(run: &str, stored: &Stored) -> String {
     safe(&format!("run {run} started: {}", stored.started.program.flow)).into_owned()
 }
 
-/// A run has ended.
-pub fn ended(outcome: &RunOutcome) -> String {
+/// A run has ended here. `open`: it has not ended in the store, because this process lacks something that another one may
+/// have.
+pub fn ended(outcome: &RunOutcome, open: bool) -> String {
     let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
     let run = &outcome.run;
     let line = match &outcome.result {
@@ -22,9 +23,16 @@ pub fn ended(outcome: &RunOutcome) -> String {
         Err(error) if outcome.suspended => format!("run {run} waits for a decision: {}; {spent}", error.message),
         Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
         Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
+        Err(error) if open => format!("run {run} left to other workers: {}: {}; {spent}", error.code, error.message),
         Err(error) => format!("run {run} failed: {}: {}; {spent}", error.code, error.message),
     };
     safe(&line).into_owned()
+}
+
+/// Another process works on a run that this one has lost.
+pub fn taken_over(outcome: &RunOutcome) -> String {
+    let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    safe(&format!("run {} was taken over by another process: {spent}", outcome.run)).into_owned()
 }
 
 /// Why a run cannot continue here, on one line.

@@ -17,6 +17,7 @@ use trefoil::internals::{Hold, Owner, Stored};
 use trefoil::store::{Store, StoreError};
 use trefoil_runtime::RunOutcome;
 
+use crate::commands::count;
 use crate::run::Signals;
 use crate::store::now;
 use crate::{exit, output};
@@ -56,10 +57,22 @@ pub struct Worker {
     reclaimed: Option<Instant>,
 }
 
+/// Why a worker stops.
+enum Stop {
+    /// No run waits.
+    Idle,
+    /// A signal.
+    Asked,
+    /// The store cannot be used, and waiting does not help.
+    Unusable(StoreError),
+}
+
 /// The result of working on a run.
 enum WorkEnd {
-    /// The run was driven to an outcome.
-    Outcome(Box<RunOutcome>),
+    /// The run was driven to an outcome. `open`: it has not ended in the store.
+    Outcome { outcome: Box<RunOutcome>, open: bool },
+    /// This process has lost the run to another one.
+    TakenOver(Box<RunOutcome>),
     /// Another process owns it, or it has ended.
     Taken,
     /// It cannot be run here, and why.
@@ -93,40 +106,51 @@ impl Worker {
                 self.store.place(),
                 self.workload.concurrency
             ));
-            let stopped = {
-                let mut asked = pin!(signals.next());
-                loop {
-                    let idle = match self.take().await {
-                        Ok(idle) => idle,
-                        Err(error) => {
-                            output::warning(&format!("the store cannot be asked for runs: {error}"));
-                            false
-                        }
-                    };
-                    if idle && self.workload.once {
-                        break false;
-                    }
-                    tokio::select! {
-                        () = &mut asked => break true,
-                        Some(ended) = self.work.join_next() => self.ended(ended),
-                        () = self.store.stirred(PAUSE), if self.has_room() => {}
-                    }
-                }
-            };
-            if stopped {
+            let why = self.until_stopped(&mut signals).await;
+            if !matches!(why, Stop::Idle) {
                 self.stop(signals).await;
             }
-            Ok(match self.engine.release().await {
-                Ok(()) => exit::OK,
-                Err(error) => {
-                    output::refuse(&format!("not all runs were given back: {error}"), None);
-                    exit::FAILED
+            let released = self.engine.release().await;
+            if let Stop::Unusable(error) = why {
+                return Err(crate::store::refuse(&error));
+            }
+            if let Err(error) = released {
+                output::refuse(&format!("not all runs were given back: {error}"), None);
+                return Err(exit::FAILED);
+            }
+            match self.elsewhere.len() {
+                left if left > 0 && matches!(why, Stop::Idle) => {
+                    output::note(&format!("{} could not continue here", count(left as u64, "run")));
+                    Ok(exit::FAILED)
                 }
-            })
+                _ => Ok(exit::OK),
+            }
         });
         // Remaining tasks only wait for others, so nothing is lost.
         runtime.shutdown_timeout(Duration::from_millis(200));
         code
+    }
+
+    async fn until_stopped(&mut self, signals: &mut Signals) -> Stop {
+        let mut asked = pin!(signals.next());
+        loop {
+            let idle = match self.take().await {
+                Ok(idle) => idle,
+                Err(error) if error.passes() => {
+                    output::warning(&format!("the store cannot be asked for runs: {error}"));
+                    false
+                }
+                Err(error) => return Stop::Unusable(error),
+            };
+            if idle && self.workload.once {
+                return Stop::Idle;
+            }
+            tokio::select! {
+                () = &mut asked => return Stop::Asked,
+                Some(ended) = self.work.join_next() => self.ended(ended),
+                () = self.store.stirred(PAUSE), if self.has_room() => {}
+            }
+        }
     }
 
     fn has_room(&self) -> bool {
@@ -153,9 +177,9 @@ impl Worker {
     fn begin(&mut self, hold: Hold) {
         let (run, cancel) = (hold.run().to_owned(), Cancel::new());
         self.under_way.insert(run.clone(), cancel.clone());
-        let (store, engine, quiet) = (self.store.clone(), self.engine.clone(), self.quiet);
+        let (owner, engine, quiet) = (self.owner.clone(), self.engine.clone(), self.quiet);
         self.work.spawn(async move {
-            let ended = go_on(&*store, &engine, hold, &cancel, quiet).await;
+            let ended = go_on(&owner, &engine, hold, &cancel, quiet).await;
             (run, ended)
         });
     }
@@ -177,11 +201,13 @@ impl Worker {
                 }
                 self.leave(run);
             }
-            WorkEnd::Outcome(outcome) => {
-                self.say(&line::ended(&outcome));
-                // This process lacks something that another worker may have.
-                let stuck = outcome.continues && !outcome.suspended && outcome.result.is_err();
-                match stuck && !interrupted {
+            WorkEnd::TakenOver(outcome) => {
+                self.say(&line::taken_over(&outcome));
+                self.elsewhere.remove(&run);
+            }
+            WorkEnd::Outcome { outcome, open } => {
+                self.say(&line::ended(&outcome, open));
+                match open && !interrupted {
                     true => self.leave(run),
                     false => drop(self.elsewhere.remove(&run)),
                 }
@@ -224,7 +250,7 @@ impl Worker {
 }
 
 /// Resumes a run that this process owns. Dropping the future releases it.
-async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> WorkEnd {
+async fn go_on(owner: &Owner, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> WorkEnd {
     use trefoil::Error;
     let refused = |error: Error| match error {
         Error::Store(
@@ -234,7 +260,7 @@ async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, 
         Error::Store(error) if error.is_of_the_store() => WorkEnd::Taken,
         error => WorkEnd::Refused(line::why(&error)),
     };
-    let run = hold.run().to_owned();
+    let (run, store) = (hold.run().to_owned(), &**owner.store());
     let stored = match Stored::read(store, &run).await {
         Ok(stored) => stored,
         Err(error) => return refused(error),
@@ -259,5 +285,17 @@ async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, 
             outcome.await
         }
     };
-    WorkEnd::Outcome(Box::new(outcome))
+    let outcome = Box::new(outcome);
+    // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
+    let stuck = outcome.continues && !outcome.suspended && outcome.waiting.is_empty() && outcome.result.is_err();
+    if !stuck {
+        return WorkEnd::Outcome { outcome, open: false };
+    }
+    let Ok(record) = store.record(&run).await else { return WorkEnd::Outcome { outcome, open: true } };
+    let lost = outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
+    let elsewhere = record.owner.is_some_and(|(name, _)| name != owner.name());
+    match lost && (elsewhere || record.status.is_end()) {
+        true => WorkEnd::TakenOver(outcome),
+        false => WorkEnd::Outcome { outcome, open: !record.status.is_end() },
+    }
 }

@@ -260,8 +260,9 @@ fn a_run_that_is_deleted_gives_back_its_space() {
 fn the_password_of_a_server_is_never_shown() {
     let folder = Folder::new();
     folder.write("hello.yaml", HELLO);
-    // No server listens there.
-    for url in ["postgres://me:Kx7Kx7@127.0.0.1:1/runs", "postgresql://me@127.0.0.1:1/runs?password=Kx7Kx7"] {
+    // No server listens there. `run` waits for it for a while.
+    let urls = ["postgres://me:Kx7Kx7@127.0.0.1:1/runs", "postgresql://me@127.0.0.1:1/runs?password=Kx7Kx7"];
+    let tried = |url: &str| {
         let shown = without_password(url);
         let commands: [&[&str]; 6] = [
             &["run", "hello.yaml", "--model", "embedded"],
@@ -281,5 +282,24 @@ fn the_password_of_a_server_is_never_shown() {
         let ran = finish(by_variable);
         assert!(!ran.err.contains("Kx7") && !ran.out.contains("Kx7"), "{ran:?}");
         assert!(ran.out.contains(&shown) || ran.err.contains(&shown), "{ran:?}");
+    };
+    std::thread::scope(|scope| {
+        urls.map(|url| scope.spawn(move || tried(url))).into_iter().for_each(|one| one.join().unwrap());
+    });
+}
+
+#[test]
+fn an_address_of_another_kind_is_not_a_file() {
+    let folder = Folder::new();
+    folder.write("hello.yaml", HELLO);
+    for address in ["mysql://me:Kx7Kx7@h/d", "postgres:/me:Kx7Kx7@h/d", "host=h password=Kx7Kx7", "me:Kx7Kx7@h/d"] {
+        let ran = trefoil(&folder, &["run", "hello.yaml", "--model", "embedded", "--store", address]);
+        ran.exits(2).says(&["the address of the store is not supported", "write `postgres://USER@HOST/DATABASE`"]);
+        assert!(!ran.err.contains("Kx7") && !ran.out.contains("Kx7"), "{ran:?}");
+        let mut by_variable = folder.command(&["runs", "list"]);
+        by_variable.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", address);
+        finish(by_variable).exits(2).says(&["the address of the store is not supported"]);
     }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("Kx7")), "{left:?}");
 }

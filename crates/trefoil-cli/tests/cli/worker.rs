@@ -139,7 +139,8 @@ fn a_worker_runs_commands_only_if_it_may() {
     }
     let run = submit(&folder, &provider, &["flow.yaml", "--model", "openai:m"]);
     let refused = trefoil(&folder, &provider, &["worker", "--once"]);
-    refused.exits(0);
+    refused.exits(1).says(&["1 run could not continue here"]);
+    assert!(!refused.err.contains("failed"), "{refused:?}");
     assert!(!folder.path().join("done").exists(), "{refused:?}");
     assert_eq!(status(&folder, &provider, &run), "pending", "{refused:?}");
     trefoil(&folder, &provider, &["worker", "--once", "--allow-command"]).exits(0);
@@ -163,6 +164,80 @@ fn the_limits_of_the_host_hold_for_all_runs_of_a_worker() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(provider.asked().len(), 2);
     end(worker).exits(0).says(&["6 runs are given back"]);
+}
+
+#[test]
+fn a_worker_takes_no_more_runs_than_it_may_call_models_unless_it_is_told_to() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("config/config.toml", "[limits]\nin_flight = 2\n");
+    folder.write("hello.yaml", format!("{AGENT}prompt: P.\n"));
+    provider.hang(false);
+    let worked = |args: &[&str]| {
+        submit(&folder, &provider, &["hello.yaml"]);
+        let mut command = command(&folder, &provider, &[&["worker", "--once"], args].concat());
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        finish(command)
+    };
+    worked(&[]).exits(0).says(&[", 2 at a time"]);
+    worked(&["--concurrency", "5"]).exits(0).says(&[", 5 at a time"]);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn processes_wait_for_a_server_that_is_being_restarted() {
+    use testbed::postgres::Server;
+    let Some(server) = Server::start(false) else { return };
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("hello.yaml", format!("{AGENT}prompt: P.\n"));
+    let url = server.address(&server.database());
+    let started = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_STORE", &url);
+        command
+    };
+    finish(started(&["run", "hello.yaml", "--detach", "--quiet"])).exits(0);
+    server.crash();
+    let all = [&["worker", "--once"][..], &["run", "hello.yaml"]].map(|args| started(args).spawn().unwrap());
+    // Commands that only read do not wait.
+    finish(started(&["runs", "list"])).exits(2).says(&["cannot be reached"]);
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    server.begin();
+    for one in all {
+        wait(one).exits(0).says(&["waiting until it responds again"]);
+    }
+    // A run whose server is gone when it is stopped still says how to continue.
+    folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
+    provider.hang(true);
+    let asked = provider.asked().len();
+    let hangs = started(&["run", "hello.yaml"]).spawn().unwrap();
+    until("the call", || provider.asked().len() > asked);
+    server.crash();
+    end(hangs).exits(130).says(&["to continue: trefoil resume "]);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_worker_ends_if_its_user_lacks_the_rights() {
+    use testbed::postgres::server;
+    let Some(server) = server() else { return };
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let database = server.database();
+    let worker = |url: &str| {
+        let mut command = command(&folder, &provider, &["worker", "--once"]);
+        command.env("TREFOIL_STORE", url);
+        finish(command)
+    };
+    worker(&server.local_address(&database)).exits(0);
+    let role = format!("reader_{database}");
+    server.sql(
+        &database,
+        &format!(
+            "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA trefoil TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA trefoil TO {role}"
+        ),
+    );
+    let url = server.local_address(&database).replace("tester@", &format!("{role}@"));
+    worker(&url).exits(2).says(&["denies it to this user: permission denied for table run", "GRANT ALL ON ALL TABLES"]);
 }
 
 #[cfg(feature = "postgres")]

@@ -84,7 +84,7 @@ impl Drop for Worker {
 impl Scene {
     fn new(server: Server) -> Self {
         let url = server.address(&server.database());
-        let store = Location::parse(OsStr::new(&url), |_| None).open(Options::default()).unwrap();
+        let store = Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let folder = Folder::new();
         folder.write("main.yaml", FLOW);

@@ -17,8 +17,8 @@ use trefoil_syntax::FileId;
 use super::position::{Encoding, Lines};
 use super::uri;
 use crate::Workspace;
-use crate::last_run::LastRuns;
-use crate::lens::Does;
+use crate::last_run::{Known, LastRuns};
+use crate::lens::{self, Does};
 use trefoil::internals::door::real;
 
 use crate::analysis::Analysis;
@@ -217,6 +217,10 @@ impl Session {
         let mut place = self.document(uri)?;
         place.offset = Lines::new(place.analysis.text(place.file), self.encoding).offset(position);
         Some(place)
+    }
+    /// The last run of a document.
+    pub fn last_run(&mut self, place: &RequestPlace) -> Option<Arc<Known>> {
+        self.last_runs.of(&place.path, lens::flows(&place.analysis, place.file))
     }
     /// The client's URI of a file: the one with which it was opened, otherwise one in the client's folder.
     pub fn uri(&self, path: &Path) -> Uri {

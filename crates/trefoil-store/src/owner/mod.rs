@@ -9,7 +9,7 @@ mod letters;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::runtime::Handle;
@@ -31,6 +31,9 @@ use letters::{Letters, PAUSE};
 /// How long a lease lasts without renewal, in milliseconds. If a machine fails, its runs wait this long before another
 /// one can claim them.
 pub const LEASE_MS: u64 = 30_000;
+
+/// Time until a renewal that failed or took long is repeated.
+const RENEW_AGAIN: Duration = Duration::from_millis(500);
 
 /// A process that owns runs.
 pub struct Owner {
@@ -315,13 +318,10 @@ impl Owner {
         self.letters.taken(run, key);
     }
 
-    async fn renew_all(&self) {
+    /// Returns whether the leases were renewed. The next append reports a lost lease.
+    async fn renew_all(&self) -> bool {
         let leases: Vec<Lease> = self.held().values().filter_map(Held::lease).cloned().collect();
-        if leases.is_empty() {
-            return;
-        }
-        // A failed renewal is retried before the lease expires. The next append reports a lost lease.
-        let _ = self.store.renew(leases, self.until()).await;
+        leases.is_empty() || self.store.renew(leases, self.until()).await.is_ok()
     }
 }
 
@@ -335,12 +335,14 @@ impl Held {
 }
 
 async fn renew(owner: Weak<Owner>, pause: Duration) {
+    let mut next = pause;
     loop {
-        tokio::time::sleep(pause).await;
-        match owner.upgrade() {
-            Some(owner) => owner.renew_all().await,
-            None => return,
-        }
+        tokio::time::sleep(next).await;
+        let Some(owner) = owner.upgrade() else { return };
+        let began = Instant::now();
+        // After an outage, leases are renewed at once, and for their whole time: others may already wait for them.
+        let renewed = owner.renew_all().await && began.elapsed() < pause;
+        next = if renewed { pause } else { pause.min(RENEW_AGAIN) };
     }
 }
 

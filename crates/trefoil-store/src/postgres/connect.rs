@@ -2,19 +2,22 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, SimpleQueryMessage, Statement};
 
-use super::fault::Done;
+use super::fault::{Done, Fault};
 use super::tls::Tls;
 use crate::address::Address;
 use crate::error::{Result, StoreError};
 use crate::sqlite::Durability;
 
-/// Default time limit for connecting, if the address does not set one.
+/// Default time limit for connecting, if the address does not set one, and time after which a silent connection is
+/// examined.
 const CONNECT: Duration = Duration::from_secs(10);
 /// After this much silence, TCP keepalive probes the connection.
 const QUIET: Duration = Duration::from_secs(30);
@@ -26,26 +29,30 @@ const DEAF: Duration = Duration::from_secs(20);
 pub struct Door {
     config: Config,
     tls: Option<Tls>,
-    /// Settings that are sent at the start of each connection.
+    /// Sent at the start of each connection: settings, and a question for the number of the server's process.
     greeting: String,
+    /// See [`Self::limit`].
+    limit: Duration,
 }
 
 impl Door {
     /// Prepares connections to an address.
     pub fn to(address: &Address, durability: Durability) -> Result<Self> {
         let open = |why: String| StoreError::Open { path: address.path(), why };
-        // Certificates are always checked.
-        let url = ["verify-full", "verify-ca"]
-            .into_iter()
-            .fold(address.secret().to_owned(), |url, mode| url.replace(&format!("sslmode={mode}"), "sslmode=require"));
+        let (url, authority) = of_libpq(address.secret());
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| open(super::fault::said(&error)))?;
+        // The client takes the first `@` for the end of the password.
+        let is_part = |name: &str| name.contains('@');
+        let parts = config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(name) if is_part(name)));
+        if parts || config.get_dbname().is_some_and(is_part) {
+            return Err(open("its user or password contains `@`, which must be written as `%40`".to_owned()));
+        }
         if let (None, Some(password)) = (config.get_password(), address.password()) {
             config.password(password);
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
-        }
+        let limit = config.get_connect_timeout().copied().unwrap_or(CONNECT);
+        config.connect_timeout(limit);
         if config.get_application_name().is_none() {
             config.application_name("trefoil");
         }
@@ -55,7 +62,7 @@ impl Door {
         }
         let tls = match config.get_ssl_mode() {
             SslMode::Disable => None,
-            _ => Some(Tls::of_machine().map_err(|error| open(error.to_string()))?),
+            _ => Some(Tls::new(authority.as_deref()).map_err(open)?),
         };
         let commit = match durability {
             Durability::Sync => "on",
@@ -63,41 +70,68 @@ impl Door {
         };
         let greeting = format!(
             "SET search_path TO trefoil; SET synchronous_commit TO {commit}; \
-             SET idle_in_transaction_session_timeout TO '60s'; SET client_min_messages TO warning"
+             SET idle_in_transaction_session_timeout TO '60s'; SET client_min_messages TO warning; \
+             SELECT pg_backend_pid()"
         );
-        Ok(Self { config, tls, greeting })
+        // Several hosts are tried one after the other.
+        let limit = limit * u32::try_from(config.get_hosts().len().max(1)).unwrap_or(1);
+        Ok(Self { config, tls, greeting, limit })
+    }
+
+    /// How long the server may take to accept a connection. If an operation takes longer, somebody looks whether the server
+    /// still works on it.
+    pub fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// Opens a connection.
     pub async fn connect(&self) -> Done<Session> {
-        let client = match &self.tls {
+        tokio::time::timeout(self.limit, self.greeted()).await.unwrap_or(Err(Fault::Silent))
+    }
+
+    async fn greeted(&self) -> Done<Session> {
+        let (client, connection) = match &self.tls {
             None => {
                 let (client, connection) = self.config.connect(NoTls).await?;
-                tokio::spawn(connection);
-                client
+                (client, tokio::spawn(async move { drop(connection.await) }))
             }
             Some(tls) => {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
-                tokio::spawn(connection);
-                client
+                (client, tokio::spawn(async move { drop(connection.await) }))
             }
         };
-        client.batch_execute(&self.greeting).await?;
-        Ok(Session { client, statements: HashMap::new(), begun: false })
+        let mut session = Session {
+            client,
+            connection: connection.abort_handle(),
+            backend: 0,
+            statements: HashMap::new(),
+            begun: false,
+        };
+        for message in session.client.simple_query(&self.greeting).await? {
+            if let SimpleQueryMessage::Row(row) = message {
+                session.backend = row.try_get(0)?.and_then(|number| number.parse().ok()).unwrap_or(0);
+            }
+        }
+        Ok(session)
     }
 
     /// Opens a connection and calls `heard` for each notification in a channel, until the connection breaks.
     pub async fn listen(&self, channel: &str, heard: impl Fn() + Send + 'static) -> Done<()> {
         match &self.tls {
             None => {
-                let (client, connection) = self.config.connect(NoTls).await?;
+                let (client, connection) = self.in_time(self.config.connect(NoTls)).await?;
                 hear(client, connection, channel, heard).await
             }
             Some(tls) => {
-                let (client, connection) = self.config.connect(tls.clone()).await?;
+                let (client, connection) = self.in_time(self.config.connect(tls.clone())).await?;
                 hear(client, connection, channel, heard).await
             }
         }
+    }
+
+    async fn in_time<T>(&self, connecting: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Done<T> {
+        let connected = tokio::time::timeout(self.limit, connecting).await;
+        connected.map_or(Err(Fault::Silent), |connected| Ok(connected?))
     }
 }
 
@@ -126,6 +160,44 @@ where
     ended
 }
 
+/// Replaces the options of an address that libpq has and the client does not: returns the address, and the file of the
+/// certificates to trust, if it names one. Certificates are always checked.
+fn of_libpq(url: &str) -> (String, Option<PathBuf>) {
+    let Some((place, options)) = url.rsplit_once('?') else { return (url.to_owned(), None) };
+    let mut authority = None;
+    let mut kept = Vec::new();
+    for option in options.split('&') {
+        match option.split_once('=') {
+            Some(("sslmode", "verify-full" | "verify-ca")) => kept.push("sslmode=require"),
+            Some(("sslrootcert", "system")) => {}
+            Some(("sslrootcert", file)) => authority = Some(PathBuf::from(decoded(file))),
+            _ => kept.push(option),
+        }
+    }
+    let mark = if kept.is_empty() { "" } else { "?" };
+    (format!("{place}{mark}{}", kept.join("&")), authority)
+}
+
+/// Decodes percent-encoded characters; what is not valid stays as it is.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let code = part.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match (code, part.get(2..)) {
+            (Some(byte), Some(rest)) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(rest.as_bytes());
+            }
+            _ => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Whether the server is on this machine, so that no data crosses a network.
 fn is_here(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
@@ -141,6 +213,10 @@ pub type Values<'v> = &'v [&'v (dyn ToSql + Sync)];
 /// A connection with its prepared statements.
 pub struct Session {
     client: Client,
+    /// The task that sends and receives.
+    connection: AbortHandle,
+    /// The number of the server's process.
+    backend: i32,
     statements: HashMap<&'static str, Statement>,
     /// Whether a transaction is open.
     begun: bool,
@@ -150,6 +226,26 @@ impl Session {
     /// Whether the connection is closed.
     pub fn is_gone(&self) -> bool {
         self.client.is_closed()
+    }
+
+    /// The number of the server's process for this connection.
+    pub fn backend(&self) -> i32 {
+        self.backend
+    }
+
+    /// Since when the server waits for a request on another connection; `None` if it works on one. The result is only for
+    /// comparison.
+    pub async fn idle_since(&mut self, backend: i32) -> Done<Option<String>> {
+        let question = "SELECT coalesce(state LIKE 'idle%', false), coalesce(state_change::text, '') \
+                        FROM pg_stat_activity WHERE pid = $1";
+        let Some(row) = self.row(question, &[&backend]).await? else { return Ok(Some("ended".to_owned())) };
+        let (idle, since): (bool, String) = (row.try_get(0)?, row.try_get(1)?);
+        Ok(idle.then_some(since))
+    }
+
+    /// Closes the connection although the server has not answered.
+    pub fn abandon(self) {
+        self.connection.abort();
     }
 
     async fn statement(&mut self, sql: &'static str) -> Done<Statement> {

@@ -1,5 +1,7 @@
 //! Converts the server's errors to store errors, and classifies which of them mean that nothing was written.
 
+use std::io::ErrorKind;
+
 use tokio_postgres::error::SqlState;
 
 use crate::address::Address;
@@ -15,6 +17,8 @@ pub enum Fault {
     Sql(tokio_postgres::Error),
     /// From the store itself.
     Store(StoreError),
+    /// The server is connected, but does not respond.
+    Silent,
 }
 
 /// What an error means for a retry.
@@ -46,6 +50,7 @@ impl Fault {
         match self {
             Self::Store(_) => Outcome::Failed,
             Self::Sql(error) => outcome(error),
+            Self::Silent => Outcome::Unknown,
         }
     }
 
@@ -54,6 +59,17 @@ impl Fault {
         match self {
             Self::Store(error) => error,
             Self::Sql(error) => of_sql(&error, address),
+            Self::Silent => {
+                StoreError::Unreachable { path: address.path(), why: "the server does not respond".to_owned() }
+            }
+        }
+    }
+
+    /// The server's code for the error.
+    pub fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Sql(error) => error.code(),
+            Self::Store(_) | Self::Silent => None,
         }
     }
 }
@@ -88,8 +104,9 @@ fn is_of_connection(error: &tokio_postgres::Error) -> bool {
     use std::error::Error as _;
     let mut source = error.source();
     while let Some(cause) = source {
-        if cause.is::<std::io::Error>() {
-            return true;
+        if let Some(error) = cause.downcast_ref::<std::io::Error>() {
+            // A certificate that is not trusted stays so.
+            return !matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput);
         }
         source = cause.source();
     }
@@ -130,9 +147,8 @@ fn of_sql(error: &tokio_postgres::Error, address: &Address) -> StoreError {
     match state {
         _ if refused || outcome(error) == Outcome::Unknown => StoreError::Unreachable { path, why },
         state if *state == SqlState::DISK_FULL => StoreError::Full { path, why },
-        state if *state == SqlState::READ_ONLY_SQL_TRANSACTION || *state == SqlState::INSUFFICIENT_PRIVILEGE => {
-            StoreError::ReadOnly { path }
-        }
+        state if *state == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly { path },
+        state if *state == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::Denied { path, why },
         state if *state == SqlState::DATA_CORRUPTED || *state == SqlState::INDEX_CORRUPTED => {
             StoreError::Corrupt { path, why }
         }

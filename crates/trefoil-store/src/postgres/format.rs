@@ -1,5 +1,7 @@
 //! The tables: checking that they exist, creating them, and migrating them to the latest format.
 
+use tokio_postgres::error::SqlState;
+
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::refuse;
@@ -9,8 +11,30 @@ use crate::error::StoreError;
 /// The formats in order. A store with an earlier format is migrated to the latest one when it is opened.
 const FORMATS: &[&str] = &[include_str!("schema.sql")];
 
+/// How often another process may get ahead of this one while the tables are created.
+const TRIES: usize = 20;
+
 /// Ensures that the tables exist in the format that this build knows.
 pub async fn prepare(s: &mut Session, address: &Address, create: bool) -> Done<()> {
+    for _ in 1..TRIES {
+        match latest(s, address, create).await {
+            // Something exists now that did not when this process looked.
+            Err(fault) if fault.code().is_some_and(is_there) => {
+                s.give_up().await;
+            }
+            done => return done,
+        }
+    }
+    latest(s, address, create).await
+}
+
+/// Whether the error says that something already exists.
+fn is_there(code: &SqlState) -> bool {
+    [SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::UNIQUE_VIOLATION]
+        .contains(code)
+}
+
+async fn latest(s: &mut Session, address: &Address, create: bool) -> Done<()> {
     let known = FORMATS.len() as i64;
     let found = format(s, address).await?;
     if found == known {
@@ -23,8 +47,12 @@ pub async fn prepare(s: &mut Session, address: &Address, create: bool) -> Done<(
     // Waits for other processes that do the same.
     s.rows("SELECT pg_advisory_xact_lock(1414677830, 0)", &[]).await?;
     let found = format(s, address).await?;
-    if found == 0 {
-        s.batch("CREATE SCHEMA IF NOT EXISTS trefoil").await?;
+    if found == known {
+        return s.commit().await;
+    }
+    // `IF NOT EXISTS` needs the right to create schemas, even if this one exists.
+    if found == 0 && s.row("SELECT 1 FROM pg_namespace WHERE nspname = 'trefoil'", &[]).await?.is_none() {
+        s.batch("CREATE SCHEMA trefoil").await?;
     }
     for format in FORMATS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         s.batch(format).await?;
@@ -37,8 +65,10 @@ pub async fn prepare(s: &mut Session, address: &Address, create: bool) -> Done<(
 /// The version of the format; 0 if there are no tables.
 async fn format(s: &mut Session, address: &Address) -> Done<i64> {
     let path = address.path();
-    let question = "SELECT current_setting('server_encoding'), to_regclass('trefoil.format') IS NOT NULL, \
-                    to_regclass('trefoil.run') IS NOT NULL";
+    // Unlike `to_regclass`, which answers from a cache, this sees what other processes have committed.
+    let question = "SELECT current_setting('server_encoding'), coalesce(bool_or(c.relname = 'format'), false), \
+                    coalesce(bool_or(c.relname = 'run'), false) \
+                    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'trefoil'";
     let Some(row) = s.row(question, &[]).await? else { return Ok(0) };
     let (encoding, has_format, has_runs): (&str, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     if encoding != "UTF8" {

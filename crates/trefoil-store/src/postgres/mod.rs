@@ -15,6 +15,24 @@ macro_rules! now {
     };
 }
 
+/// Whether a lease has expired, at the time of this parameter. A lease must also have expired by the server's clock, so
+/// that a host whose clock is ahead claims nothing too early. A lease that expired while the server was down counts as
+/// valid until its owner had the time to reconnect: 15 seconds after the start. What is older than a day is not about
+/// such an outage.
+macro_rules! expired {
+    ($now:literal) => {
+        concat!(
+            "(lease_until < least(",
+            $now,
+            "::bigint, ",
+            now!(),
+            ") AND NOT (clock_timestamp() < pg_postmaster_start_time() + interval '15 seconds' AND lease_until \
+             BETWEEN (extract(epoch FROM pg_postmaster_start_time()) - 86400) * 1000 \
+             AND extract(epoch FROM pg_postmaster_start_time()) * 1000))"
+        )
+    };
+}
+
 mod asked;
 mod blobs;
 mod check;
@@ -73,11 +91,11 @@ impl std::fmt::Debug for PostgresStore {
 
 impl PostgresStore {
     /// Connects to a server; creates the tables if they do not exist and [`Options::create`] says so. Blocks until the
-    /// server answers, in any context, and does not retry.
+    /// server answers, in any context; [`Options::patience`] says how long it is waited for.
     pub fn open(address: Address, options: Options) -> Result<Self> {
-        let pool = Pool::new(address.clone(), Door::to(&address, options.durability)?)?;
+        let pool = Pool::new(address.clone(), Door::to(&address, options.durability)?, options.waits)?;
         let to = address.clone();
-        pool.at_once(move |s, _| {
+        pool.at_once(options.patience, move |s, _| {
             let to = to.clone();
             Box::pin(async move { format::prepare(s, &to, options.create).await })
         })?;
@@ -96,7 +114,10 @@ impl PostgresStore {
 /// Runs an operation with a connection. Each try gets its own clones of the named values.
 macro_rules! work {
     ($self:ident, |$s:ident, $before:pat_param| [$($own:ident),*] $work:expr) => {
-        $self.here($self.pool.work(move |$s, $before| {
+        work!($self.work, |$s, $before| [$($own),*] $work)
+    };
+    ($self:ident.$how:ident, |$s:ident, $before:pat_param| [$($own:ident),*] $work:expr) => {
+        $self.here($self.pool.$how(move |$s, $before| {
             $(let $own = $own.clone();)*
             Box::pin(async move { $work.await })
         }).await)
@@ -112,7 +133,8 @@ impl Store for PostgresStore {
 
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
         let what = Arc::new((lease.clone(), Packed::values(&batch), batch));
-        work!(self, |s, before| [what] runs::append(s, &what.0, &what.2, &what.1, before))
+        // What it stores is paid for and would be paid for again. If another process gets the run meanwhile, the server says so.
+        work!(self.insist, |s, before| [what] runs::append(s, &what.0, &what.2, &what.1, before))
     }
 
     async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()> {

@@ -3,10 +3,11 @@
 //!
 //! An operation that collides with another transaction is retried, because the server has rolled it back. If the
 //! connection broke, the outcome is unknown, and the retry gets [`Before::Perhaps`]; each operation decides what that
-//! means for it.
+//! means for it. A connection whose server does not respond counts as broken.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -19,13 +20,15 @@ use super::connect::{Door, Session};
 use super::fault::{Done, Fault, Outcome};
 use crate::address::Address;
 use crate::error::{Result, StoreError};
+use crate::sqlite::PATIENCE;
 
 /// Maximum number of connections. A commit waits for the server's disk; the server commits transactions of several
 /// connections together.
 const MOST: usize = 8;
-/// How long operations are retried while the server is unreachable: shorter than a lease, and long enough for a restart
-/// of the server.
-const PATIENCE: Duration = Duration::from_secs(25);
+/// An operation that is waited for longer than this is worth a message.
+const WORTH_SAYING: Duration = Duration::from_secs(2);
+/// Time between two looks at a connection that seems to be idle.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The first pause between tries. It doubles with each try, up to `LONGEST`.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(500);
@@ -57,11 +60,31 @@ struct Shared {
     idle: Mutex<Vec<Session>>,
     turns: Semaphore,
     clock: Arc<ServerClock>,
+    /// Called when the pool starts to wait for the server.
+    waits: Option<fn(&str)>,
+    waiting: AtomicBool,
+}
+
+/// How long an operation is retried while the server is unreachable.
+enum Patience {
+    /// This long.
+    For(Duration),
+    /// As long as the caller waits for it, and at least [`PATIENCE`].
+    While(Weak<()>),
+}
+
+impl Patience {
+    fn ends_after(&self, waited: Duration) -> bool {
+        match self {
+            Self::For(most) => waited >= *most,
+            Self::While(caller) => caller.strong_count() == 0 && waited >= PATIENCE,
+        }
+    }
 }
 
 impl Pool {
-    /// A pool for a server. Does not connect yet.
-    pub fn new(address: Address, door: Door) -> Result<Self> {
+    /// A pool for a server. Does not connect yet. `waits` is called with a sentence when it starts to wait for the server.
+    pub fn new(address: Address, door: Door, waits: Option<fn(&str)>) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("trefoil-store").enable_all().build();
         let runtime = runtime
             .map_err(|error| StoreError::Open { path: address.path(), why: format!("no thread for it: {error}") })?;
@@ -71,6 +94,8 @@ impl Pool {
             idle: Mutex::default(),
             turns: Semaphore::new(MOST),
             clock: Arc::new(ServerClock::default()),
+            waits,
+            waiting: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared), runtime: Some(runtime) })
     }
@@ -85,13 +110,37 @@ impl Pool {
         T: Send + 'static,
         F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
     {
+        self.spawn(work, Patience::For(PATIENCE)).await
+    }
+
+    /// Like [`Self::work`], but if somebody is told of it ([`Options::patiently`](crate::Options::patiently)), retries until
+    /// the caller no longer waits.
+    pub async fn insist<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
+    {
+        if self.shared.waits.is_none() {
+            return self.work(work).await;
+        }
+        let caller = Arc::new(());
+        let done = self.spawn(work, Patience::While(Arc::downgrade(&caller))).await;
+        drop(caller);
+        done
+    }
+
+    async fn spawn<T, F>(&self, work: F, patience: Patience) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
+    {
         let shared = self.shared.clone();
-        let task = self.handle()?.spawn(async move { shared.work(&work, PATIENCE).await });
+        let task = self.handle()?.spawn(async move { shared.work(&work, &patience).await });
         task.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Blocking version without retries while the server is unreachable, for callers that are not async.
-    pub fn at_once<T, F>(&self, work: F) -> Result<T>
+    /// Blocking version for callers that are not async. `patience` is how long it is retried.
+    pub fn at_once<T, F>(&self, patience: Duration, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
@@ -99,7 +148,7 @@ impl Pool {
         let (say, said) = std::sync::mpsc::channel();
         let shared = self.shared.clone();
         self.handle()?.spawn(async move {
-            let _ = say.send(shared.work(&work, Duration::ZERO).await);
+            let _ = say.send(shared.work(&work, &Patience::For(patience)).await);
         });
         said.recv().unwrap_or(Err(StoreError::Closed))
     }
@@ -133,30 +182,24 @@ impl Drop for Pool {
 }
 
 impl Shared {
-    async fn work<T, F>(&self, work: &F, patience: Duration) -> Result<T>
+    async fn work<T, F>(&self, work: &F, patience: &Patience) -> Result<T>
     where
         F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T>,
     {
-        let turn = self.turns.acquire().await.map_err(|_| StoreError::Closed)?;
         let (mut before, mut collisions, mut pause) = (Before::No, 0, PAUSE);
         let mut since: Option<Instant> = None;
         loop {
+            // Not held between tries: other operations may be due sooner.
+            let turn = self.turns.acquire().await.map_err(|_| StoreError::Closed)?;
             let fault = match self.session().await {
-                Ok(mut session) => match work(&mut session, before).await {
+                Ok(session) => match self.tried(session, work, before).await {
                     Ok(done) => {
-                        // If the operation left a transaction open, roll it back, so that it does not affect the next
-                        // operation.
-                        if session.give_up().await {
-                            self.keep(session);
-                        }
-                        drop(turn);
+                        self.waiting.store(false, Ordering::Relaxed);
                         return Ok(done);
                     }
                     Err(fault) => {
                         if fault.outcome() == Outcome::Unknown {
                             before = Before::Perhaps;
-                        } else if session.give_up().await {
-                            self.keep(session);
                         }
                         fault
                     }
@@ -164,6 +207,7 @@ impl Shared {
                 // Connecting failed, so nothing was sent.
                 Err(fault) => fault,
             };
+            drop(turn);
             match fault.outcome() {
                 Outcome::Failed => return Err(fault.at(&self.address)),
                 Outcome::Collided if collisions < COLLISIONS => collisions += 1,
@@ -171,13 +215,75 @@ impl Shared {
                 Outcome::Unknown => {
                     // The idle connections are probably broken as well.
                     self.idle.lock().unwrap_or_else(PoisonError::into_inner).retain(|session| !session.is_gone());
-                    if since.get_or_insert_with(Instant::now).elapsed() >= patience {
+                    let waited = since.get_or_insert_with(Instant::now).elapsed();
+                    if patience.ends_after(waited) {
                         return Err(fault.at(&self.address));
+                    }
+                    if waited >= WORTH_SAYING {
+                        self.say(fault);
                     }
                 }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST);
+        }
+    }
+
+    /// Runs an operation once, and keeps the connection if it can still be used.
+    async fn tried<T, F>(&self, mut session: Session, work: &F, before: Before) -> Done<T>
+    where
+        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T>,
+    {
+        let backend = session.backend();
+        let doing = async {
+            let done = work(&mut session, before).await;
+            let is_lost = done.as_ref().is_err_and(|fault| fault.outcome() == Outcome::Unknown);
+            // If the operation left a transaction open, roll it back, so that it does not affect the next operation.
+            let usable = !is_lost && session.give_up().await;
+            (done, usable)
+        };
+        let done = tokio::select! {
+            biased;
+            done = doing => Some(done),
+            () = self.lost(backend) => None,
+        };
+        match done {
+            Some((done, true)) => {
+                self.keep(session);
+                done
+            }
+            Some((done, false)) => done,
+            None => {
+                session.abandon();
+                Err(Fault::Silent)
+            }
+        }
+    }
+
+    /// Returns when the server does not work on the request of a connection, although no answer has come: it no longer
+    /// responds, or considers the request done. A long operation is not interrupted.
+    async fn lost(&self, backend: i32) {
+        let mut idle: Option<String> = None;
+        loop {
+            tokio::time::sleep(if idle.is_some() { LOOK_AGAIN } else { self.door.limit() }).await;
+            let look = async { self.door.connect().await?.idle_since(backend).await };
+            let look = tokio::time::timeout(self.door.limit(), look);
+            match look.await.unwrap_or(Err(Fault::Silent)) {
+                Ok(Some(since)) if idle.as_ref() == Some(&since) => return,
+                Ok(since) => idle = since,
+                // It responds, with an error. If it is about to stop, the connection breaks by itself.
+                Err(fault) if fault.code().is_some() => idle = None,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Says once that the store waits for its server.
+    fn say(&self, fault: Fault) {
+        if let Some(waits) = self.waits
+            && !self.waiting.swap(true, Ordering::Relaxed)
+        {
+            waits(&format!("waiting until it responds again: {}", fault.at(&self.address)));
         }
     }
 
@@ -188,9 +294,12 @@ impl Shared {
                 return Ok(session);
             }
         }
-        let mut session = self.door.connect().await?;
-        self.clock.read(&mut session).await?;
-        Ok(session)
+        let opened = async {
+            let mut session = self.door.connect().await?;
+            self.clock.read(&mut session).await?;
+            Ok(session)
+        };
+        tokio::time::timeout(self.door.limit(), opened).await.unwrap_or(Err(Fault::Silent))
     }
 
     fn keep(&self, session: Session) {

@@ -139,7 +139,7 @@ WITH held AS (
     in_flight = in_flight + $13, free = coalesce($14, free),
     flow = coalesce($15, flow), program = coalesce($16, program), started = coalesce($17, started),
     status = $18, wake_at = $19, noted = noted AND NOT $24,
-    lease_until = CASE WHEN $20 THEN NULL ELSE coalesce($21, lease_until) END,
+    lease_until = CASE WHEN $20 THEN NULL ELSE greatest($21, lease_until) END,
     owner = CASE WHEN $20 THEN NULL ELSE owner END,
     ended = CASE WHEN $20 THEN greatest(coalesce($17, started), coalesce($22, coalesce($17, started) + $23))
                  WHEN $24 THEN NULL ELSE ended END,
@@ -267,13 +267,12 @@ pub async fn number(s: &mut Session, run: &str) -> Done<i64> {
     }
 }
 
-/// Claims a run that is free. A lease must also have expired by the server's clock, so that a host whose clock is ahead
-/// cannot claim a run too early.
+/// Claims a run that is free.
 const CLAIM: &str = concat!(
     "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE id = $1 AND (ended IS NULL OR ($6 AND status = 'failed')) \
-     AND (owner IS NULL OR owner = $2 OR owner = $5 OR lease_until < least($4::bigint, ",
-    now!(),
-    ")) RETURNING no, epoch, content"
+     AND (owner IS NULL OR owner = $2 OR owner = $5 OR ",
+    expired!("$4"),
+    ") RETURNING no, epoch, content"
 );
 
 /// Claims a run that is free.
@@ -337,9 +336,9 @@ pub async fn release(s: &mut Session, lease: &Lease) -> Done<()> {
 pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
     let free = concat!(
         free!(),
-        "WHERE no IN (SELECT no FROM run WHERE owner IS NOT NULL AND lease_until < least($1::bigint, ",
-        now!(),
-        ") ORDER BY no FOR UPDATE SKIP LOCKED)"
+        "WHERE no IN (SELECT no FROM run WHERE owner IS NOT NULL AND ",
+        expired!("$1"),
+        " ORDER BY no FOR UPDATE SKIP LOCKED)"
     );
     let freed = s.execute(free, &[&int(now)]).await?;
     if freed > 0 {
@@ -352,9 +351,9 @@ pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
 macro_rules! waiting {
     () => {
         concat!(
-            "ended IS NULL AND (owner IS NULL OR lease_until < least($1::bigint, ",
-            now!(),
-            ")) AND (status <> 'waiting' OR wake_at <= $1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
+            "ended IS NULL AND (owner IS NULL OR ",
+            expired!("$1"),
+            ") AND (status <> 'waiting' OR wake_at <= $1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
              AND NOT EXISTS (SELECT 1 FROM run AS caller WHERE caller.id = run.parent AND caller.ended IS NULL) "
         )
     };

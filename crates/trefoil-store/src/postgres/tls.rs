@@ -1,12 +1,17 @@
 //! Encrypted connections. The server's certificate is always verified against the certificates that this machine
-//! trusts, whatever the address says: encryption without verification does not protect against an impostor.
+//! trusts, or those in the file that the address names: encryption without verification does not protect against an
+//! impostor.
 
+use std::error::Error;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::pki_types::ServerName;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -18,15 +23,34 @@ use tokio_rustls::client::TlsStream as Encrypted;
 pub struct Tls(TlsConnector);
 
 impl Tls {
-    /// Uses the certificates that this machine trusts. `SSL_CERT_FILE` names others.
-    pub fn of_machine() -> Result<Self, rustls::Error> {
+    /// Trusts the authorities in a file, or those that this machine trusts. `SSL_CERT_FILE` names others for the machine.
+    pub fn new(authorities: Option<&Path>) -> Result<Self, String> {
+        let why = |error: rustls::Error| error.to_string();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config =
-            rustls::ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-        let verifier = rustls_platform_verifier::Verifier::new(provider)?;
-        let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        let config = rustls::ClientConfig::builder_with_provider(provider.clone());
+        let config = config.with_safe_default_protocol_versions().map_err(why)?;
+        let config = match authorities {
+            Some(file) => config.with_root_certificates(roots(file)?),
+            None => {
+                let verifier = rustls_platform_verifier::Verifier::new(provider).map_err(why)?;
+                config.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            }
+        };
+        Ok(Self(TlsConnector::from(Arc::new(config.with_no_client_auth()))))
     }
+}
+
+/// The certificates in a file.
+fn roots(file: &Path) -> Result<RootCertStore, String> {
+    let why = |error: &dyn Error| format!("its `sslrootcert` `{}` cannot be used: {error}", file.display());
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| why(&error))? {
+        roots.add(certificate.map_err(|error| why(&error))?).map_err(|error| why(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(format!("its `sslrootcert` `{}` contains no certificate", file.display()));
+    }
+    Ok(roots)
 }
 
 impl MakeTlsConnect<Socket> for Tls {

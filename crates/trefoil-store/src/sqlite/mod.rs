@@ -43,7 +43,7 @@ use place::StorePlace;
 use readers::Readers;
 use writer::{Where, Writer, checkpoint};
 
-pub use place::{Durability, Options};
+pub use place::{Durability, Options, PATIENCE};
 
 /// Runs deleted in one transaction; other writers get their turn between transactions.
 const REMOVED: usize = 100;

@@ -1,6 +1,7 @@
 //! The file of a store, and how it is opened.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Which data may be lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,6 +24,9 @@ impl Durability {
     }
 }
 
+/// How long a server that cannot be reached is waited for: shorter than a lease, and long enough for its restart.
+pub const PATIENCE: Duration = Duration::from_secs(25);
+
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -34,11 +38,32 @@ pub struct Options {
     pub max_bytes: Option<u64>,
     /// Create the file if it does not exist.
     pub create: bool,
+    /// How long to wait for a server that cannot be reached when it is opened.
+    pub patience: Duration,
+    /// Called with a sentence when the store starts to wait for its server.
+    pub waits: Option<fn(&str)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Durability::Sync, busy_ms: 5_000, max_bytes: None, create: true }
+        Self {
+            durability: Durability::Sync,
+            busy_ms: 5_000,
+            max_bytes: None,
+            create: true,
+            patience: Duration::ZERO,
+            waits: None,
+        }
+    }
+}
+
+impl Options {
+    /// For a process that works on runs: waits for a server that is being restarted, also when the store is opened, and
+    /// retries appends as long as their runs wait for them, because what they store is paid for. Calls `waits` with a
+    /// sentence when it starts to wait.
+    #[must_use]
+    pub fn patiently(self, waits: fn(&str)) -> Self {
+        Self { patience: PATIENCE, waits: Some(waits), ..self }
     }
 }
 

@@ -4,6 +4,8 @@
 mod faults;
 mod letters;
 #[cfg(feature = "postgres")]
+mod outage;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod reading;
 mod runs;

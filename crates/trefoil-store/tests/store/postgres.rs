@@ -18,7 +18,7 @@ use crate::world::{runtimes, started, step};
 
 /// Opens a database.
 pub fn open(url: &str, options: Options) -> Arc<dyn Store> {
-    Location::parse(OsStr::new(url), |_| None).open(options).unwrap()
+    Location::parse(OsStr::new(url), |_| None).unwrap().open(options).unwrap()
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
 fn a_store_that_cannot_be_used_is_told_without_its_password() {
     let Some(server) = server() else { return };
     let fails = |url: &str, env: Option<&str>, create: bool| {
-        let at = Location::parse(OsStr::new(url), |name| env.filter(|_| name == "PGPASSWORD").map(Into::into));
+        let at = Location::parse(OsStr::new(url), |name| env.filter(|_| name == "PGPASSWORD").map(Into::into)).unwrap();
         let error = at.open(Options { create, ..Options::default() }).map(|_| "it opens").unwrap_err();
         let said = format!("{error} {error:?} {at:?} {}", error.help().unwrap_or_default());
         assert!(!said.contains(PASSWORD), "{said}");
@@ -222,8 +222,8 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     assert!(matches!(fails(&server.address(&database), None, false), StoreError::Missing { .. }));
     // With the password from the environment, the tables are created; then read-only access works as well.
     let bare = server.address_without_password(&database);
-    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).open(Options::default()).unwrap();
-    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).open_to_read(Options::default()).unwrap();
+    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).unwrap().open(Options::default()).unwrap();
+    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).unwrap().open_to_read(Options::default()).unwrap();
     open(&server.local_address(&database), Options::default());
     assert!(matches!(fails(&bare, Some("wrong"), true), StoreError::Unreachable { .. }));
     assert!(matches!(fails(&bare, None, true), StoreError::Unreachable { .. }));
@@ -232,7 +232,11 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     let encrypted = format!("{}?sslmode=require", server.address(&database));
     assert!(matches!(fails(&encrypted, None, true), StoreError::Unreachable { .. }));
     let unknown = format!("{}?color=green", server.address(&database));
-    assert!(matches!(fails(&unknown, None, true), StoreError::Open { .. }));
+    let error = fails(&unknown, None, true);
+    assert!(matches!(error, StoreError::Open { .. }));
+    assert!(error.help().unwrap().contains("`sslrootcert`"), "{error}");
+    let at = server.address(&database).replace(PASSWORD, &format!("{PASSWORD}@x"));
+    assert!(fails(&at, None, true).to_string().contains("%40"));
     server.sql(&database, "UPDATE trefoil.format SET version = 99");
     assert!(matches!(fails(&server.address(&database), None, true), StoreError::Newer { found: 99, .. }));
     let foreign = server.database();
@@ -241,6 +245,58 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     let latin = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
     server.sql("postgres", latin);
     assert!(matches!(fails(&server.address("latin"), None, true), StoreError::Foreign { .. }));
+}
+
+#[test]
+fn processes_that_start_together_create_the_tables_once() {
+    let Some(server) = server() else { return };
+    for _ in 0..3 {
+        let url = server.address(&server.database());
+        let all = std::thread::scope(|scope| {
+            let start = || Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default()).map(drop);
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(all, vec![Ok(()); 8]);
+    }
+}
+
+#[test]
+fn a_user_without_the_rights_is_told_so_and_needs_no_more_than_the_schema() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    server.sql(&database, "CREATE ROLE guest LOGIN");
+    let url = server.local_address(&database).replace("tester@", "guest@");
+    let opened = || Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default());
+    let denied = opened().map(|_| "it opens").unwrap_err();
+    assert!(matches!(&denied, StoreError::Denied { why, .. } if why.contains("permission denied")), "{denied}");
+    assert!(denied.help().unwrap().contains("GRANT") && !denied.passes());
+    server.sql(&database, "CREATE SCHEMA trefoil AUTHORIZATION guest");
+    drop(opened().unwrap());
+    server.sql(&database, "ALTER ROLE guest SET default_transaction_read_only = on");
+    let error = on_result(async { opened().unwrap().note_asked().await }).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    assert!(error.help().unwrap().contains("primary"));
+}
+
+#[test]
+fn the_address_may_name_the_certificates_to_trust() {
+    let Some(server) = Server::start(false) else { return };
+    let authority = server.encrypt();
+    let url = server.address(&server.database()).replace("127.0.0.1", "localhost");
+    let opened = |options: &str| {
+        let location = Location::parse(OsStr::new(&format!("{url}{options}")), |_| None).unwrap();
+        location.open(Options::default()).map(drop)
+    };
+    let copy = tempfile::tempdir().unwrap();
+    // The server's own folder cannot be read by others.
+    let (trusted, other) = (copy.path().join("a b.crt"), copy.path().join("other.crt"));
+    std::fs::copy(authority, &trusted).unwrap();
+    std::fs::write(&other, "").unwrap();
+    let named = |file: &std::path::Path| file.display().to_string().replace(' ', "%20");
+    assert!(matches!(opened("?sslmode=require"), Err(StoreError::Unreachable { .. })));
+    assert_eq!(opened(&format!("?sslmode=verify-full&sslrootcert={}", named(&trusted))), Ok(()));
+    assert!(matches!(opened(&format!("?sslmode=require&sslrootcert={}", named(&other))), Err(StoreError::Open { .. })));
 }
 
 #[test]
@@ -269,10 +325,10 @@ fn whoever_may_only_read_can_look() {
             "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA trefoil TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA trefoil TO reader",
         );
         let url = server.local_address(&database).replace("tester@", "reader@");
-        let reader = Location::parse(OsStr::new(&url), |_| None).open_to_read(Options::default()).unwrap();
+        let reader = Location::parse(OsStr::new(&url), |_| None).unwrap().open_to_read(Options::default()).unwrap();
         assert_eq!(entries(&*reader, "seen").await.len(), 1);
         sound(&*reader).await;
-        assert!(matches!(reader.reclaim(reader.clock().wall_ms()).await, Err(StoreError::ReadOnly { .. })));
+        assert!(matches!(reader.reclaim(reader.clock().wall_ms()).await, Err(StoreError::Denied { .. })));
         assert!(matches!(reader.backup("copy.db".as_ref()).await, Err(StoreError::NoBackup { .. })));
     });
 }
@@ -293,27 +349,32 @@ fn characters_that_the_server_does_not_take_do_no_harm() {
     });
 }
 
-/// Runs a future on several threads.
-fn on(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(test);
+/// Runs a test on several threads.
+pub fn on(test: impl Future<Output = ()>) {
+    on_result(test);
 }
 
-fn batch(entries: &[Entry]) -> Batch {
+/// Runs a future on several threads.
+fn on_result<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(test)
+}
+
+pub fn batch(entries: &[Entry]) -> Batch {
     Batch::of(entries).unwrap()
 }
 
-fn claim(owner: &str, now: u64) -> Claim {
+pub fn claim(owner: &str, now: u64) -> Claim {
     Claim { owner: owner.to_owned(), now, until: now + 600_000, gone: None, failed: false }
 }
 
-async fn begin(store: &dyn Store, run: &str, owner: &str, now: u64, until: u64) -> Lease {
+pub async fn begin(store: &dyn Store, run: &str, owner: &str, now: u64, until: u64) -> Lease {
     let claim = Some(Claim { until, ..claim(owner, now) });
     let new = NewRun { run: run.to_owned(), claim, batch: batch(&[started(run)]), now, ..NewRun::default() };
     store.create(new).await.unwrap().unwrap()
 }
 
-async fn entries(store: &dyn Store, run: &str) -> Vec<Entry> {
+pub async fn entries(store: &dyn Store, run: &str) -> Vec<Entry> {
     let mut all: Vec<Entry> = Vec::new();
     loop {
         let page = store.entries(run, all.len() as u64).await.unwrap();

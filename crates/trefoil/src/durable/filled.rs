@@ -12,6 +12,7 @@ use trefoil_store::{Content, Filter, Record, Store};
 use trefoil_syntax::{FileId, Location};
 
 use super::bundle::{Whereabouts, unpack, whereabouts};
+use super::why::former_offset;
 use super::{Stored, history};
 use crate::door::{is_folder, real};
 use crate::error::{Error, Findings, Result};
@@ -26,15 +27,15 @@ const PAGE: usize = 100;
 
 /// A placeholder, and its last value in the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filled {
+struct Filled {
     /// The file, by its real path.
-    pub file: PathBuf,
+    file: PathBuf,
     /// The byte offset of the placeholder.
-    pub start: u32,
+    start: u32,
     /// The path in the placeholder, as written.
-    pub path: String,
-    /// Its value in the last prompt that contains it. Secrets are masked.
-    pub value: String,
+    path: String,
+    /// Its value in the last prompt that contains it. Secrets and environment values are masked.
+    value: String,
 }
 
 /// A run, and the location of its files.
@@ -46,6 +47,29 @@ pub struct LastRun {
     pub target: Target,
     /// The folder of its files.
     root: PathBuf,
+    /// When it started.
+    started: u64,
+}
+
+/// The placeholders of a run with their values, and the texts of its files.
+#[derive(Debug, Clone, Default)]
+pub struct Prompted {
+    filled: Vec<Filled>,
+    /// The texts with which the run started, by real path.
+    texts: BTreeMap<PathBuf, String>,
+}
+
+impl Prompted {
+    /// The last value of the placeholder with this path at an offset of the file, whose text now is `now`. `None` if no
+    /// prompt of the run contained it at this place of the program, or if its place is new.
+    pub fn value(&self, file: &Path, path: &str, now: &str, at: usize) -> Option<&str> {
+        let old = self.texts.get(file)?;
+        let at = former_offset(old, now, at)?;
+        // In the same placeholder of the text.
+        let same = |start: usize| !old.get(at.min(start)..at.max(start)).unwrap_or("}}").contains("}}");
+        let mut here = self.filled.iter().filter(|one| one.file == file && one.path == path);
+        here.find(|one| same(one.start as usize)).map(|one| &*one.value)
+    }
 }
 
 impl LastRun {
@@ -55,7 +79,7 @@ impl LastRun {
     ///
     /// [`Error::Store`](crate::Error::Store) if the run cannot be read, [`Error::NotStarted`](crate::Error::NotStarted)
     /// if this version would not do the same.
-    pub async fn filled(&self, store: Arc<dyn Store>) -> Result<Vec<Filled>> {
+    pub async fn prompted(&self, store: Arc<dyn Store>) -> Result<Prompted> {
         let stored = Stored::read(&*store, &self.run).await?;
         let prompts = Arc::new(Prompts::default());
         let told = history(store, &stored, prompts.clone()).await;
@@ -65,7 +89,9 @@ impl LastRun {
         let one = |((at, path), value): ((Location, String), String)| {
             Some(Filled { file: place(loaded, &self.root, at.file)?, start: at.span.start, path, value })
         };
-        Ok(all.into_iter().filter_map(one).collect())
+        let text = |id: FileId| Some((place(loaded, &self.root, id)?, loaded.files.get(id)?.text().to_string()));
+        let texts = loaded.program.files().into_iter().filter_map(text).collect();
+        Ok(Prompted { filled: all.into_iter().filter_map(one).collect(), texts })
     }
 }
 
@@ -79,18 +105,38 @@ pub async fn last_of(store: &dyn Store, target: &Target, loaded: Option<&Loaded>
     };
     let wanted = Wanted::Target { path, id: target.id.clone(), entry };
     // If it cannot be loaded, its name is unknown.
-    let Some(loaded) = loaded else { return newest(store, &Filter::default(), MANY, &wanted).await };
+    let Some(loaded) = loaded else { return newest(store, &Filter::default(), MANY, &wanted, 0).await };
     let named = Filter { flow: Some(loaded.program.name.to_string()), ..Filter::default() };
-    match newest(store, &named, MANY, &wanted).await {
+    match newest(store, &named, MANY, &wanted, 0).await {
         // It may have had another name.
-        None => newest(store, &Filter::default(), RECENT, &wanted).await,
+        None => newest(store, &Filter::default(), RECENT, &wanted, 0).await,
         found => found,
     }
 }
 
-/// The newest run whose flow includes a file.
-pub async fn last_with(store: &dyn Store, file: &Path) -> Option<LastRun> {
-    newest(store, &Filter::default(), RECENT, &Wanted::With(real(file))).await
+/// The newest run whose flow includes a file. `names` are the names of the flows that probably do: their runs are found
+/// however many runs of others are newer. The file may also be a part of the newest runs of flows that have other names.
+pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Option<LastRun> {
+    let wanted = Wanted::With(real(file));
+    let mut found: Option<LastRun> = None;
+    for name in names {
+        let named = Filter { flow: Some(name.clone()), ..Filter::default() };
+        let since = found.as_ref().map_or(0, |run| run.started);
+        found = newest(store, &named, MANY, &wanted, since).await.or(found);
+    }
+    let since = found.as_ref().map_or(0, |run| run.started);
+    newest(store, &Filter::default(), RECENT, &wanted, since).await.or(found)
+}
+
+/// The target that a run started with, if this file is another one that it calls.
+pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Target> {
+    let first = store.entries(run, 0).await.ok()?.into_iter().next()?;
+    let EntryKind::Started(started) = first.kind else { return None };
+    let found = whereabouts(store, run, &started.program).await.ok()??;
+    let file = real(file);
+    let is_part = found.files.iter().any(|one| real(one) == file);
+    let is_called = is_part && entry_of(store, run, &started.program, &found).await.is_some_and(|entry| entry != file);
+    is_called.then_some(found.target)
 }
 
 /// The run to search for. All paths are real paths.
@@ -135,15 +181,23 @@ fn place(loaded: &Loaded, root: &Path, file: FileId) -> Option<PathBuf> {
     Some(real(&file))
 }
 
-/// The newest matching run among a number of runs. Usually only the list of each run's files is read.
-async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted) -> Option<LastRun> {
+/// The newest matching run among a number of runs that started after a time. Usually only the list of each run's files is
+/// read.
+async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted, since: u64) -> Option<LastRun> {
     let (mut after, mut left) = (None, most);
     // Lists of files that do not match, because most runs of a flow have the same.
     let mut others: BTreeSet<String> = BTreeSet::new();
     loop {
         let page = store.list(filter, after, left.min(PAGE)).await.ok()?;
         left = left.saturating_sub(page.runs.len());
-        for Record { run, .. } in page.runs.into_iter().filter(|record| record.content != Content::Removed) {
+        for record in page.runs {
+            if record.started < since {
+                return None;
+            }
+            let Record { run, started: at, content, .. } = record;
+            if content == Content::Removed {
+                continue;
+            }
             let first = store.entries(&run, 0).await.ok().and_then(|page| page.into_iter().next());
             let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else { continue };
             let program = started.program;
@@ -153,7 +207,7 @@ async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted
             if let Ok(Some(found)) = whereabouts(store, &run, &program).await
                 && wanted.is(store, &run, &program, &found).await
             {
-                return Some(LastRun { run, target: found.target, root: found.root });
+                return Some(LastRun { run, target: found.target, root: found.root, started: at });
             }
             others.extend(program.bundle);
         }

@@ -9,20 +9,22 @@ use trefoil_machine::event::Waiting;
 use trefoil_machine::{Entry, Prepared, Started};
 use trefoil_models::Registry;
 use trefoil_runtime::driver::{Options, retell};
-use trefoil_runtime::ports::{CallSite, JournalError, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock};
+use trefoil_runtime::ports::{
+    CallSite, JournalError, MapSecrets, NoHumans, NoTools, Secret, Secrets, SeededRandom, SystemClock,
+};
 use trefoil_runtime::{
     EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
     ToolError, ToolHost, ToolRequest,
 };
 use trefoil_store::Store;
-use trefoil_template::Value;
+use trefoil_template::{HoleKind, Value};
 
 use super::Stored;
 use crate::engine::{AnswersFrom, Engine};
 use crate::settings;
 
-/// Emits every event of a run's journal, with its original number. Environment values are not known here and are shown
-/// as unset. Returns the activities with an unknown outcome, if no process is working on the run.
+/// Emits every event of a run's journal, with its original number. Environment values and secrets are not known here;
+/// all of them are shown as `***`. Returns the activities with an unknown outcome, if no process is working on the run.
 ///
 /// # Errors
 ///
@@ -35,8 +37,17 @@ pub async fn history(
     let started = &stored.started;
     let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
     let tools = Arc::new(ToolsOfSettings::of(stored));
-    let ports = Ports { tools, ..reading(store, started, events) };
+    let ports = Ports { tools, secrets: Arc::new(Masked), ..reading(store, started, events) };
     retell(prepared(stored), &started.run, ports, &options).await
+}
+
+/// Every hole has a value that is masked. Whether the run had a value or used the default is not stored.
+struct Masked;
+
+impl Secrets for Masked {
+    fn get(&self, _kind: HoleKind, _name: &str) -> Option<Secret> {
+        Secret::new("***")
+    }
 }
 
 /// The tools of a run as the settings declare them that hold for its files now: which of them are called again unasked, as far as that

@@ -22,7 +22,7 @@ pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
 pub use edit::{Edit, Edited, Lines, Made};
 pub(crate) use ended::ended;
-pub use filled::{Filled, LastRun, last_of, last_with};
+pub use filled::{LastRun, Prompted, caller_in, last_of, last_with};
 pub use history::history;
 pub(crate) use history::program_of;
 pub(crate) use library::StoredAnswers;

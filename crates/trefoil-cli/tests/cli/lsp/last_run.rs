@@ -71,14 +71,15 @@ fn what_an_unsaved_edit_would_run_again_is_said_and_nothing_is_called() {
     let (mut client, provider, run) = opened(&json!({}));
     let all = lenses(&mut client);
     assert_eq!(all[3]["command"], "trefoil.resume");
-    assert_eq!(all[3]["arguments"], json!([client.uri("main.yaml"), run]));
+    let target = std::fs::canonicalize(client.folder.path().join("main.yaml")).unwrap();
+    assert_eq!(all[3]["arguments"], json!([client.uri("main.yaml"), run, target]));
     let why = json!({ "command": "trefoil.why", "arguments": all[4]["arguments"] });
     let said = client.ask("workspace/executeCommand", why.clone());
     assert_eq!(said, format!("no step would run again: all 3 results of run {run} are kept"));
     client.edit("main.yaml", "two after", "two well after");
     let said = client.ask("workspace/executeCommand", why);
     let said = said.as_str().unwrap();
-    for part in ["two runs again: user message", "depends on the new results: three", "kept: 1 of run"] {
+    for part in ["two runs again: user message", "{+well+}", "depends on the new results: three", "kept: 1 of run"] {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
     assert_eq!(provider.asked().len(), 3);
@@ -169,4 +170,130 @@ fn no_secret_is_shown_of_the_last_run_in_whatever_form_it_came_back() {
     let text = hovered(&mut client, "{{lo|ok}}");
     assert!(text.contains("in the last run"), "{text}");
     crate::altered_leaks::clean(&text);
+}
+
+const MODEL: &str = "kind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\n";
+
+/// A file that calls another one, and an editor that has the other one open.
+fn caller() -> (Client, Provider, String) {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    std::fs::create_dir(folder.path().join("agents")).unwrap();
+    folder.write(
+        "main.yaml",
+        "id: main\nkind: sequential\ninputSchema: { n: string }\nsteps:\n  - ref: agents/sub.yaml\n    input: { text: '{{n}}' }\n",
+    );
+    folder.write(
+        "agents/sub.yaml",
+        format!("id: sub\n{MODEL}inputSchema: {{ text: string }}\nprompt: 'about {{{{text}}}}'\n"),
+    );
+    trefoil(&folder, &provider, &["run", "main.yaml", "-i", "n=tea"]).exits(0);
+    let run = only(&folder, &provider);
+    let options = json!({ "store": folder.path().join("runs.db") });
+    let mut client = started(folder, &options);
+    client.open("agents/sub.yaml");
+    (client, provider, run)
+}
+
+#[test]
+fn an_edit_of_a_called_file_resumes_the_file_that_the_run_started_with() {
+    let (mut client, provider, run) = caller();
+    let main = std::fs::canonicalize(client.folder.path().join("main.yaml")).unwrap();
+    let params = json!({ "textDocument": { "uri": client.uri("agents/sub.yaml") } });
+    let found = client.ask("textDocument/codeLens", params);
+    let resumes = found.as_array().unwrap().iter().find(|lens| lens["command"]["command"] == "trefoil.resume").unwrap();
+    assert_eq!(resumes["command"]["arguments"], json!([client.uri("agents/sub.yaml"), run, main]));
+    let asked = json!({ "command": "trefoil.resume", "arguments": [client.uri("agents/sub.yaml")] });
+    let said = client.ask("workspace/executeCommand", asked);
+    assert_eq!(said, format!("trefoil resume {run} --with {}", main.display()));
+    // The command line says so, too.
+    let resumed = |with: &str| {
+        let args = ["resume", &run, "--with", with];
+        crate::world::finish(crate::durable::command(&client.folder, &provider, &args))
+    };
+    resumed("agents/sub.yaml").exits(2).says(&["is only a part of run", "write `--with main.yaml`"]);
+    assert_eq!(provider.asked().len(), 1, "nothing was called");
+    resumed("main.yaml").exits(0);
+}
+
+#[test]
+fn a_placeholder_that_was_in_no_prompt_shows_nothing() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let step = |id: &str, when: &str| {
+        format!(
+            "  - agent: {{ id: {id}, kind: llm, model: {{ provider: openai, name: m }}, instruction: I., \
+             prompt: '{id} about {{{{n}}}}' }}\n    input: {{ n: '{{{{n}}}}' }}\n{when}"
+        )
+    };
+    let steps = step("one", "") + &step("two", "    when: '{{n}} == \"never\"'\n");
+    folder.write("main.yaml", format!("id: main\nkind: sequential\ninputSchema: {{ n: string }}\nsteps:\n{steps}"));
+    trefoil(&folder, &provider, &["run", "main.yaml", "-i", "n=tea"]).exits(0);
+    let options = json!({ "store": folder.path().join("runs.db") });
+    let mut client = started(folder, &options);
+    client.open("main.yaml");
+    assert!(hovered(&mut client, "one about {{|n}}").contains("tea"));
+    let skipped = hovered(&mut client, "two about {{|n}}");
+    assert!(!skipped.contains("last run") && !skipped.is_empty(), "{skipped}");
+}
+
+#[test]
+fn an_environment_value_is_masked_whatever_its_default_is() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write(
+        "main.yaml",
+        "version: \"0.1\"\nagents:\n  a: { model: \"openai:m\", system: \"At {{ env.PLACE | default('nowhere') }} now\" }\n\
+         nodes:\n  n: { agent: a, writes: output.n }\n",
+    );
+    let mut ran = crate::durable::command(&folder, &provider, &["run", "main.yaml", "--input", "x"]);
+    ran.env("PLACE", "Kx7-place");
+    crate::world::finish(ran).exits(0);
+    let run = only(&folder, &provider);
+    let events = trefoil(&folder, &provider, &["runs", "events", &run]);
+    assert!(events.exits(0).out.contains("At *** now"), "{events:?}");
+    let options = json!({ "store": folder.path().join("runs.db") });
+    let mut client = started(folder, &options);
+    client.open("main.yaml");
+    let text = hovered(&mut client, "env.PL|ACE |");
+    assert!(text.contains("text\n***\n") && !text.contains("Kx7"), "{text}");
+}
+
+#[test]
+fn a_server_that_does_not_respond_holds_nothing_up() {
+    // It accepts connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = format!("postgres://me@{}/runs", silent.local_addr().unwrap());
+    let folder = Folder::new();
+    folder.write("main.yaml", pipeline(FIRST));
+    let mut client = started(folder, &json!({ "store": store }));
+    client.open("main.yaml");
+    let began = std::time::Instant::now();
+    for _ in 0..5 {
+        assert!(!hovered(&mut client, "two after {{te|xt}}").is_empty());
+    }
+    assert_eq!(lenses(&mut client).len(), 3);
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_run_is_found_however_many_runs_of_others_are_newer_and_read_again_when_it_goes_on() {
+    use trefoil::internals::engine::Engine;
+    use trefoil::internals::{LoadOptions, Target, load};
+    let (mut client, _provider, run) = opened(&json!({}));
+    let other = client.folder.path().join("other.yaml");
+    std::fs::write(&other, format!("id: other\n{MODEL}prompt: P.\n")).unwrap();
+    let target = Target::parse(other.to_str().unwrap());
+    let flow = trefoil::Flow::from(load(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
+    let location = trefoil::store::Location::File(client.folder.path().join("runs.db"));
+    let store = location.open(trefoil::store::Options::default()).unwrap();
+    let engine = Engine::new().store(store).for_others();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for _ in 0..310 {
+            engine.ready(&flow).unwrap().submit(&serde_json::Value::Null).await.unwrap();
+        }
+    });
+    let text = hovered(&mut client, "two after {{te|xt}}");
+    assert!(text.contains(&format!("in the last run ({run})")), "{text}");
 }

@@ -94,13 +94,14 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
     let said = match does {
         lens::Does::Run => format!("trefoil run {}", quoted(&path)),
         lens::Does::Dev => format!("trefoil dev {}", quoted(&path)),
-        lens::Does::Resume => match session.last_runs.of(&place.path) {
-            Some(last) => format!("trefoil resume {} --with {}", last.run.run, quoted(&path)),
+        lens::Does::Resume => match session.last_run(&place) {
+            Some(last) => format!("trefoil resume {} --with {}", last.run.run, quoted(&last.target(&place.path))),
             None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
         },
         lens::Does::Why => {
             let options = LoadOptions { overlay: session.workspace.overlay(), ..LoadOptions::default() };
-            let said = session.last_runs.why(&place.path, &options);
+            let names = lens::flows(&place.analysis, place.file);
+            let said = session.last_runs.why(&place.path, names, options);
             said.map_err(|why| Refused::new(ErrorCode::RequestFailed, why))?
         }
         lens::Does::Plan => {

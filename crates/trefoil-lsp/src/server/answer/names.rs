@@ -58,9 +58,9 @@ pub fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<l
     let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
     let Some(mut found) = hovers::hover(&place.analysis, place.file, place.offset) else { return Ok(None) };
     let path = highlight::path_to(place.analysis.text(place.file), found.span);
-    let last = session.last_runs.of(&place.path);
-    if let Some((last, value)) =
-        last.and_then(|last| last.value(&place.path, path, found.span.start).map(|value| (last, value)))
+    let now = place.analysis.text(place.file);
+    if let Some(last) = session.last_run(&place)
+        && let Some(value) = last.value(&place.path, path, now, found.span.start)
     {
         let fence = "`".repeat(3);
         found.text.push_str(&format!("\n\nin the last run ({}):\n\n{fence}text\n{value}\n{fence}", last.run.run));

@@ -135,7 +135,7 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
     let Some(span) = lens::entry(&place.analysis, place.file) else { return Ok(Some(Vec::new())) };
     let range = Lines::new(place.analysis.text(place.file), session.encoding()).range(span);
     let uri = params.text_document.uri;
-    let last = session.last_runs.of(&place.path);
+    let last = session.last_run(&place);
     let one = |does: lens::Does| lsp::CodeLens {
         range,
         command: Some(lsp::Command {
@@ -143,7 +143,9 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
             tooltip: None,
             command: does.command().to_owned(),
             arguments: Some(match last.as_ref().filter(|_| does.needs_run()) {
-                Some(last) => vec![uri.0.clone().into(), last.run.run.clone().into()],
+                Some(last) => {
+                    vec![uri.0.clone().into(), last.run.run.clone().into(), last.target(&place.path).into()]
+                }
                 None => vec![uri.0.clone().into()],
             }),
         }),

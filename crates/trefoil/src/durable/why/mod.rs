@@ -10,7 +10,7 @@ use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 
 pub use compare::Comparing;
 pub use reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
-pub use words::{Hunk, Part, WordDiff};
+pub use words::{Hunk, Part, WordDiff, former_offset};
 
 /// The decision about one activity.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,6 +7,11 @@ use similar::{DiffTag, TextDiff};
 /// Above this number of words, texts are compared line by line, because a word diff would be unreadable.
 const MANY: usize = 20_000;
 
+/// Number of words shown around a change on one line.
+const AROUND: usize = 4;
+/// Number of characters shown at each end of a change on one line.
+const ENDS: usize = 60;
+
 /// The differences between two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordDiff {
@@ -73,6 +78,24 @@ impl WordDiff {
         self.hunks.is_empty()
     }
 
+    /// The changes on one line, with some words around them: `two [-after-] {+before+} tea`.
+    pub fn in_line(&self) -> String {
+        let line = |text: &str| text.replace('\n', "⏎");
+        let marked = |(open, close): (&str, &str), text: &str| {
+            let text = line(&ends(text));
+            // A trailing space is not part of the marked text.
+            let word = if text.trim_end().is_empty() { &*text } else { text.trim_end() };
+            format!("{open}{word}{close}{}", text.get(word.len()..).unwrap_or_default())
+        };
+        let shown = |part: &Part| match part {
+            Part::Same(text) => line(text),
+            Part::Cut => "...".to_owned(),
+            Part::Removed(text) => marked(("[-", "-]"), text),
+            Part::Added(text) => marked(("{+", "+}"), text),
+        };
+        self.parts(Some(AROUND)).iter().map(shown).collect()
+    }
+
     /// Both texts combined. With `context`, only this number of equal words is kept around each change.
     pub fn parts(&self, context: Option<usize>) -> Vec<Part> {
         let mut parts = Vec::new();
@@ -97,6 +120,47 @@ impl WordDiff {
 pub fn similarity(before: &str, now: &str) -> f32 {
     let cut = |text: &str| text.chars().take(MANY).collect::<String>();
     TextDiff::from_words(&*cut(before), &*cut(now)).ratio()
+}
+
+/// A text without its middle, if it is long.
+fn ends(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= ENDS * 2 + 3 {
+        return text.to_owned();
+    }
+    let (head, tail): (String, String) = (text.chars().take(ENDS).collect(), text.chars().skip(count - ENDS).collect());
+    format!("{head}...{tail}")
+}
+
+/// The byte offset in the old text of a file that an offset in its new text had; `None` if the place was added or
+/// changed. Unchanged lines decide first: words repeat too often to tell which step they belong to.
+pub fn former_offset(old: &str, new: &str, at: usize) -> Option<usize> {
+    let diff = TextDiff::from_lines(old, new);
+    let (before, now): (Vec<&str>, Vec<&str>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let (olds, news) = (places(&before), places(&now));
+    let start = |places: &[usize], line: usize| places.get(line).or(places.last()).copied().unwrap_or(0);
+    let op = diff.ops().iter().find(|op| {
+        let lines = op.new_range();
+        (start(&news, lines.start)..start(&news, lines.end)).contains(&at)
+    })?;
+    let (was, is) = (start(&olds, op.old_range().start), start(&news, op.new_range().start));
+    if op.tag() == DiffTag::Equal {
+        return Some(was + (at - is));
+    }
+    let was_end = start(&olds, op.old_range().end);
+    let is_end = start(&news, op.new_range().end);
+    let words = WordDiff::of(old.get(was..was_end)?, new.get(is..is_end)?);
+    let at = at - is;
+    let hunks = words.hunks.iter().take_while(|hunk| hunk.now.start <= at);
+    let mut former = at;
+    for hunk in hunks {
+        if at < hunk.now.end {
+            return None;
+        }
+        former = hunk.before.end + (at - hunk.now.end);
+    }
+    Some(was + former)
 }
 
 /// Equal text, shortened to this number of words next to changes.
@@ -156,6 +220,29 @@ fn places(tokens: &[&str]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_of_a_file_is_found_again_after_an_edit() {
+        let old = "a:\n  say: one {{x}}\nb:\n  say: one {{x}}\n";
+        let first = old.find("{{x").unwrap();
+        let second = old.rfind("{{x").unwrap();
+        let same = |new: &str, at: usize| former_offset(old, new, at);
+        assert_eq!(same(old, second), Some(second));
+        // A step with the same prompt was added between the two: it has no former place.
+        let new = "a:\n  say: one {{x}}\nnew:\n  say: one {{x}}\nb:\n  say: one {{x}}\n";
+        let all: Vec<usize> = new.match_indices("{{x").map(|(at, _)| at).collect();
+        assert_eq!(all.iter().map(|at| same(new, *at)).collect::<Vec<_>>(), [Some(first), None, Some(second)]);
+        // Words of its line were edited.
+        let new = "a:\n  say: one or two {{x}}\nb:\n  say: {{x}}, one {{x}}\n";
+        let all: Vec<usize> = new.match_indices("{{x").map(|(at, _)| at).collect();
+        assert_eq!(all.iter().map(|at| same(new, *at)).collect::<Vec<_>>(), [Some(first), None, Some(second)]);
+        assert_eq!(former_offset("", "a", 0), None);
+    }
+
+    #[test]
+    fn changes_are_shown_on_one_line() {
+        assert_eq!(WordDiff::of("say one\nthing", "say two\nthing").in_line(), "say [-one-]{+two+}⏎thing");
+    }
 
     fn shown(before: &str, now: &str, context: Option<usize>) -> String {
         let part = |part: Part| match part {
