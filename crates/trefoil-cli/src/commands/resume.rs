@@ -245,7 +245,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         settings: &settings,
         limits: &|engine| args.limited(engine),
     };
-    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
+    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };
     let run = based.id(run)?;
     if args.dry_run {
         // Chooses the same models as the run would.
