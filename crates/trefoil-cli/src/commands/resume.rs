@@ -246,7 +246,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         settings: &settings,
         limits: &|engine| args.limited(engine),
     };
-    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
+    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };
     let run = based.id(run)?;
     refuse_called(args, &run, target)?;
     if args.dry_run {

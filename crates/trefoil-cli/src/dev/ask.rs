@@ -1,17 +1,17 @@
 //! Prompts at the terminal: for an input, an answer, a step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use trefoil::internals::Loaded;
 use trefoil::internals::input::{self, MissingInput};
-use trefoil::internals::trace::{Pending, page};
+use trefoil::internals::trace::{About, Pending, Tracer, page};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
 use super::turn::{Asked, Given, Taken};
-use super::{Happening, Loop};
+use super::{Happening, Loop, said};
 use crate::harmless::safe;
-use crate::run::{ask, waiting};
+use crate::run::waiting;
 use crate::runs::answer;
 use crate::{exit, output};
 
@@ -38,20 +38,8 @@ impl Loop<'_> {
         line
     }
 
-    /// Completes an input with the properties that it lacks.
-    pub(super) fn complete(&mut self, loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, u8> {
-        if !self.keyboard.keys {
-            return ask::complete(loaded, given, false, false);
-        }
-        let mut given = given;
-        for one in input::missing(&loaded.program, given.as_ref()) {
-            let Some(value) = self.one_input(&one)? else { continue };
-            one.put(&mut given, value);
-        }
-        Ok(given)
-    }
-
-    fn one_input(&mut self, one: &MissingInput) -> Result<Option<Value>, u8> {
+    /// Prompts for a property of the input until the value is valid.
+    pub(super) fn one_input(&mut self, one: &MissingInput) -> Result<Option<Value>, u8> {
         loop {
             let empty = if one.may_be_empty() { ", may be empty" } else { "" };
             let question = format!("{} ({}{empty})> ", safe(&one.name), one.kind);
@@ -69,13 +57,17 @@ impl Loop<'_> {
 
     /// `i`: runs with another input.
     pub(super) fn other_input(&mut self) -> Option<Asked> {
-        let line = self.line("input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
-        let last = self.last.as_ref()?;
-        let program = &last.flow.loaded().program;
-        let before = last.input.clone();
+        let Some(flow) = self.flow.clone() else {
+            output::note("the files do not load, so their input is unknown");
+            return None;
+        };
+        let before = self.last.as_ref().and_then(|last| last.input.clone());
+        output::say(&format!("input: {}", said::input(before.as_ref())));
+        let line = self.line("new input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
+        let before = before.filter(|before| matches!(before, Value::Object(_)));
         let given = match super::typed(&line) {
             object @ Value::Object(_) => Ok(Some(object)),
-            _ => input::typed(program, &[line], before.filter(|before| matches!(before, Value::Object(_)))),
+            _ => input::typed(&flow.loaded().program, &[line], before),
         };
         match given {
             Ok(given) => Some(Asked { input: Some(given), anyway: true, ..Asked::default() }),
@@ -162,18 +154,23 @@ impl Loop<'_> {
     }
 
     /// `t`: writes the trace page of the last run.
-    pub(super) fn page(&mut self) {
-        let Some((tracer, about)) = self.last.as_ref().and_then(|last| last.trace.as_ref()) else {
-            return output::note("no run yet, so there is no trace to show");
-        };
-        let html = page::html(&tracer.trace().json(about));
-        let path = std::env::temp_dir().join(format!("trefoil-dev-{}.html", std::process::id()));
-        match Pending::create(&path).and_then(|pending| pending.finish(&html)) {
-            Ok(()) => {
-                output::say(&format!("trace page: file://{}", path.display()));
-                super::browser::open(&path);
-            }
-            Err(error) => output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None),
+    pub(super) fn page(&self) {
+        page(self.last.as_ref().and_then(|last| last.trace.as_ref()));
+    }
+}
+
+/// Writes a trace page and opens it.
+pub fn page(trace: Option<&(Arc<Tracer>, About)>) {
+    let Some((tracer, about)) = trace else {
+        return output::note("no run yet, so there is no trace to show");
+    };
+    let html = page::html(&tracer.trace().json(about));
+    let path = std::env::temp_dir().join(format!("trefoil-dev-{}.html", std::process::id()));
+    match Pending::create(&path).and_then(|pending| pending.finish(&html)) {
+        Ok(()) => {
+            output::say(&format!("trace page: file://{}", path.display()));
+            super::browser::open(&path);
         }
+        Err(error) => output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None),
     }
 }

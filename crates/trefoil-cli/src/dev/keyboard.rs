@@ -1,6 +1,6 @@
 //! Reads keys and lines from the terminal. If stdin is not a terminal, each line counts as a key.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{BufRead, IsTerminal as _, Write as _};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use console::{Key, Term};
@@ -99,8 +99,39 @@ fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: b
     }
 }
 
+/// Reads a line. What was typed while single keys were read ends with a carriage return.
 fn line() -> Option<String> {
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line).ok()?;
-    (read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned())
+    line_of(&mut std::io::stdin().lock())
+}
+
+fn line_of(from: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    loop {
+        let read = from.fill_buf().ok()?;
+        if read.is_empty() {
+            return (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned());
+        }
+        let Some(end) = read.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let all = read.len();
+            line.extend_from_slice(read);
+            from.consume(all);
+            continue;
+        };
+        line.extend(read.iter().take(end));
+        let is_pair = read.get(end..).is_some_and(|rest| rest.starts_with(b"\r\n"));
+        from.consume(end + if is_pair { 2 } else { 1 });
+        return Some(String::from_utf8_lossy(&line).into_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_of_a_line_is_one() {
+        let mut from: &[u8] = b"one\rtwo\r\nthree\n\nlast";
+        let lines: Vec<String> = std::iter::from_fn(|| line_of(&mut from)).collect();
+        assert_eq!(lines, ["one", "two", "three", "", "last"]);
+    }
 }

@@ -1,12 +1,20 @@
 //! `trefoil dev TARGET`: runs the target, and after every save repeats what the save has changed.
 //!
-//! One loop waits for events (a save, a key, the end of a run) and handles them one by one. `turn` is one run of the target.
+//! One loop waits for events (a save, a key, the end of a run) and handles them one by one. `turn` is one run of the target: `start` starts
+//! it, `follow` waits for its end, and `said` prints what it did, of which `digest` is the part about the steps.
 
 mod ask;
 mod browser;
+mod changes;
+mod digest;
+mod edits;
+mod follow;
 mod keyboard;
+mod layout;
 mod said;
 mod seen;
+mod session;
+mod start;
 mod turn;
 mod watch;
 
@@ -16,11 +24,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use trefoil::AnswersFrom;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use trefoil::internals::engine::Engine;
 use trefoil::runs::last_of;
 use trefoil::store::Store;
+use trefoil::{AnswersFrom, Flow};
 use trefoil_template::Value;
 
 use crate::args::{TargetArgs, TextArgs};
@@ -28,7 +36,9 @@ use crate::commands::run::{cannot_start, dollars};
 use crate::run::{HostArgs, Signals};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
+use digest::Digest;
 use keyboard::Keyboard;
+use session::Session;
 use turn::{Asked, Given, Last, Read, Turn};
 use watch::Watch;
 
@@ -36,16 +46,18 @@ use watch::Watch;
 const QUIET: Duration = Duration::from_millis(40);
 /// The maximum time to wait for changes to stop.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// How often a waiting run is looked at for answers from elsewhere.
+const POLL: Duration = Duration::from_millis(500);
 
 /// Run a target and bring the run up to date after every save: only what the save changed is done again
 #[derive(Args)]
 pub struct Dev {
     #[command(flatten)]
     target: TargetArgs,
-    /// Input: text, or `key=value` (the schema decides the type; repeatable) [default: that of the last run]
+    /// Input of the first run: text, or `key=value` (the schema decides the type; repeatable) [default: that of the last run]
     #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<String>,
-    /// Input as JSON; `@FILE` reads a file
+    /// Input as JSON; `@FILE` reads a file, and again when it is saved
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     input_json: Option<String>,
     /// Start from this run (its id, or its first characters) [default: the last run of the target]
@@ -84,6 +96,10 @@ pub enum Happening {
     Key(char),
     /// A requested line. `None`: stdin has ended.
     Line(Option<String>),
+    /// A tool or a command of the run has ended.
+    Ended,
+    /// The last run was answered from elsewhere.
+    Answered,
     /// A signal asked the process to stop.
     Stop,
 }
@@ -100,6 +116,7 @@ struct Loop<'a> {
     args: &'a Dev,
     runtime: Runtime,
     happenings: UnboundedReceiver<Happening>,
+    send: UnboundedSender<Happening>,
     /// Events that arrived while the loop waited for something else.
     later: VecDeque<Happening>,
     keyboard: Keyboard,
@@ -117,6 +134,17 @@ struct Loop<'a> {
     is_current: bool,
     /// The texts that were read last, and their findings.
     read: Option<Read>,
+    /// The target as it loaded last.
+    flow: Option<Flow>,
+    /// The files whose last edit was shown.
+    edited: BTreeSet<String>,
+    /// The input of the command line, if it was used.
+    passed: Option<Option<Value>>,
+    /// What the last turn did.
+    digest: Option<Digest>,
+    session: Session,
+    /// The number of the last letter to the last run that was seen.
+    letter: u64,
     /// The source of answers of the last run.
     answers_from: Option<AnswersFrom>,
     /// Whether the user was told that a cost limit cannot be enforced.
@@ -127,7 +155,7 @@ impl<'a> Loop<'a> {
     fn new(args: &'a Dev, runtime: Runtime) -> Result<Self, u8> {
         let (send, happenings) = unbounded_channel();
         let keyboard = Keyboard::new(send.clone()).map_err(|error| cannot_start(&error))?;
-        let watch = Watch::new(send).map_err(|error| cannot_start(&error))?;
+        let watch = Watch::new(&args.target.target().path, send.clone()).map_err(|error| cannot_start(&error))?;
         let signals = {
             let _inside = runtime.enter();
             Signals::new().map_err(|error| cannot_start(&error))?
@@ -141,6 +169,7 @@ impl<'a> Loop<'a> {
             args,
             runtime,
             happenings,
+            send,
             later: VecDeque::new(),
             keyboard,
             watch,
@@ -152,6 +181,12 @@ impl<'a> Loop<'a> {
             given: None,
             is_current: false,
             read: None,
+            flow: None,
+            edited: BTreeSet::new(),
+            passed: None,
+            digest: None,
+            session: Session::default(),
+            letter: 0,
             answers_from: None,
             is_unpriced: false,
         })
@@ -159,7 +194,9 @@ impl<'a> Loop<'a> {
 
     fn go(mut self) -> Result<u8, u8> {
         let target = self.args.target.target().path;
-        self.watch.also([target]).map_err(|error| cannot_start(&error))?;
+        let input = self.args.input_json.as_deref().and_then(|argument| argument.strip_prefix('@'));
+        let files = [target].into_iter().chain(input.map(Into::into));
+        self.watch.also(files).map_err(|error| cannot_start(&error))?;
         self.last = self.begin_with()?;
         let mut next = Some(Asked::default());
         let code = loop {
@@ -182,7 +219,8 @@ impl<'a> Loop<'a> {
                     self.settle();
                     next = Some(Asked::default());
                 }
-                Happening::Line(_) => {}
+                Happening::Answered => next = Some(Asked { resume: true, anyway: true, ..Asked::default() }),
+                Happening::Line(_) | Happening::Ended => {}
             }
         };
         let released = self.runtime.block_on(self.engine.release());
@@ -191,6 +229,9 @@ impl<'a> Loop<'a> {
         }
         if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
             output::say(&format!("to continue: trefoil resume {}{}", last.run, self.args.store.option()));
+        }
+        if let Some(total) = self.session.total() {
+            output::aside(&format!("this session: {total}"));
         }
         Ok(code)
     }
@@ -202,7 +243,7 @@ impl<'a> Loop<'a> {
             let run = wait(full_id(&self.store, run))?;
             return self.last_of(&run).map(Some);
         }
-        if args.fresh || !args.inputs.is_empty() || args.input_json.is_some() {
+        if args.fresh {
             return Ok(None);
         }
         let loaded = self.look(&args.target.settings()).1;
@@ -211,14 +252,36 @@ impl<'a> Loop<'a> {
         Ok(last.and_then(|last| self.last_of(&last.run).ok()))
     }
 
-    /// Waits for the next event.
+    /// Waits for the next event. While the last run waits, answers from elsewhere are events, too.
     fn happening(&mut self) -> Happening {
-        let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-        let one = self.later.pop_front().unwrap_or_else(|| self.runtime.block_on(next(happenings, signals)));
+        let one = loop {
+            if let Some(one) = self.later.pop_front() {
+                break one;
+            }
+            let waits = self.last.as_ref().is_some_and(|last| last.is_open && !last.waiting.is_empty());
+            let most = if waits { POLL } else { Duration::MAX };
+            let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+            let one = self.runtime.block_on(async { tokio::time::timeout(most, next(happenings, signals)).await.ok() });
+            match one {
+                Some(one) => break one,
+                None if self.is_answered() => break Happening::Answered,
+                None => {}
+            }
+        };
         if matches!(one, Happening::Key(_) | Happening::Line(_)) {
             self.keyboard.came();
         }
         one
+    }
+
+    /// Whether the last run has a new letter.
+    fn is_answered(&mut self) -> bool {
+        let Some(last) = &self.last else { return false };
+        let letters = self.runtime.block_on(self.store.inbox(&last.run)).unwrap_or_default();
+        let newest = letters.iter().map(|posted| posted.id).max().unwrap_or(0);
+        let is_new = newest > self.letter;
+        self.letter = self.letter.max(newest);
+        is_new
     }
 
     /// Waits until the editor has finished saving.
@@ -251,6 +314,10 @@ impl<'a> Loop<'a> {
             'y' => self.allowed(),
             't' => {
                 self.page();
+                None
+            }
+            'd' => {
+                self.show_all();
                 None
             }
             '?' | 'h' => {

@@ -1,41 +1,84 @@
-//! The output of a turn: findings, reused results, differences.
+//! The output of a turn: what was saved, findings, kept results, the result.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trefoil::Outcome;
 use trefoil::internals::Report;
-use trefoil::runs::{Fate, Line, Made, WordDiff};
+use trefoil::runs::{Line, Made};
 use trefoil_machine::event::Waiting;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
 use super::Loop;
-use super::seen::Told;
+use super::changes::Look;
+use super::digest::{Digest, MOST};
+use super::edits::{self, Changed};
 use super::turn::worth;
 use crate::harmless::{safe, safe_lines};
 use crate::output;
 use crate::run::waiting::{commands, line};
+use crate::run::words::{cut, wrap};
 use crate::run::{money, time, why, words};
 
 /// Maximum number of lines shown of a result.
 const RESULT: usize = 20;
+/// Maximum width of the line above a save.
+const RULER: usize = 100;
+/// Maximum number of characters shown of an input.
+const INPUT: usize = 60;
+
+/// How differences are laid out. `most`: the maximum number of lines for the output of a step.
+pub fn look(most: Option<usize>) -> Look {
+    Look { color: output::colored(), width: output::width(), most }
+}
+
+/// Prints which files were saved, and what was edited. Returns the files whose edit is shown completely.
+pub fn saved(changed: &[Changed]) -> BTreeSet<String> {
+    let mut shown = BTreeSet::new();
+    if changed.is_empty() {
+        return shown;
+    }
+    let names: Vec<&str> = changed.iter().map(|one| one.name.as_str()).collect();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let clock = format!("{:02}:{:02}:{:02}Z", now / 3600 % 24, now / 60 % 60, now % 60);
+    let width = output::width().min(RULER);
+    let head = cut(&format!("── saved {} at {clock} ", safe(&names.join(", "))), width, "… ");
+    let ruler = "─".repeat(width.saturating_sub(head.chars().count()));
+    output::aside(&format!("{head}{ruler}"));
+    for Changed { name, before, now } in changed {
+        if changed.len() > 1 || now.is_none() {
+            output::say(&format!("{}{}", safe(name), if now.is_none() { " was deleted" } else { "" }));
+        }
+        let (Some(before), Some(now)) = (before, now) else { continue };
+        if before == now {
+            output::say(&format!("{:>6}  as in the last run", ""));
+        }
+        edits::of(before, now, look(None)).iter().for_each(|line| output::say(line));
+        if edits::is_shown(before, now) {
+            shown.insert(name.clone());
+        }
+    }
+    shown
+}
 
 /// Prints the new findings, and the total number.
-pub fn findings(before: Option<&Report>, now: &Report, failed: bool, first: bool) {
+pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
     let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| worth(d)).collect();
-    let known: BTreeSet<String> =
-        before.into_iter().flat_map(|report| &report.diagnostics).map(|d| format!("{}{}", d.rule, d.message)).collect();
+    let known: BTreeSet<String> = before
+        .into_iter()
+        .flat_map(|report| &report.diagnostics)
+        .filter(|d| worth(d))
+        .map(|d| format!("{}{}", d.rule, d.message))
+        .collect();
     let is_new = |d: &&&Diagnostic| failed || !known.contains(&format!("{}{}", d.rule, d.message));
     let new: Vec<Diagnostic> = all.iter().filter(is_new).map(|d| (*d).clone()).collect();
-    if !first {
-        output::aside(&format!("── saved {}", "─".repeat(output::width().min(60).saturating_sub(9))));
-    }
     if !new.is_empty() {
         output::say(&output::diagnostics(&new, &now.files));
     }
     match (failed, all.len(), new.len()) {
         (true, ..) => output::refuse("nothing runs until this is corrected", None),
+        (_, 0, _) if !known.is_empty() => output::say("check: no findings"),
         (_, 0, _) => {}
         (_, of, new) => {
             let old = of.saturating_sub(new);
@@ -45,55 +88,49 @@ pub fn findings(before: Option<&Report>, now: &Report, failed: bool, first: bool
     }
 }
 
-/// Prints which results were kept, and which calls were made and why.
-pub fn reuse((lines, made): (&[Line], Made), explain: bool, outcome: &Outcome, took: Duration) {
+/// How a run ended, for a time after it. `replaced`: a newer one follows.
+fn how(outcome: &Outcome, replaced: bool) -> &'static str {
+    match &outcome.result {
+        _ if replaced => "stopped",
+        Ok(_) => "up to date",
+        Err(_) if !outcome.waiting.is_empty() => "waits",
+        Err(error) if outcome.suspended || is_stop(&error.code) => "stopped",
+        Err(_) => "failed",
+    }
+}
+
+/// Whether a run with this error was stopped on request.
+pub fn is_stop(code: &str) -> bool {
+    ["CANCELLED", "INTERRUPTED"].contains(&code)
+}
+
+/// Prints how many results were kept, and what was made.
+pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, replaced: bool) {
     if lines.is_empty() {
         return;
     }
-    let plain = |line: &&Line| !matches!(line.fate, Fate::Kept { was: None, .. });
-    let told: Vec<Line> = lines.iter().filter(plain).filter(|_| explain).cloned().collect();
-    why::explained(&told, output::colored()).iter().for_each(|line| output::say(line));
-    let kept = lines.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
+    let kept = lines.iter().filter(|line| line.fate.is_kept()).count();
     let results = if kept == 1 { "1 result".to_owned() } else { format!("{kept} results") };
     let saved = why::saved(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     let (made, spent) = (words::made(made), money(&outcome.usage));
     let took = time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-    output::say(&format!("{results} kept{saved}, {made} ({spent}) · up to date after {took}"));
+    let (how, bold) = (how(outcome, replaced), anstyle::Style::new().bold());
+    output::say(&format!("{bold}{results} kept{saved}, {made} ({spent}){bold:#} · {how} after {took}"));
 }
 
-/// Prints the outputs of steps that have changed.
-pub fn differences(before: &Told, now: &Told) {
-    for (key, step) in &now.steps {
-        let (Some(old), Some(new)) = (before.steps.get(key).and_then(|step| step.output.as_ref()), &step.output) else {
-            continue;
-        };
-        if old == new {
-            continue;
-        }
-        difference(&safe(&step.label), old, new);
-    }
-}
-
-fn difference(name: &str, old: &Value, new: &Value) {
-    let diff = WordDiff::of(&old.to_text(), &new.to_text());
-    let color = output::colored();
-    output::say(&format!("{:>6}  {name}: {}", "now", why::in_line(&diff, color)));
-}
-
-/// Prints the result: all of it if there was none before, otherwise the differences.
-pub fn result(now: &Value, before: Option<&Value>) {
-    match before {
-        Some(before) if before == now => output::aside("the result is as before"),
-        Some(before) => difference("result", before, now),
-        None => {
-            let text = now.to_text();
-            let all: Vec<&str> = text.lines().collect();
-            output::say("result:");
-            all.iter().take(RESULT).for_each(|line| output::say(&format!("  │ {}", safe_lines(line))));
-            if all.len() > RESULT {
-                output::say(&format!("  │ … {} more lines", all.len() - RESULT));
-            }
-        }
+/// Prints a whole result: an object by property.
+pub fn result(now: &Value) {
+    let texts: Vec<String> = match now {
+        Value::Object(members) => members.iter().map(|(name, value)| format!("{name}: {}", value.to_text())).collect(),
+        other => vec![other.to_text().to_string()],
+    };
+    let width = output::width().saturating_sub(4);
+    let lines = |line: &str| if line.is_empty() { vec![String::new()] } else { wrap(line, width) };
+    let all: Vec<String> = texts.iter().flat_map(|text| text.lines()).flat_map(lines).collect();
+    output::say("result:");
+    all.iter().take(RESULT).for_each(|line| output::say(&format!("  │ {}", safe_lines(line))));
+    if all.len() > RESULT {
+        output::say(&format!("  │ … {} more lines", all.len() - RESULT));
     }
 }
 
@@ -109,25 +146,59 @@ pub fn waiting(run: &str, all: &[Waiting], store: &str) {
     }
 }
 
+/// An input on one line: `topic=tide tables`.
+pub fn input(input: Option<&Value>) -> String {
+    let text = match input {
+        None => "none".to_owned(),
+        Some(Value::Object(members)) => {
+            let one = |(key, value): (&std::sync::Arc<str>, &Value)| format!("{key}={}", value.to_text());
+            members.iter().map(one).collect::<Vec<_>>().join(" ")
+        }
+        Some(other) => other.to_text().to_string(),
+    };
+    cut(&words::line(&text), INPUT, "…")
+}
+
 impl Loop<'_> {
-    /// Prints which keys can be pressed now.
+    /// Prints the steps that the last turn changed, and the result. `whole`: without limits.
+    pub(super) fn show(&self, digest: &Digest, whole: bool) {
+        let look = look(Some(MOST).filter(|_| !whole));
+        digest.steps(look).iter().for_each(|line| output::say(line));
+        match (digest.result(look), &digest.results) {
+            (Some(lines), _) => lines.iter().for_each(|line| output::say(line)),
+            (None, Some((_, now))) => result(now),
+            (None, None) => {}
+        }
+    }
+
+    /// `d`: prints all differences of the last turn.
+    pub(super) fn show_all(&self) {
+        match &self.digest {
+            Some(digest) => self.show(digest, true),
+            None => output::note("nothing has run yet, so there are no differences to show"),
+        }
+    }
+
+    /// Prints the input, what the session has used, and which keys can be pressed now.
     pub(super) fn hint(&self) {
         let last = self.last.as_ref();
+        let session = self.session.total().map(|total| format!(" · this session: {total}")).unwrap_or_default();
+        let of = last.map(|last| format!("input: {}", input(last.input.as_ref())));
+        if let Some(of) = of {
+            output::aside(&format!("{of}{session}"));
+        }
         let mut keys = vec!["save a file, or press"];
         if last.is_some_and(|last| last.waiting.iter().any(|one| one.sort != "run")) {
             keys.push("a answer ·");
         }
         if last.is_some_and(|last| last.repeats.is_some()) {
-            keys.push("y run that step a second time ·");
+            keys.push("y allow it ·");
         }
-        keys.extend([
-            "Enter try again ·",
-            "r all again ·",
-            "f from a step ·",
-            "i other input ·",
-            "t trace page ·",
-            "q quit",
-        ]);
+        keys.extend(["Enter again ·", "r all ·", "f from a step ·", "i input ·"]);
+        if self.digest.as_ref().is_some_and(|digest| !digest.is_short(look(Some(MOST)))) {
+            keys.push("d show all ·");
+        }
+        keys.extend(["t trace ·", "q quit"]);
         output::aside(&keys.join(" "));
     }
 }

@@ -3,13 +3,20 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
+use tokio::sync::mpsc::UnboundedSender;
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_template::Value;
 
+use super::Happening;
+
 /// A sink that records the steps of a run.
 #[derive(Default)]
-pub struct Seen(Mutex<Told>);
+pub struct Seen {
+    told: Mutex<Told>,
+    /// Receives an event whenever a tool or a command has ended.
+    ended: Option<UnboundedSender<Happening>>,
+}
 
 /// What was recorded.
 #[derive(Default, Clone)]
@@ -18,6 +25,8 @@ pub struct Told {
     pub steps: IndexMap<String, SeenStep>,
     /// Open questions.
     pub asks: Vec<Waiting>,
+    /// The tools and commands in progress by key: the name of the tool, if it is one.
+    pub going: IndexMap<String, Option<String>>,
 }
 
 /// A step.
@@ -30,8 +39,13 @@ pub struct SeenStep {
 }
 
 impl Seen {
+    /// Reports the ends of tools and commands to `ended`.
+    pub fn telling(ended: UnboundedSender<Happening>) -> Self {
+        Self { told: Mutex::default(), ended: Some(ended) }
+    }
+
     fn told(&self) -> MutexGuard<'_, Told> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everything recorded so far.
@@ -68,8 +82,18 @@ impl EventSink for Seen {
                     why: None,
                 });
             }
+            EventKind::EffectStarted { effect: "tool", detail } => {
+                let tool = detail.get("name").map(|name| name.to_text().to_string());
+                told.going.insert(name(), tool);
+            }
+            EventKind::EffectStarted { effect: "command", .. } => {
+                told.going.insert(name(), None);
+            }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
                 told.asks.retain(|one| one.key != *key);
+                if told.going.shift_remove(key.as_str()).is_some() {
+                    self.ended.iter().for_each(|ended| drop(ended.send(Happening::Ended)));
+                }
             }
             _ => {}
         }

@@ -1,37 +1,28 @@
 //! One turn of the loop: reads and checks the target, and brings the last run up to date.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::task::JoinHandle;
-use trefoil::internals::door::is_there;
-use trefoil::internals::engine::{Engine, PRICE, Ready};
-use trefoil::internals::settings::{FoundSettings, Settings};
+use trefoil::Flow;
+use trefoil::internals::door::{is_there, named};
+use trefoil::internals::settings::{FoundSettings, Settings, config_folder};
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel, stopped};
-use trefoil::runs::{Edit, Lines, Stored};
-use trefoil::store::StoreError;
-use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil::internals::{Checks, LoadOptions, Loaded, Report, stopped};
+use trefoil::runs::{Line, Made};
 use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
-use trefoil_template::Value;
+use trefoil_template::{Value, limits};
 
+use super::edits::Changed;
 use super::seen::{Seen, Told};
-use super::{Happening, Loop, said, watch};
-use crate::commands::run::{cannot_start, did_not_start, followed, label};
-use crate::exit;
-use crate::run::{Shown, based, input, report};
+use super::{Loop, said, watch};
+use crate::commands::run::{cannot_start, did_not_start, followed};
 use crate::runs::past;
-use crate::store::block_on;
-use crate::{output, run};
-
-/// The default cost limit, in micro-dollars.
-const MAX_COST: u64 = 1_000_000;
 
 /// What a turn should do.
 #[derive(Debug, Default, Clone)]
@@ -54,7 +45,7 @@ pub struct Asked {
 pub struct Read {
     /// The target's files and their findings.
     pub report: Report,
-    /// The texts of the settings and of the flows that the target calls as tools, by file.
+    /// The texts of the settings, of the flows that the target calls as tools, and of the input, by file.
     others: BTreeMap<String, Arc<str>>,
 }
 
@@ -66,6 +57,13 @@ impl Read {
         before.map(text).eq(now_files.map(text))
             && self.report.diagnostics == now.report.diagnostics
             && self.others == now.others
+    }
+
+    /// All texts by file.
+    fn texts(&self) -> BTreeMap<String, Arc<str>> {
+        let mut all = texts(&self.report.files);
+        all.extend(self.others.clone());
+        all
     }
 }
 
@@ -91,7 +89,7 @@ pub enum Taken {
 
 /// The result of a turn.
 pub enum Turn {
-    /// Nothing has changed, and nothing was printed.
+    /// There is nothing to say: nothing has changed, or the loop ends.
     Nothing,
     /// The turn has ended, and its result was printed.
     Done,
@@ -119,8 +117,10 @@ pub struct Last {
     pub input: Option<Value>,
     /// Its recorded steps.
     pub told: Told,
-    /// Its result, if it has one.
+    /// Its result, or that of the last run before it that has one.
     pub result: Option<Value>,
+    /// What happened to each activity, and what was made, if it reused results.
+    pub reuse: (Vec<Line>, Made),
     /// What it waits for.
     pub waiting: Vec<Waiting>,
     /// If it stopped because a step would be repeated: the turn that allows this.
@@ -129,27 +129,6 @@ pub struct Last {
     pub is_open: bool,
     /// Its trace.
     pub trace: Option<(Arc<Tracer>, About)>,
-}
-
-/// A run in progress.
-struct UnderWay {
-    since: Instant,
-    task: JoinHandle<Outcome>,
-    cancel: Cancel,
-    run: String,
-    seen: Arc<Seen>,
-    shown: Arc<Shown>,
-    flow: Flow,
-    input: Option<Value>,
-    trace: (Arc<Tracer>, About),
-}
-
-/// A run that is ready to start.
-struct Prepared {
-    ready: Ready,
-    /// Collects which steps are reused and which are repeated.
-    lines: Option<Lines>,
-    input: Option<Value>,
 }
 
 impl Loop<'_> {
@@ -171,7 +150,7 @@ impl Loop<'_> {
         };
         // The next save may fix whatever prevents the start.
         match started {
-            Ok((under_way, lines)) => self.follow(under_way, lines.as_ref(), asked),
+            Ok(under_way) => self.follow(under_way, asked),
             Err(_) => Ok(Turn::Done),
         }
     }
@@ -186,6 +165,11 @@ impl Loop<'_> {
             ..args.target.options_with(settings)
         };
         let mut others = texts(&operator.files);
+        let input = args.input_json.as_deref().and_then(|argument| argument.strip_prefix('@'));
+        let text = |file: &str| String::from_utf8(named(Path::new(file), limits::INPUT_BYTES).ok()?).ok();
+        if let Some((file, text)) = input.and_then(|file| Some((file, text(file)?))) {
+            others.insert(file.to_owned(), text.into());
+        }
         match trefoil::internals::load(&args.target.target(), &options) {
             Ok(loaded) => {
                 let engine = self.args.host.without_people(self.engine.clone(), settings);
@@ -213,14 +197,20 @@ impl Loop<'_> {
         // A called flow that does not load is watched, too.
         let called = operator.settings.flows.iter().map(|tool| tool.flow.path.clone());
         let files = loaded.iter().flat_map(watch::files).chain(read.others.keys().map(PathBuf::from)).chain(called);
-        let files = files.filter(|path| is_there(path));
+        let mut files: Vec<PathBuf> = files.filter(|path| is_there(path)).collect();
+        // Somebody may trust the settings, from anywhere.
+        files.extend(config_folder().filter(|_| !operator.findings.is_empty()).map(|folder| folder.join("trusted")));
         self.watch.also(files).map_err(|error| cannot_start(&error))?;
         let Ok(settings) = followed(operator) else { return Ok(ReadTurn::Faulty) };
         let same = self.read.as_ref().is_some_and(|before| before.is_same(&read));
         let first = self.read.is_none();
         if !same || (asked.anyway && loaded.is_none()) {
+            let changed = self.changed(&read);
+            self.edited = said::saved(&changed);
             let before = self.read.as_ref().map(|before| &before.report);
-            said::findings(before, &read.report, loaded.is_none(), first);
+            said::findings(before, &read.report, loaded.is_none());
+        } else {
+            self.edited.clear();
         }
         self.read = Some(read);
         self.is_current &= same;
@@ -228,259 +218,28 @@ impl Loop<'_> {
         if same && !asked.anyway && !first {
             return Ok(ReadTurn::Same);
         }
-        Ok(loaded.map_or(ReadTurn::Faulty, |loaded| ReadTurn::Ready(Flow::from(loaded), Box::new(settings))))
+        let Some(loaded) = loaded else { return Ok(ReadTurn::Faulty) };
+        let flow = Flow::from(loaded);
+        self.flow = Some(flow.clone());
+        Ok(ReadTurn::Ready(flow, Box::new(settings)))
     }
 
-    /// Starts a run that reuses the results of the last one, if there is one.
-    fn start(
-        &mut self,
-        since: Instant,
-        flow: &Flow,
-        settings: &Settings,
-        asked: &Asked,
-    ) -> Result<(UnderWay, Option<Lines>), u8> {
-        let loaded = flow.loaded();
-        let (seen, tracer) = (Arc::new(Seen::default()), Arc::new(Tracer::default()));
-        let shown = Arc::new(Shown::new(false));
-        let mut engine = self.args.host.without_people(self.engine.clone(), settings);
-        engine = engine.events(shown.clone()).events(seen.clone()).events(tracer.clone());
-        engine = self.args.seed.into_iter().fold(engine, Engine::seed).max_calls(self.args.max_calls);
-        let prepared = self.prepare(&engine, flow, asked)?;
-        let ready = &prepared.ready;
-        ready.check_input(&prepared.input).map_err(|error| did_not_start(&error))?;
-        if self.answers_from.as_ref() != Some(ready.answers_from()) {
-            label(self.args.host.models.embedded(), ready);
-            self.answers_from = Some(ready.answers_from().clone());
-        }
-        let (run, answers_from) = (ready.run().to_owned(), ready.answers_from().clone());
-        shown.begin(loaded, &answers_from.to_string(), self.args.seed);
-        let Prepared { ready, lines, input } = prepared;
-        let started = self.runtime.block_on(async { ready.start(&input) }).map_err(|error| did_not_start(&error))?;
-        self.give_up_last();
-        self.started.insert(run.clone());
-        self.is_current = true;
-        let trace = (tracer, About::new(loaded, &answers_from));
-        Ok((self.under_way(since, started, run, (seen, shown), (flow.clone(), input), trace), lines))
-    }
-
-    /// Prepares a run with the results of the last one.
-    fn prepare(&mut self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, u8> {
-        let given = self.args.max_cost;
-        let limited = engine.clone().max_cost_micro(given.unwrap_or(MAX_COST));
-        let first = self.try_prepare(&limited, flow, asked)?;
-        let unpriced = |d: &Diagnostic| d.rule == PRICE;
-        match first {
-            // The user did not set a cost limit, so the run starts even if the default cannot be enforced.
-            Err(Error::NotStarted(why)) if given.is_none() && why.diagnostics().iter().all(unpriced) => {
-                if !std::mem::replace(&mut self.is_unpriced, true) {
-                    let calls = run::words::calls(self.args.max_calls);
-                    output::note(&format!(
-                        "not all models have a known price, so only calls are limited: {calls} after each save"
-                    ));
-                }
-                self.try_prepare(engine, flow, asked)?.map_err(|error| did_not_start(&error))
-            }
-            other => other.map_err(|error| did_not_start(&error)),
-        }
-    }
-
-    fn try_prepare(&mut self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Result<Prepared, Error>, u8> {
-        let Some(last) = &self.last else {
-            let loaded = flow.loaded();
-            let read = input::read(loaded, &self.args.inputs, self.args.input_json.as_deref());
-            let given = asked.input.clone().map_or_else(|| read.map_err(|why| input::refuse(loaded, why)), Ok)?;
-            let given = self.complete(loaded, given)?;
-            return Ok(engine.ready(flow).map(|ready| Prepared { ready, lines: None, input: given }));
-        };
-        let first = || last.told.steps.keys().next().cloned();
-        let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
-        let edit = Edit { from, rerun: asked.rerun.clone() };
-        let edited = self.runtime.block_on(engine.edit(&last.run, flow, &edit));
-        if let Err(Error::Store(StoreError::NoContent { .. })) = &edited {
-            output::note("all steps run again: the last run was completed or cancelled without stored content");
-            let input = asked.input.clone().unwrap_or_else(|| last.input.clone());
-            return Ok(engine.ready(flow).map(|ready| Prepared { ready, lines: None, input }));
-        }
-        Ok(edited.map(|edited| {
-            let lines = edited.lines();
-            let input = asked.input.clone().unwrap_or_else(|| edited.started.input.clone());
-            Prepared { ready: edited.ready, lines: Some(lines), input }
-        }))
-    }
-
-    /// Continues the last run.
-    fn resume(&mut self, since: Instant, settings: &Settings, asked: &Asked) -> Result<(UnderWay, Option<Lines>), u8> {
-        let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
-        let run = last.run.clone();
-        let stored = block_on(Stored::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
-        let flow = stored.flow.clone();
-        let (seen, tracer) = (Arc::new(Seen::default()), Arc::new(Tracer::default()));
-        let shown = Arc::new(Shown::new(false));
-        let engine = self.args.host.without_people(self.engine.clone(), settings);
-        let engine = engine.events(shown.clone()).events(seen.clone()).events(tracer.clone()).as_begun(&stored);
-        let ready =
-            self.runtime.block_on(engine.ready_again(&stored, &asked.rerun)).map_err(|error| did_not_start(&error))?;
-        let answers_from = ready.answers_from().clone();
-        shown.resumes();
-        shown.begin(flow.loaded(), &answers_from.to_string(), None);
-        let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
-        let trace = (tracer, About::new(flow.loaded(), &answers_from));
-        let input = stored.started.input.clone();
-        Ok((self.under_way(since, started, run, (seen, shown), (flow, input), trace), None))
-    }
-
-    fn under_way(
-        &self,
-        since: Instant,
-        started: Run,
-        run: String,
-        (seen, shown): (Arc<Seen>, Arc<Shown>),
-        (flow, input): (Flow, Option<Value>),
-        trace: (Arc<Tracer>, About),
-    ) -> UnderWay {
-        let cancel = started.canceller();
-        let task = self.runtime.spawn(started.outcome());
-        UnderWay { since, task, cancel, run, seen, shown, flow, input, trace }
-    }
-
-    /// Cancels the last run, because another one replaces it. A run that was not started here is left unchanged.
-    fn give_up_last(&mut self) {
-        let started = &self.started;
-        if let Some(last) = self.last.as_mut().filter(|last| last.is_open && started.contains(&last.run)) {
-            last.is_open = false;
-            let _ = self.runtime.block_on(cancel(self.store.clone(), &last.run));
-        }
-    }
-
-    /// Stops a run. A run that was not started here is only interrupted, and can be resumed.
-    fn stop(&self, run: &UnderWay) {
-        match self.started.contains(&run.run) {
-            true => run.cancel.cancel(),
-            false => run.cancel.interrupt(),
-        }
-    }
-
-    /// Waits for the end of a run, and prints the result.
-    fn follow(&mut self, mut run: UnderWay, lines: Option<&Lines>, asked: &Asked) -> Result<Turn, u8> {
-        let (mut next, mut quits) = (None, false);
-        let outcome = loop {
-            self.keyboard.want_key();
-            match self.happening_beside(&mut run.task) {
-                Ok(outcome) => break outcome,
-                Err(Happening::Saved) => {
-                    self.settle();
-                    if self.has_changed() {
-                        self.stop(&run);
-                        next = Some(Asked::default());
-                    }
-                }
-                Err(Happening::Stop) => {
-                    run.cancel.interrupt();
-                    self.later.push_back(Happening::Stop);
-                    quits = true;
-                    break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
-                }
-                Err(Happening::Key('q')) => {
-                    run.cancel.interrupt();
-                    self.later.push_back(Happening::Key('q'));
-                    quits = true;
-                    break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
-                }
-                Err(Happening::Key('x')) => self.stop(&run),
-                Err(Happening::Key('a')) => {
-                    let asks = run.seen.so_far().asks;
-                    let _paused = run.shown.pause();
-                    if let Some(Taken::Later(given)) = self.take_answer(&run.run, &asks) {
-                        self.given = Some(given);
-                        self.stop(&run);
-                        next = Some(Asked::default());
-                    }
-                }
-                Err(_) => {}
-            }
-        };
-        run.shown.end(&outcome);
-        self.say(&run, &outcome, (lines, !asked.all), next.is_some());
-        self.replace_last(run, outcome);
-        let next = match (quits, next) {
-            (true, _) => None,
-            (false, None) => self.pass_on(),
-            (false, next) => next,
-        };
-        Ok(next.map_or(Turn::Done, Turn::Next))
-    }
-
-    /// Waits for the next event or for the end of a run.
-    fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, Happening> {
-        // Events that arrived while a line was typed are handled now, not after the end of the run.
-        if let Some(one) = self.later.pop_front() {
-            if matches!(one, Happening::Key(_) | Happening::Line(_)) {
-                self.keyboard.came();
-            }
-            return Err(one);
-        }
-        let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-        let one = self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                ended = task => Ok(ended),
-                one = super::next(happenings, signals) => Err(one),
-            }
-        });
-        match one {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
-            Err(one) => {
-                if matches!(one, Happening::Key(_) | Happening::Line(_)) {
-                    self.keyboard.came();
-                }
-                Err(one)
+    /// The files that have changed since they were read last, each with its text in the last run.
+    pub(super) fn changed(&self, now: &Read) -> Vec<Changed> {
+        let Some(before) = &self.read else { return Vec::new() };
+        let (then, now) = (before.texts(), now.texts());
+        let ran = self.last.as_ref().map(|last| texts(&last.flow.loaded().files)).unwrap_or_default();
+        let mut all = Vec::new();
+        for (name, text) in &now {
+            let (read, ran) = (then.get(name), ran.get(name));
+            // A file of a target that did not load was not read.
+            if read != Some(text) && (read.is_some() || ran != Some(text)) {
+                all.push(Changed { name: name.clone(), before: ran.or(read).cloned(), now: Some(text.clone()) });
             }
         }
-    }
-
-    /// Prints the result of a run, and the differences from the previous one.
-    fn say(&self, run: &UnderWay, outcome: &Outcome, (lines, explain): (Option<&Lines>, bool), replaced: bool) {
-        let all = lines.map(Lines::all).unwrap_or_default();
-        let made = lines.map(Lines::made).unwrap_or_default();
-        said::reuse((&all, made), explain, outcome, run.since.elapsed());
-        if let Some(lines) = lines {
-            based::by_name(lines, "press `f` and name a step");
-        }
-        if let Some(last) = &self.last {
-            said::differences(&last.told, &run.seen.so_far());
-        }
-        match &outcome.result {
-            Ok(value) => said::result(value, self.last.as_ref().and_then(|last| last.result.as_ref())),
-            Err(_) if replaced || !outcome.waiting.is_empty() => {}
-            Err(error) if ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str()) => output::note("stopped"),
-            Err(error) => {
-                let error = &with_keys(error);
-                output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
-                report::spent(outcome, None).iter().for_each(|line| output::say(line));
-            }
-        }
-        said::waiting(&outcome.run, &outcome.waiting, &self.args.store.option());
-    }
-
-    /// Makes this run the last one.
-    fn replace_last(&mut self, run: UnderWay, outcome: Outcome) {
-        let error = outcome.result.as_ref().err();
-        let repeats = error.and_then(allowing);
-        let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
-        let mut told = run.seen.so_far();
-        // Steps that did not run this time keep their previous output, so that the next run is compared with it.
-        if let Some(last) = self.last.take() {
-            for (key, step) in last.told.steps {
-                if step.output.is_some() {
-                    let known = told.steps.entry(key).or_insert_with(|| step.clone());
-                    known.output = known.output.take().or(step.output);
-                }
-            }
-        }
-        let (result, waiting) = (outcome.result.ok(), outcome.waiting);
-        let UnderWay { run, flow, input, trace, .. } = run;
-        self.last = Some(Last { run, flow, input, told, result, waiting, repeats, is_open, trace: Some(trace) });
+        let gone = then.keys().filter(|name| !now.contains_key(*name) && !is_there(&PathBuf::from(name)));
+        all.extend(gone.map(|name| Changed { name: name.clone(), before: None, now: None }));
+        all
     }
 
     /// Reads a stored run.
@@ -502,6 +261,7 @@ impl Loop<'_> {
             input: stored.started.input.clone(),
             told: seen.so_far(),
             result,
+            reuse: Default::default(),
             waiting,
             repeats: stopped.as_ref().and_then(allowing),
             is_open: !record.status.is_end(),
@@ -511,7 +271,7 @@ impl Loop<'_> {
 }
 
 /// What lets a run repeat the steps that it stopped before.
-fn allowing(error: &RunError) -> Option<Asked> {
+pub fn allowing(error: &RunError) -> Option<Asked> {
     let rerun: Vec<String> = error.keys().filter(|_| error.code == "WOULD_REPEAT").map(Key::to_string).collect();
     (!rerun.is_empty()).then(|| Asked { rerun, resume: true, anyway: true, ..Asked::default() })
 }
@@ -519,13 +279,4 @@ fn allowing(error: &RunError) -> Option<Asked> {
 /// Whether a finding is printed here.
 pub fn worth(found: &Diagnostic) -> bool {
     found.severity > Severity::Info
-}
-
-/// Replaces the command-line option in an error's help by the key to press.
-fn with_keys(error: &RunError) -> RunError {
-    let is_option = error.help.as_ref().is_some_and(|help| help.contains("--rerun"));
-    match error.code == "WOULD_REPEAT" && error.key.is_some() && is_option {
-        true => error.clone().help("to allow it, press `y`"),
-        false => error.clone(),
-    }
 }

@@ -1,15 +1,18 @@
-//! Watches the files of a target, however an editor saves them.
+//! Watches the files of a target, however an editor saves them, and whatever else replaces them or their folders.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use notify::event::{EventKind, ModifyKind};
+use ignore::WalkBuilder;
+use notify::event::{CreateKind, EventKind, ModifyKind};
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 use trefoil::internals::Loaded;
-use trefoil::internals::door::is_folder;
+use trefoil::internals::door::{identity, is_folder, real};
 
 use super::Happening;
 
@@ -17,51 +20,129 @@ use super::Happening;
 const LOOK: Duration = Duration::from_millis(500);
 /// Extensions of other files that may become part of the target.
 const MANIFESTS: [&str; 3] = ["yaml", "yml", "toml"];
+/// Maximum number of folders watched because a file may be created there, and how deep they may be.
+const FOLDERS: usize = 500;
+const DEPTH: usize = 5;
+
+/// What a folder is on the disk. Another folder of the same name is a different one.
+type Identity = Option<(u64, u64)>;
 
 /// Watches folders instead of files, because editors replace files when they save.
 pub struct Watch {
     watcher: Box<dyn Watcher>,
-    folders: BTreeSet<PathBuf>,
+    /// Whether the system reports changes.
+    is_told: bool,
+    /// The project: folders above it are not watched.
+    project: PathBuf,
+    folders: BTreeMap<PathBuf, Identity>,
     files: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// Whether there may be new folders in the project.
+    grown: Arc<AtomicBool>,
 }
 
 impl Watch {
     /// Watches nothing yet. Saves are sent to `saved`.
-    pub fn new(saved: UnboundedSender<Happening>) -> Result<Self, notify::Error> {
+    pub fn new(target: &Path, saved: UnboundedSender<Happening>) -> Result<Self, notify::Error> {
         let files: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
-        let known = files.clone();
-        // Others write to the same folders, such as the store.
+        let grown = Arc::new(AtomicBool::new(true));
+        let (known, grows) = (files.clone(), grown.clone());
+        // Others write to the same folders, such as the store. What is above a known file concerns it, too.
         let concerns = move |path: &PathBuf| {
             let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
-            manifest || known.lock().unwrap_or_else(PoisonError::into_inner).contains(path)
+            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let from = known.range::<Path, _>((Bound::Included(path.as_path()), Bound::Unbounded)).next();
+            manifest || from.is_some_and(|known| known.starts_with(path))
         };
         let tell = move |event: Result<Event, notify::Error>| {
             let Ok(event) = event else { return };
+            let is_moved = matches!(event.kind, EventKind::Modify(ModifyKind::Name(_)));
+            let is_folder = match event.kind {
+                EventKind::Create(CreateKind::Folder) => true,
+                EventKind::Create(_) => event.paths.iter().any(|path| is_folder(path)),
+                _ => is_moved && event.paths.iter().any(|path| is_folder(path)),
+            };
+            // Events were lost, so anything may have changed.
+            let anything = event.need_rescan();
+            if is_folder || anything {
+                grows.store(true, Ordering::SeqCst);
+            }
             let metadata = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
-            if !matches!(event.kind, EventKind::Access(_)) && !metadata && event.paths.iter().any(&concerns) {
+            let is_change = !matches!(event.kind, EventKind::Access(_)) && !metadata;
+            if anything || is_change && (is_folder || event.paths.iter().any(&concerns)) {
                 let _ = saved.send(Happening::Saved);
             }
         };
-        let watcher: Box<dyn Watcher> = match RecommendedWatcher::new(tell.clone(), Config::default()) {
-            Ok(watcher) => Box::new(watcher),
-            Err(_) => Box::new(PollWatcher::new(tell, Config::default().with_poll_interval(LOOK))?),
-        };
-        Ok(Self { watcher, folders: BTreeSet::new(), files })
+        let (watcher, is_told): (Box<dyn Watcher>, bool) =
+            match RecommendedWatcher::new(tell.clone(), Config::default()) {
+                Ok(watcher) => (Box::new(watcher), true),
+                Err(_) => (Box::new(PollWatcher::new(tell, Config::default().with_poll_interval(LOOK))?), false),
+            };
+        let target = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());
+        let project = if is_folder(&target) { target } else { target.parent().map(Path::to_owned).unwrap_or_default() };
+        Ok(Self { watcher, is_told, project, folders: BTreeMap::new(), files, grown })
     }
 
-    /// Adds files and their folders. Earlier files stay watched, because an unreadable file may be one of them.
+    /// Adds files and their folders. Earlier files stay watched, because an unreadable file may be one of them. Folders that were
+    /// replaced since are watched again.
     pub fn also(&mut self, files: impl IntoIterator<Item = PathBuf>) -> Result<(), notify::Error> {
         for file in files {
             let Ok(file) = std::path::absolute(file) else { continue };
-            let folder = if is_folder(&file) { Some(file.as_path()) } else { file.parent() };
-            if let Some(folder) = folder.filter(|folder| !self.folders.contains(*folder)) {
-                self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
-                self.folders.insert(folder.to_owned());
+            // What a link leads to is saved where it is.
+            let real = Some(real(&file)).filter(|real| *real != file);
+            let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            known.extend(real);
+            known.insert(file);
+        }
+        let known: Vec<PathBuf> = self.files.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let wanted: BTreeSet<PathBuf> = known.iter().flat_map(|file| self.above(file)).collect();
+        for folder in &wanted {
+            self.watch(folder)?;
+        }
+        if self.is_told && self.grown.swap(false, Ordering::SeqCst) {
+            let walk = WalkBuilder::new(&self.project).max_depth(Some(DEPTH)).filter_entry(is_searched).build();
+            let folders = walk.flatten().map(ignore::DirEntry::into_path).take(FOLDERS);
+            for folder in folders {
+                // The files of the target are watched anyway.
+                let _ = self.watch(&folder);
             }
-            self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
         }
         Ok(())
     }
+
+    /// The folders to watch for a file: its own, and those above it that may be replaced.
+    fn above(&self, file: &Path) -> Vec<PathBuf> {
+        let first =
+            if is_folder(file) { Some(file) } else { file.ancestors().skip(1).find(|folder| is_folder(folder)) };
+        let Some(first) = first else { return Vec::new() };
+        let parents = first.ancestors().skip(1).enumerate();
+        // The parent of the outermost folder reports that this folder was replaced.
+        let parents = parents.take_while(|(n, folder)| *n == 0 || folder.starts_with(&self.project));
+        let parents = parents.map(|(_, folder)| folder).filter(|folder| folder.parent().is_some());
+        std::iter::once(first).chain(parents).map(Path::to_owned).collect()
+    }
+
+    fn watch(&mut self, folder: &Path) -> Result<(), notify::Error> {
+        let now = identity(folder);
+        match self.folders.get(folder) {
+            Some(known) if *known == now => return Ok(()),
+            // If the folder was deleted, it is not watched any more.
+            Some(_) => drop(self.watcher.unwatch(folder)),
+            None => {}
+        }
+        // A parent that cannot be read cannot be watched.
+        match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Err(error) if self.folders.is_empty() => return Err(error),
+            Err(_) => {}
+            Ok(()) => drop(self.folders.insert(folder.to_owned(), now)),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a folder is one in which manifests are looked for.
+fn is_searched(entry: &ignore::DirEntry) -> bool {
+    let is_folder = entry.file_type().is_some_and(|sort| sort.is_dir());
+    is_folder && entry.file_name() != "node_modules" && entry.file_name() != "target"
 }
 
 /// The files of a target.

@@ -126,7 +126,8 @@ pub fn preview(value: &Value) -> String {
     }
 }
 
-fn structured(text: &str) -> Option<Value> {
+/// The object or list that a text is the JSON of.
+pub fn structured(text: &str) -> Option<Value> {
     let begins = text.trim_start().starts_with(['{', '[']);
     (begins && text.len() < 20_000).then(|| serde_json::from_str(text).ok()).flatten().map(Value::from_json)
 }

@@ -65,6 +65,6 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         settings: &settings,
         limits: &limits,
     };
-    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
+    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };
     based.run(&run, &flow, async |engine| engine.fork(&run, &edit).await)
 }

@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::durable::{GATE, command, only, trefoil, until};
+use serde_json::Value as Json;
+
+use crate::durable::{GATE, PRICES, command, only, priced, trefoil, until};
 use crate::edited::{FIRST, pipeline};
 use crate::provider::Provider;
 use crate::world::{Folder, finish, root, wait};
@@ -74,15 +76,19 @@ impl Dev {
     }
 }
 
-/// The output of a turn apart from the run's progress, without times.
+/// The output of a turn apart from the run's progress, without times and without what the session has used.
 fn record(said: &str) -> String {
     let mut all = String::new();
     for line in said.lines() {
         let live =
             line.trim_start().split_once(" ms ").is_some_and(|(time, _)| time.chars().all(|c| c.is_ascii_digit()));
-        let total = line.contains(" tokens in, ");
+        let total = line.contains(" tokens in, ") || line.starts_with("input: ");
         if !live && !total {
             let line = line.split(" · up to date after").next().unwrap();
+            let line = match line.strip_prefix("── saved ").and_then(|line| line.split_once(" at ")) {
+                Some((file, _)) => format!("── saved {file} ──"),
+                None => line.to_owned(),
+            };
             all.push_str(line.trim_end());
             all.push('\n');
         }
@@ -106,9 +112,7 @@ fn a_save_asks_only_for_what_it_changed() {
     folder.write("main.yaml", pipeline(&steps));
     let said = dev.turn();
     assert_eq!(provider.asked()[3..], ["two well after say one", "three after two well after say one"]);
-    for part in
-        ["1 result kept (saved 13 tokens", "2 model calls made", "   now  two: two {+well+} after", "again  two"]
-    {
+    for part in ["1 result kept (saved 13 tokens", "2 model calls made", "   now  two {+well+} after", "again  two"] {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
     // A file that no flow reads does not cause a run.
@@ -176,7 +180,13 @@ fn a_command_is_done_a_second_time_only_when_a_key_says_so() {
     assert_eq!(done(), "one\n");
     folder.write("pay.yaml", flow("echo two >> done"));
     let said = dev.turn();
-    assert!(said.contains("WOULD_REPEAT") && said.contains("press `y`") && !said.contains("--rerun"), "{said}");
+    assert!(
+        said.contains("stops  PAY  script, pay.yaml:9: echo [-one-]{+two+} >> done")
+            && said.contains("`y` runs it")
+            && !said.contains("--rerun"),
+        "{said}"
+    );
+    assert!(said.contains("     9  command: echo [-one-]{+two+} >> done") && !said.contains("error["), "{said}");
     assert_eq!(done(), "one\n", "nobody has pressed a key");
     dev.types("y");
     let said = dev.turn();
@@ -207,7 +217,7 @@ fn a_question_is_answered_with_a_key_and_stays_answered() {
     assert!(said.contains("shipped"), "{said}");
     folder.write("gate.yaml", flow("cat no"));
     let said = dev.turn();
-    assert!(said.contains("WOULD_REPEAT"), "{said}");
+    assert!(said.contains("`y` runs it"), "{said}");
     dev.types("y");
     let said = dev.turn();
     assert!(said.contains("gone") && !said.contains("waiting:"), "the answer is known: {said}");
@@ -395,6 +405,259 @@ fn the_last_run_of_a_target_is_that_of_its_own_file_whatever_has_become_of_that(
     }
 }
 
+#[test]
+fn a_rewritten_answer_is_shown_once_and_in_a_few_lines() {
+    // Every answer is another text if its system message is.
+    let provider = Provider::that_writes(|request| {
+        let texts = request["messages"].as_array().unwrap().iter().map(|message| message["content"].to_string());
+        let seed = texts.flat_map(String::into_bytes).fold(7_usize, |all, byte| (all * 31 + byte as usize) % 9973);
+        if !request["response_format"].is_null() {
+            return format!("{{\"approved\": true, \"feedback\": \"note {seed}\", \"readers\": \"everyone\"}}");
+        }
+        (0..70).map(|n| format!("word{}", (seed + n * 37) % 997)).collect::<Vec<_>>().join(" ")
+    });
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(root().join("examples/agntz/short-article.yaml")).unwrap();
+    folder.write("short-article.yaml", &text);
+    let mut dev = Dev::start(&folder, &provider, &["short-article.yaml", "--model", "openai:m", "--input", "topic=x"]);
+    folder.write("short-article.yaml", text.replace("three most", "five most"));
+    let said = record(&dev.turn());
+    assert!(said.lines().count() < 50 && said.lines().all(|line| line.chars().count() <= 120), "{said}");
+    assert!(said.contains(" again  writing@1/draft   <- research\n"), "{said}");
+    assert!(said.contains("    18  instruction: \"Name the [-three-]{+five+} most important facts"), "{said}");
+    // Each text is shown at its step, and nowhere else.
+    let first = said.lines().find(|line| line.starts_with("   was  word")).unwrap();
+    assert_eq!(said.matches(first.trim_end_matches(" ...")).count(), 1, "{said}");
+    assert!(said.contains("more lines (d: show all)") && !said.contains("output  research"), "{said}");
+    assert!(said.contains("the result changed in `article`, `verdict`, `ending`, as shown above"), "{said}");
+    dev.types("d");
+    let all = dev.quits();
+    let all = all.rsplit("t trace · q quit").next().unwrap();
+    assert!(all.lines().count() > said.lines().count() && !all.contains("d: show all"), "{all}");
+    assert!(all.contains("this session: 10 model calls"), "{all}");
+}
+
+#[test]
+fn a_folder_that_was_replaced_is_watched_again() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let helper = |word: &str| {
+        format!(
+            "id: helper\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: 'say {word}'\n"
+        )
+    };
+    folder.write("lib/helper.yaml", helper("one"));
+    folder.write("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: lib/helper\n");
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml"]);
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("other")).unwrap();
+    std::fs::copy(at("lib/helper.yaml"), at("other/helper.yaml")).unwrap();
+    std::fs::remove_dir_all(at("lib")).unwrap();
+    std::fs::rename(at("other"), at("lib")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    folder.write("lib/helper.yaml", helper("two"));
+    until("the call after the save", || provider.asked().len() == 2);
+    assert_eq!(provider.asked(), ["say one", "say two"]);
+    dev.turn();
+    dev.quits();
+}
+
+#[test]
+fn files_are_noticed_behind_links_and_in_new_folders() {
+    let (folder, provider) = world();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(at("real/deep")).unwrap();
+    std::fs::rename(at("main.yaml"), at("real/deep/main.yaml")).unwrap();
+    std::fs::create_dir(at("links")).unwrap();
+    std::os::unix::fs::symlink("../real/deep/main.yaml", at("links/main.yaml")).unwrap();
+    let mut dev = Dev::start(&folder, &provider, &["links/main.yaml", "--allow-path", "real"]);
+    assert_eq!(provider.asked().len(), 3);
+    folder.write("real/deep/main.yaml", pipeline(&[FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]]));
+    dev.turn();
+    assert_eq!(provider.asked().len(), 5);
+    dev.quits();
+    // A reference to a file that does not exist yet.
+    folder.write("p/main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: made/later\n");
+    let dev = Dev::start(&folder, &provider, &["p/main.yaml"]);
+    std::fs::create_dir(at("p/made")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    folder.write(
+        "p/made/later.yaml",
+        "id: later\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: 'say later'\n",
+    );
+    until("the call of the new file", || provider.asked().len() == 6);
+    dev.quits();
+}
+
+#[test]
+fn models_that_were_chosen_for_an_earlier_run_are_not_chosen_for_the_loop() {
+    let (folder, provider) = world();
+    trefoil(&folder, &provider, &["run", "main.yaml", "--model", "embedded"]).exits(0);
+    let seen = Dev::start(&folder, &provider, &["main.yaml"]).quits();
+    assert!(!seen.contains("placeholders"), "{seen}");
+    assert_eq!(provider.asked().len(), 3, "{seen}");
+}
+
+/// A flow with an input of this name.
+fn with_input(name: &str) -> String {
+    format!(
+        "id: main\nkind: sequential\ninputSchema:\n  {name}: string\nsteps:\n  - input: {{ text: '{{{{{name}}}}}' }}\n    agent:\n      \
+         id: one\n      kind: llm\n      model: {{ provider: openai, name: m }}\n      inputSchema: {{ text: string }}\n      \
+         instruction: I.\n      prompt: 'say {{{{text}}}}'\n"
+    )
+}
+
+#[test]
+fn starting_with_the_same_input_again_costs_nothing() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("main.yaml", with_input("topic"));
+    for (input, asked) in [("topic=tea", 1), ("topic=tea", 1), ("topic=milk", 2)] {
+        let seen = Dev::start(&folder, &provider, &["main.yaml", "--input", input]).quits();
+        assert_eq!(provider.asked().len(), asked, "{seen}");
+    }
+    assert_eq!(provider.asked()[1], "say milk");
+    // The file of an input is watched.
+    folder.write("in.json", "{\"topic\": \"tea\"}");
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml", "--input-json", "@in.json"]);
+    assert_eq!(provider.asked().len(), 2);
+    folder.write("in.json", "{\"topic\": \"water\"}");
+    dev.turn();
+    assert_eq!(provider.asked()[2], "say water");
+    dev.quits();
+}
+
+#[test]
+fn an_input_follows_its_schema() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("main.yaml", with_input("topic"));
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml", "--input", "topic=tea"]);
+    folder.write("main.yaml", with_input("subject"));
+    let said = dev.turn();
+    assert!(said.contains("no property `topic` any more") && said.contains("press `i`"), "{said}");
+    dev.types("i").types("subject=milk");
+    dev.turn();
+    assert_eq!(provider.asked(), ["say tea", "say milk"]);
+    let all = dev.quits();
+    assert!(all.contains("input: subject=milk"), "{all}");
+}
+
+#[test]
+fn a_command_in_progress_is_not_cut_off_by_a_save() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = |first: &str, last: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: pay }}\nspec:\n  initial_state: PAY\n  states:\n    \
+             PAY:\n      kind: System\n      command: {first}\n      transitions: [{{ condition: always, target: END }}]\n    \
+             END:\n      kind: System\n      command: {last}\n      transitions: []\n"
+        )
+    };
+    let pay = "echo in >> log; while [ ! -e go ]; do sleep 0.05; done; echo out >> log";
+    let log = || std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+    folder.write("pay.yaml", flow("true", "echo one"));
+    let mut dev = Dev::start(&folder, &provider, &["pay.yaml", "--fresh", "--allow-command", "--model", "embedded"]);
+    folder.write("pay.yaml", flow(pay, "echo one"));
+    dev.turn();
+    dev.types("y");
+    until("the payment", || log() == "in\n");
+    // A file that does not load stops nothing.
+    folder.write("pay.yaml", "kind: [");
+    until("the finding", || dev.seen().contains("continues with the earlier files"));
+    folder.write("pay.yaml", flow(pay, "echo two"));
+    until("the note", || dev.seen().contains("`PAY` must not be cut off"));
+    assert_eq!(log(), "in\n");
+    folder.write("go", "");
+    let said = dev.turn();
+    assert_eq!(log(), "in\nout\n", "{said}");
+    assert!(said.contains("1 result kept"), "{said}");
+    dev.quits();
+}
+
+#[test]
+fn an_answer_from_elsewhere_continues_the_run_that_waits() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("gate.yaml", GATE);
+    let mut dev = Dev::start(&folder, &provider, &["gate.yaml", "--allow-command", "--model", "embedded"]);
+    let run = only(&folder, &provider);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "yes"]).exits(0);
+    let said = dev.turn();
+    assert!(said.contains("shipped") && !said.contains("waiting:"), "{said}");
+    dev.quits();
+}
+
+#[test]
+fn a_turn_that_fails_is_not_up_to_date_and_the_next_one_is_compared_with_the_last_result() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = |first: &str, last: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: say }}\nspec:\n  initial_state: ONE\n  states:\n    \
+             ONE:\n      kind: System\n      command: {first}\n      transitions: [{{ condition: on_success, target: TWO }}]\n    \
+             TWO:\n      kind: System\n      command: {last}\n      transitions: []\n"
+        )
+    };
+    folder.write("say.yaml", flow("echo a", "echo the old words"));
+    let mut dev = Dev::start(&folder, &provider, &["say.yaml", "--allow-command", "--model", "embedded"]);
+    folder.write("say.yaml", flow("exit 3", "echo the old words"));
+    dev.turn();
+    dev.types("y");
+    let said = dev.turn();
+    assert!(said.contains("failed after") && !said.contains("up to date"), "{said}");
+    folder.write("say.yaml", flow("echo a", "echo the new words"));
+    let mut said = dev.turn();
+    while said.contains("`y` runs it") {
+        dev.types("y");
+        said = dev.turn();
+    }
+    assert!(said.contains("the [-old-]{+new+} words") && said.contains("up to date after"), "{said}");
+    dev.quits();
+}
+
+/// What a model might write about tides. The number of facts and words is that of its instruction.
+fn written(request: &Json) -> String {
+    const FACTS: [&str; 5] = [
+        "The moon causes most of the tide.",
+        "Tables give times for a harbour, not for a coast.",
+        "Heights count from the lowest usual water.",
+        "Spring tides come twice a month.",
+        "Wind can add half a metre.",
+    ];
+    const WORDS: [&str; 3] = [
+        "Harbour: a place where ships are safe.",
+        "Tide: the daily rise and fall of the sea.",
+        "Table: a list of times and heights.",
+    ];
+    let messages = request["messages"].as_array().unwrap();
+    let of = |role: &str| {
+        messages.iter().find(|m| m["role"] == role).and_then(|m| m["content"].as_str()).unwrap_or_default()
+    };
+    let (system, count) = (of("system"), |system: &str| match () {
+        () if system.contains(" five ") => 5,
+        () if system.contains(" three ") => 3,
+        () => 2,
+    });
+    if !request["response_format"].is_null() {
+        let whom =
+            if system.contains("should read") { "Sailors and anglers should read it" } else { "It is for sailors" };
+        return format!(
+            "{{\"approved\": true, \"feedback\": \"{whom}, and it is clear.\", \"readers\": \"everyone\"}}"
+        );
+    }
+    match () {
+        () if system.starts_with("Name the") => FACTS[..count(system)].join(" "),
+        () if system.contains("people get wrong") => {
+            "People think that high water is at the same time each day.".to_owned()
+        }
+        () if system.contains("readers ask first") => match request["temperature"].is_null() {
+            true => "When is the next high water?".to_owned(),
+            false => "When is it safe to cross the bay?".to_owned(),
+        },
+        () if system.starts_with("Explain the") => WORDS[..count(system)].join(" "),
+        () => {
+            let line = |name: &str| system.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+            format!("{} A tide table answers it. {}", line("First question of readers:"), line("Facts:"))
+        }
+    }
+}
+
 /// Saves the README's workflow five times; returns the output of each.
 #[allow(clippy::print_stdout, reason = "how long it took is for whoever runs the tests to see")]
 fn five_saves(provider: &Provider, model: &str) -> String {
@@ -415,11 +678,12 @@ fn five_saves(provider: &Provider, model: &str) -> String {
         ("the prompt of a step in the loop", "Who is it for?", "Who should read it?"),
         ("back to the first prompt", "Explain the three hardest words.", "Explain the two hardest words of this text."),
     ];
-    folder.write("short-article.yaml", &text);
+    folder.write("short-article.yaml", &text).write("config/config.toml", PRICES);
     let asked = provider.asked().len();
-    let args = ["short-article.yaml", "--model", model, "--input", "topic=tide tables"];
-    let mut dev = Dev::start(&folder, provider, &args);
-    let mut all = format!("start: {} calls of the provider\n", provider.asked().len() - asked);
+    let args = ["dev", "short-article.yaml", "--model", model, "--input", "topic=tide tables"];
+    let mut dev = Dev::with(priced(&folder, provider, &args), &folder);
+    let calls = |count: usize| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
+    let mut all = format!("start: {} of the provider\n", calls(provider.asked().len() - asked));
     let mut text = text;
     for (what, from, to) in saves {
         assert!(text.contains(from), "{from}");
@@ -428,26 +692,33 @@ fn five_saves(provider: &Provider, model: &str) -> String {
         folder.write("short-article.yaml", &text);
         let said = dev.turn();
         println!("{what}: up to date {} ms after the save", since.elapsed().as_millis());
-        all.push_str(&format!(
-            "\nsaved: {what}; {} calls of the provider\n{}",
-            provider.asked().len() - asked,
-            record(&said)
-        ));
+        let made = calls(provider.asked().len() - asked);
+        all.push_str(&format!("\nsaved: {what}; {made} of the provider\n{}", record(&said)));
     }
-    dev.quits();
-    all
+    let seen = dev.quits();
+    let total = seen.lines().rfind(|line| line.starts_with("this session: ")).unwrap();
+    format!("{all}\n{total}\n")
+}
+
+/// The page shows what the loop prints, save by save.
+fn is_in_the_page(recorded: &str) {
+    let page = std::fs::read_to_string(root().join("docs/dev.md")).unwrap();
+    assert!(page.contains(&format!("```text\n{recorded}```\n")), "docs/dev.md does not show:\n{recorded}");
 }
 
 #[test]
 fn five_saves_with_placeholders() {
-    insta::assert_snapshot!(five_saves(&Provider::start(), "embedded"));
+    let recorded = five_saves(&Provider::start(), "embedded");
+    let second = recorded.split("\n\n").nth(2).unwrap();
+    is_in_the_page(&format!("{second}\n"));
+    insta::assert_snapshot!(recorded);
 }
 
 #[test]
 fn five_saves_with_a_provider() {
-    let provider = Provider::start();
-    provider.hang(false);
-    insta::assert_snapshot!(five_saves(&provider, "openai:m"));
+    let recorded = five_saves(&Provider::that_writes(written), "openai:m");
+    insta::assert_snapshot!(recorded);
+    is_in_the_page(&recorded);
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn the_loop_watches_the_flows_that_are_called_and_the_settings() {
     assert_eq!(provider.asked().len(), 3);
     folder.write("other/deep/deeper.yaml", deeper("deux {{x}}"));
     let said = dev.turn();
-    assert!(said.contains(EDITED) && said.contains("now  sums: sum [-two-]{+deux+} one tea"), "{said}");
+    assert!(said.contains(EDITED) && said.contains("   now  sum [-two-]{+deux+} one tea"), "{said}");
     assert_eq!(provider.asked()[3..], ["deux one tea", "sum deux one tea"]);
     // A flow that does not load prevents the run, and its correction lets it run.
     folder.write("other/notes.yaml", NOTES.replace("kind: tool", "kind: tol"));

@@ -26,6 +26,8 @@ pub struct Provider {
     usage: fn(&str) -> (usize, usize),
     /// Milliseconds before each answer.
     wait: Arc<AtomicUsize>,
+    /// Instead of repeating the prompt, the answer to a request.
+    writes: Option<fn(&Json) -> String>,
 }
 
 impl Provider {
@@ -36,11 +38,21 @@ impl Provider {
 
     /// The usage depends on the prompt.
     pub fn with_usage(usage: fn(&str) -> (usize, usize)) -> Self {
+        Self::with(usage, None)
+    }
+
+    /// Answers each request with a text of its own.
+    #[allow(dead_code, reason = "for the tests of the command line")]
+    pub fn that_writes(answer: fn(&Json) -> String) -> Self {
+        Self::with(|prompt| (prompt.len() / 4, 40), Some(answer))
+    }
+
+    fn with(usage: fn(&str) -> (usize, usize), writes: Option<fn(&Json) -> String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let hangs = Arc::new(AtomicBool::new(true));
         let provider =
-            Self { address, asked: Arc::default(), hangs, open: Arc::default(), usage, wait: Arc::default() };
+            Self { address, asked: Arc::default(), hangs, open: Arc::default(), usage, wait: Arc::default(), writes };
         let own = provider.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -124,9 +136,10 @@ impl Provider {
                 std::thread::sleep(Duration::from_secs(600));
             }
             // If there is a schema, the answer must match it.
-            let text = match &request["response_format"]["json_schema"]["schema"] {
-                Json::Null => said(&prompt),
-                schema => shaped(schema).to_string(),
+            let text = match (self.writes, &request["response_format"]["json_schema"]["schema"]) {
+                (Some(answer), _) => answer(&request),
+                (None, Json::Null) => said(&prompt),
+                (None, schema) => shaped(schema).to_string(),
             };
             let written = match () {
                 () if prompt.contains("busy") && before.is_multiple_of(2) => fail(&mut stream, &prompt),

@@ -10,6 +10,21 @@ pub fn is_folder(path: &Path) -> bool {
     path.is_dir()
 }
 
+/// What a path is on the disk: another folder with the same name has another identity. `None`: it does not exist, or the system
+/// does not tell.
+pub fn identity(path: &Path) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// Whether a path is a file.
 pub fn is_file(path: &Path) -> bool {
     path.is_file()

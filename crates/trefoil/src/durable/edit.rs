@@ -32,6 +32,8 @@ pub struct Edit {
     pub from: Option<String>,
     /// The steps whose tools and commands may run again although that may not be safe.
     pub rerun: Vec<String>,
+    /// Whether the new run uses the models of the engine and the manifests, even if other models were chosen for the earlier run.
+    pub own_models: bool,
 }
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
@@ -238,7 +240,8 @@ impl Engine {
         let stored = Stored::read(&*store, run).await?;
         let now = stored.now();
         // The manifest's choice of models may be what was edited.
-        let engine = if now.answers == "manifest" { self.clone() } else { self.clone().with_models_of(&now) };
+        let own = edit.own_models || now.answers == "manifest";
+        let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
         engine.based_on(store, &stored, flow, edit, false).await
     }
 

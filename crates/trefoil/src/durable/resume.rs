@@ -118,7 +118,7 @@ impl Engine {
         let store: Arc<dyn Store> = owner.store().clone();
         let ready = ready.allowing(rerun);
         let rerun = basis.rerun.iter().chain(&stored.later.rerun).chain(rerun).cloned().collect();
-        let edit = Edit { from: basis.from.clone(), rerun };
+        let edit = Edit { from: basis.from.clone(), rerun, ..Edit::default() };
         let memo = match Stored::read(&*store, &basis.run).await {
             Ok(earlier) => {
                 let memo = memo(store.clone(), &earlier, &edit).await?;

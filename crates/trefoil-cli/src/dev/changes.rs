@@ -1,0 +1,138 @@
+//! The differences between two outputs: by field if they are objects, and as two texts if most words are different.
+
+use trefoil::runs::WordDiff;
+use trefoil_template::Value;
+
+use super::layout::{Span, is_rewritten, plain, spans, wrap};
+use crate::run::words::structured;
+
+/// The column at which texts of a step start.
+pub const INDENT: usize = 8;
+
+/// How to lay it out.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Whether changed words are coloured.
+    pub color: bool,
+    /// The columns.
+    pub width: usize,
+    /// Maximum number of lines; `None`: everything.
+    pub most: Option<usize>,
+}
+
+/// A field that differs: its path, empty for a text alone, and the texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    pub path: String,
+    pub before: String,
+    pub now: String,
+}
+
+/// The fields that differ between two outputs.
+pub fn fields(before: &Value, now: &Value) -> Vec<Field> {
+    let mut all = Vec::new();
+    collect(String::new(), before, now, &mut all);
+    all
+}
+
+fn collect(path: String, before: &Value, now: &Value, all: &mut Vec<Field>) {
+    if before == now {
+        return;
+    }
+    // Some formats keep the answer of a step as text, even if it is JSON.
+    let read = |value: &Value| value.as_str().and_then(structured).unwrap_or_else(|| value.clone());
+    let text = |value: Option<&Value>| value.map(|value| value.to_text().to_string()).unwrap_or_default();
+    match (read(before), read(now)) {
+        (Value::Object(then), Value::Object(members)) => {
+            let added = members.keys().filter(|name| !then.contains_key(*name));
+            for name in then.keys().chain(added) {
+                let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+                match (then.get(name), members.get(name)) {
+                    (Some(before), Some(now)) => collect(path, before, now, all),
+                    (before, now) => all.push(Field { path, before: text(before), now: text(now) }),
+                }
+            }
+        }
+        (Value::List(then), Value::List(items)) if then.len() == items.len() => {
+            for (n, (before, now)) in then.iter().zip(items.iter()).enumerate() {
+                collect(format!("{path}[{n}]"), before, now, all);
+            }
+        }
+        _ => all.push(Field { path, before: text(Some(before)), now: text(Some(now)) }),
+    }
+}
+
+/// The lines of some fields, indented.
+pub fn lines(fields: &[Field], look: Look) -> Vec<String> {
+    // A line that is cut ends with ` ...`.
+    let width = look.width.saturating_sub(INDENT + 4);
+    let mut blocks: Vec<(&str, Vec<String>)> = Vec::new();
+    for Field { path, before, now } in fields {
+        let diff = WordDiff::of(before, now);
+        let name = Some(plain(&format!("{path}: "))).filter(|_| !path.is_empty());
+        let block =
+            |text: Vec<Span>| wrap(&name.clone().into_iter().chain(text).collect::<Vec<_>>(), width, look.color);
+        match is_rewritten(&diff) {
+            true => {
+                blocks.push(("was", block(vec![plain(before)])));
+                blocks.push(("now", block(vec![plain(now)])));
+            }
+            false => blocks.push(("now", block(spans(&diff, look.most.is_none())))),
+        }
+    }
+    let all: usize = blocks.iter().map(|(_, lines)| lines.len()).sum();
+    let mut left = look.most.unwrap_or(all).max(1);
+    let mut shown = Vec::new();
+    let count = blocks.len();
+    for (number, (word, lines)) in blocks.into_iter().enumerate() {
+        // What one text does not need is for the following ones.
+        let share = (left / (count - number)).max(usize::from(left > 0)).min(left);
+        let most = share.min(lines.len());
+        left -= most;
+        let is_cut = most < lines.len();
+        for (n, line) in lines.into_iter().take(most).enumerate() {
+            let word = if n == 0 { word } else { "" };
+            let rest = if is_cut && n + 1 == most { " ..." } else { "" };
+            shown.push(format!("{word:>6}  {line}{rest}"));
+        }
+    }
+    match all.saturating_sub(shown.len()) {
+        0 => {}
+        1 => shown.push(format!("{:INDENT$}... 1 more line (d: show all)", "")),
+        more => shown.push(format!("{:INDENT$}... {more} more lines (d: show all)", "")),
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(json: &str) -> Value {
+        Value::parse(json).unwrap()
+    }
+
+    fn shown(before: &Value, now: &Value, most: Option<usize>) -> Vec<String> {
+        lines(&fields(before, now), Look { color: false, width: 60, most })
+    }
+
+    #[test]
+    fn objects_are_compared_by_field() {
+        let (before, now) =
+            (value(r#"{"a": "x", "b": {"c": 1, "d": 2}}"#), value(r#"{"a": "x", "b": {"c": 3, "e": 2}}"#));
+        assert_eq!(shown(&before, &now, None), ["   now  b.c: [-1-]{+3+}", "   now  b.d: [-2-]", "   now  b.e: {+2+}"]);
+        // Also if they are texts.
+        let text = |value: &Value| Value::from(value.to_json().to_string());
+        assert_eq!(shown(&text(&before), &text(&now), None), shown(&before, &now, None));
+    }
+
+    #[test]
+    fn rewritten_texts_are_shown_one_after_the_other_in_a_few_lines() {
+        let prose = |word: &str| Value::from((0..60).map(|n| format!("{word}{n}")).collect::<Vec<_>>().join(" "));
+        let all = shown(&prose("then"), &prose("now"), Some(6));
+        assert_eq!(all.len(), 7, "{all:#?}");
+        assert!(all[0].starts_with("   was  then0 ") && all[3].starts_with("   now  now0 "), "{all:#?}");
+        assert!(all[2].ends_with(" ...") && all[6].ends_with("more lines (d: show all)"), "{all:#?}");
+        assert!(shown(&prose("then"), &prose("now"), None).len() > 12);
+    }
+}

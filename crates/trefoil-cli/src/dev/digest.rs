@@ -1,0 +1,226 @@
+//! What a turn did to the steps: which ran again and why, and how their outputs changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trefoil::runs::{Fate, Line, Reason, TextOf, TextReason, TextSource, ValueReason, WordDiff};
+use trefoil_machine::Key;
+use trefoil_template::Value;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::changes::{Field, INDENT, Look, fields, lines};
+use super::layout::{Span, plain, spans, wrap};
+use super::seen::Told;
+use crate::harmless::safe;
+use crate::run::why;
+
+/// Maximum number of lines for the output of a step, unless everything is shown.
+pub const MOST: usize = 6;
+/// Maximum number of lines for the reasons of a step, unless everything is shown.
+const REASONS: usize = 3;
+/// Maximum width of the column with the names of steps.
+const NAMES: usize = 32;
+
+/// A turn that has ended.
+#[derive(Default, Clone)]
+pub struct Digest {
+    /// What happened to each activity. Empty: nothing could be kept.
+    pub lines: Vec<Line>,
+    /// The steps of the run before, and of this one.
+    pub before: Told,
+    pub now: Told,
+    /// The results of both, if this run has one.
+    pub results: Option<(Option<Value>, Value)>,
+    /// The files whose edit was already shown.
+    pub edited: BTreeSet<String>,
+}
+
+impl Digest {
+    /// The steps that did not simply keep their results, each with the reason and the difference of its output. Then outputs that changed
+    /// only because others did.
+    pub fn steps(&self, look: Look) -> Vec<String> {
+        let told: Vec<&Line> = self.lines.iter().filter(|line| is_told(line)).collect();
+        let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
+        let mut all = Vec::new();
+        let mut shown: Vec<&str> = Vec::new();
+        let mut texts = BTreeSet::new();
+        let last: BTreeMap<&str, usize> =
+            told.iter().enumerate().filter_map(|(n, line)| Some((self.step(&line.key)?, n))).collect();
+        for (number, line) in told.iter().enumerate() {
+            all.extend(self.head(line, width, look));
+            shown.push(line.key.as_str());
+            // The output of a step with several calls comes after the last one.
+            let Some(step) = self.step(&line.key).filter(|step| last.get(step) == Some(&number)) else { continue };
+            all.extend(self.output(step, &mut texts, look));
+            shown.push(step);
+        }
+        let changed: Vec<&str> =
+            self.now.steps.keys().map(String::as_str).filter(|step| self.is_changed(step)).collect();
+        for step in &changed {
+            // What a step is made of has been shown.
+            let is_inside = |other: &&str| is_below(other, step) || *other == *step;
+            if shown.iter().any(is_inside) || changed.iter().any(|other| is_below(other, step)) {
+                continue;
+            }
+            let label = self.now.steps.get(*step).map_or(*step, |step| &step.label);
+            let output = self.output(step, &mut texts, look);
+            if !output.is_empty() {
+                all.push(format!("{:>6}  {}", "output", safe(label)));
+                all.extend(output);
+            }
+        }
+        all
+    }
+
+    /// The difference of the result, unless the steps have shown it. `None`: there was none before.
+    pub fn result(&self, look: Look) -> Option<Vec<String>> {
+        let (before, now) = match &self.results {
+            Some((Some(before), now)) => (before, now),
+            Some((None, _)) => return None,
+            None => return Some(Vec::new()),
+        };
+        let mut all = fields(before, now);
+        if all.is_empty() {
+            return Some(vec!["the result is as before".to_owned()]);
+        }
+        let known: BTreeSet<(String, String)> =
+            self.now.steps.keys().flat_map(|step| self.fields(step)).map(|one| (one.before, one.now)).collect();
+        let parts: Vec<String> = all.iter().map(|field| field.path.clone()).filter(|path| !path.is_empty()).collect();
+        all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
+        if all.is_empty() {
+            let parts = if parts.is_empty() { String::new() } else { format!(" in `{}`", parts.join("`, `")) };
+            return Some(vec![format!("the result changed{}, as shown above", safe(&parts))]);
+        }
+        let mut said = vec![format!("{:>6}", "result")];
+        said.extend(lines(&all, look));
+        Some(said)
+    }
+
+    /// Whether everything fits, so that showing all of it shows nothing more.
+    pub fn is_short(&self, look: Look) -> bool {
+        let all = Look { most: None, ..look };
+        self.steps(look) == self.steps(all) && self.result(look) == self.result(all)
+    }
+
+    /// The step to which an activity belongs.
+    fn step(&self, key: &Key) -> Option<&str> {
+        let key = key.without_try();
+        let steps = self.now.steps.keys().map(String::as_str);
+        steps.filter(|step| *step == key || is_below(key, step)).max_by_key(|step| step.len())
+    }
+
+    fn fields(&self, step: &str) -> Vec<Field> {
+        let renamed = self.lines.iter().find_map(|line| match &line.fate {
+            Fate::Kept { was: Some(was), .. } if line.key.as_str() == step => Some(was.as_str()),
+            _ => None,
+        });
+        let output = |told: &Told, step: &str| told.steps.get(step).and_then(|step| step.output.clone());
+        match (output(&self.before, renamed.unwrap_or(step)), output(&self.now, step)) {
+            (Some(before), Some(now)) => fields(&before, &now),
+            _ => Vec::new(),
+        }
+    }
+
+    fn is_changed(&self, step: &str) -> bool {
+        !self.fields(step).is_empty()
+    }
+
+    /// How the output of a step changed, as far as that was not shown.
+    fn output(&self, step: &str, texts: &mut BTreeSet<(String, String)>, look: Look) -> Vec<String> {
+        let mut all = self.fields(step);
+        all.retain(|field| texts.insert((field.before.clone(), field.now.clone())));
+        if all.is_empty() { Vec::new() } else { lines(&all, look) }
+    }
+
+    /// The line of an activity with the reasons.
+    fn head(&self, line: &Line, width: usize, look: Look) -> Vec<String> {
+        let key = safe(line.key.as_str()).into_owned();
+        let mut notes = self.reasons(line, look.most.is_none());
+        if let Fate::Kept { was: Some(was), .. } = &line.fate {
+            notes.push(vec![plain(&format!("it was renamed from `{was}`"))]);
+        }
+        let indent = INDENT + width + 2;
+        let room = look.width.saturating_sub(indent + 4);
+        let pad = " ".repeat(width.saturating_sub(key.width()));
+        let head = format!("{:>6}  {key}{pad}", line.fate.name());
+        let notes: Vec<String> = notes.iter().flat_map(|note| wrap(note, room, look.color)).collect();
+        let (count, most) = (notes.len(), look.most.map_or(usize::MAX, |_| REASONS));
+        let mut all = Vec::new();
+        for (n, note) in notes.into_iter().take(most).enumerate() {
+            let rest = if n + 1 == most && count > most { " ..." } else { "" };
+            match n {
+                0 => all.push(format!("{head}  {note}{rest}")),
+                _ => all.push(format!("{:indent$}{note}{rest}", "")),
+            }
+        }
+        if all.is_empty() { vec![head.trim_end().to_owned()] } else { all }
+    }
+
+    /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.
+    fn reasons(&self, line: &Line, whole: bool) -> Vec<Vec<Span>> {
+        let mut from: Vec<String> = Vec::new();
+        let mut edits: Vec<(TextOf, Option<String>, WordDiff)> = Vec::new();
+        let mut others = Vec::new();
+        for reason in &line.reasons {
+            match reason {
+                Reason::Text(TextReason { source: TextSource::Step(key, _), .. }) => from.push(self.label(key)),
+                Reason::Value(ValueReason { from: steps, .. }) if !steps.is_empty() => {
+                    from.extend(steps.iter().cloned())
+                }
+                // An edit in several places of a text is one edit.
+                Reason::Text(TextReason { of, source: TextSource::File(place), diff }) => {
+                    let known = edits.iter_mut().find(|(other, ..)| other == of);
+                    let at = place.as_ref().map(ToString::to_string);
+                    match known {
+                        Some((_, place, all)) => {
+                            *place = place.take().or(at);
+                            all.hunks.extend(diff.hunks.iter().cloned());
+                            all.hunks.sort_by_key(|hunk| (hunk.now.start, hunk.before.start));
+                        }
+                        None => edits.push((*of, at, diff.clone())),
+                    }
+                }
+                Reason::Text(TextReason { diff, .. }) => {
+                    let mut said = vec![plain(&format!("{reason}: "))];
+                    said.extend(spans(diff, whole));
+                    others.push(said);
+                }
+                other => others.push(vec![plain(&why::reason(other, false))]),
+            }
+        }
+        let mut known = BTreeSet::new();
+        from.retain(|name| known.insert(name.clone()));
+        let mut all = Vec::new();
+        for (of, place, diff) in edits {
+            let file = place.as_ref().and_then(|place| place.rsplit_once(':')).map(|(file, _)| file);
+            let place = place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
+            let mut said = vec![plain(&format!("{of}{place}"))];
+            // What a step that stops would do is always shown.
+            if line.fate == Fate::Stopped || !file.is_some_and(|file| self.edited.contains(file)) {
+                said.push(plain(": "));
+                said.extend(spans(&diff, whole));
+            }
+            all.push(said);
+        }
+        all.extend(others);
+        if !from.is_empty() {
+            all.push(vec![plain(&format!("<- {}", from.join(", ")))]);
+        }
+        all
+    }
+
+    /// The name of a step.
+    fn label(&self, key: &Key) -> String {
+        let step = self.now.steps.get(key.without_try());
+        step.map_or_else(|| key.without_try().to_owned(), |step| step.label.clone())
+    }
+}
+
+/// Whether it has a line: kept results are only counted, and a retry is the same call.
+pub fn is_told(line: &Line) -> bool {
+    !matches!(line.fate, Fate::Kept { was: None, .. }) && line.key.without_try() == line.key.as_str()
+}
+
+/// Whether a key is inside the step of another one.
+fn is_below(key: &str, step: &str) -> bool {
+    key.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '@', '[', '#', '~']))
+}

@@ -1,0 +1,224 @@
+//! Follows a run to its end, with saves and keys in the meantime, and prints what it did.
+
+use tokio::task::JoinHandle;
+use trefoil::Outcome;
+use trefoil_runtime::RunError;
+
+use super::digest::Digest;
+use super::start::UnderWay;
+use super::turn::{Asked, Last, Taken, Turn, allowing};
+use super::{Happening, Loop, said};
+use crate::commands::run::cannot_start;
+use crate::harmless::safe;
+use crate::output;
+use crate::run::{based, report};
+
+/// What comes after a run in progress.
+#[derive(Default)]
+struct After {
+    /// The turn that replaces it, as soon as it can be stopped.
+    next: Option<Asked>,
+    /// Whether the user knows that it cannot be stopped yet.
+    is_told: bool,
+}
+
+impl Loop<'_> {
+    /// Stops a run. A run that was not started here is only interrupted, and can be resumed.
+    fn stop(&self, run: &UnderWay) {
+        match self.started.contains(&run.run) {
+            true => run.cancel.cancel(),
+            false => run.cancel.interrupt(),
+        }
+    }
+
+    /// Stops a run that another one replaces, unless a step is in progress that must not be cut off: then its end is awaited.
+    fn hand_over(&self, run: &UnderWay, after: &mut After) {
+        if after.next.is_none() {
+            return;
+        }
+        let told = run.seen.so_far();
+        let is_flow = |tool: &Option<String>| tool.as_ref().is_some_and(|tool| run.flows.contains(tool));
+        let Some(step) = told.going.iter().find(|(_, tool)| !is_flow(tool)).map(|(key, _)| key) else {
+            return self.stop(run);
+        };
+        if !std::mem::replace(&mut after.is_told, true) {
+            let name = told.steps.get(step).map_or(step.as_str(), |step| &step.label);
+            let _paused = run.shown.pause();
+            output::note(&format!(
+                "`{name}` must not be cut off, so the next run starts when it has ended; `x` stops it now"
+            ));
+        }
+    }
+
+    /// A save during a run. Only files that can be run replace it.
+    fn saved_during(&mut self, run: &UnderWay, after: &mut After) {
+        self.settle();
+        if !self.has_changed() {
+            return;
+        }
+        let operator = self.args.target.settings();
+        let (read, loaded) = self.look(&operator);
+        if loaded.is_some() && operator.findings.is_empty() {
+            after.next = Some(Asked::default());
+            return self.hand_over(run, after);
+        }
+        after.next = None;
+        let _paused = run.shown.pause();
+        said::saved(&self.changed(&read));
+        let before = self.read.as_ref().map(|before| &before.report);
+        said::findings(before, &read.report, true);
+        output::note("the run continues with the earlier files");
+        self.read = Some(read);
+        self.is_current = false;
+    }
+
+    /// Waits for the end of a run, and prints the result.
+    pub(super) fn follow(&mut self, mut run: UnderWay, asked: &Asked) -> Result<Turn, u8> {
+        let (mut after, mut quits) = (After::default(), false);
+        let outcome = loop {
+            self.keyboard.want_key();
+            match self.happening_beside(&mut run.task) {
+                Ok(outcome) => break outcome,
+                Err(Happening::Saved) => self.saved_during(&run, &mut after),
+                Err(Happening::Ended) => self.hand_over(&run, &mut after),
+                Err(quit @ (Happening::Stop | Happening::Key('q'))) => {
+                    run.cancel.interrupt();
+                    self.later.push_back(quit);
+                    quits = true;
+                    break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
+                }
+                Err(Happening::Key('x')) => self.stop(&run),
+                Err(Happening::Key('r')) => {
+                    after.next = Some(Asked { all: true, anyway: true, ..Asked::default() });
+                    self.hand_over(&run, &mut after);
+                }
+                Err(Happening::Key('a')) => {
+                    let asks = run.seen.so_far().asks;
+                    let _paused = run.shown.pause();
+                    if let Some(Taken::Later(given)) = self.take_answer(&run.run, &asks) {
+                        self.given = Some(given);
+                        after.next = Some(Asked::default());
+                        self.hand_over(&run, &mut after);
+                    }
+                }
+                Err(Happening::Key('t')) => {
+                    let _paused = run.shown.pause();
+                    super::ask::page(Some(&run.trace));
+                }
+                Err(Happening::Key(key)) if !key.is_control() || key == '\n' => {
+                    let _paused = run.shown.pause();
+                    output::aside("during a run: a answer · r all again · t trace so far · x stop · q quit");
+                }
+                Err(_) => {}
+            }
+        };
+        run.shown.end(&outcome);
+        self.say(&run, &outcome, asked, after.next.is_some());
+        self.replace_last(run, outcome);
+        let next = match (quits, after.next) {
+            (true, _) => return Ok(Turn::Nothing),
+            (false, None) => self.pass_on(),
+            (false, next) => next,
+        };
+        Ok(next.map_or(Turn::Done, Turn::Next))
+    }
+
+    /// Waits for the next event or for the end of a run.
+    fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, Happening> {
+        // Events that arrived while a line was typed are handled now, not after the end of the run.
+        if let Some(one) = self.later.pop_front() {
+            if matches!(one, Happening::Key(_) | Happening::Line(_)) {
+                self.keyboard.came();
+            }
+            return Err(one);
+        }
+        let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+        let one = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                ended = task => Ok(ended),
+                one = super::next(happenings, signals) => Err(one),
+            }
+        });
+        match one {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+            Err(one) => {
+                if matches!(one, Happening::Key(_) | Happening::Line(_)) {
+                    self.keyboard.came();
+                }
+                Err(one)
+            }
+        }
+    }
+
+    /// Prints the result of a run, and the differences from the previous one.
+    fn say(&mut self, run: &UnderWay, outcome: &Outcome, asked: &Asked, replaced: bool) {
+        let (lines, made) = run.reuse();
+        self.session.add(outcome, &lines);
+        said::reuse((&lines, made), outcome, run.since.elapsed(), replaced);
+        if let Some(lines) = run.lines.as_ref().filter(|_| !lines.is_empty()) {
+            based::by_name(lines, "press `f` and name a step");
+        }
+        let now = run.seen.so_far();
+        let (before, earlier) = match &self.last {
+            Some(last) => (last.told.clone(), last.result.clone()),
+            None => Default::default(),
+        };
+        let results = outcome.result.as_ref().ok().map(|now| (earlier, now.clone()));
+        // If everything was to run again, that is the reason of every step.
+        let lines = if asked.all { Vec::new() } else { lines };
+        let digest = Digest { lines, before, now, results, edited: self.edited.clone() };
+        self.show(&digest, false);
+        self.digest = Some(digest);
+        match &outcome.result {
+            Ok(_) => {}
+            Err(_) if replaced || !outcome.waiting.is_empty() => {}
+            Err(error) if said::is_stop(&error.code) => output::note("stopped"),
+            Err(error) if allowing(error).is_some() => {
+                let key = error.key.as_ref().map(|key| key.without_try()).unwrap_or_default();
+                let name = run.seen.so_far().steps.get(key).map_or_else(|| key.to_owned(), |step| step.label.clone());
+                output::loud(&format!("`{}` did not run: {}; `y` runs it", safe(&name), error.message));
+            }
+            Err(error) => {
+                let error = &self.with_keys(error);
+                output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
+                report::spent(outcome, None).iter().for_each(|line| output::say(line));
+            }
+        }
+        said::waiting(&outcome.run, &outcome.waiting, &self.args.store.option());
+    }
+
+    /// In an error's help, replaces what is for the command line by the key to press.
+    fn with_keys(&self, error: &RunError) -> RunError {
+        let is_limit =
+            error.help.as_ref().is_some_and(|help| help.contains("--max-calls") || help.contains("--max-cost"));
+        match error.code == "BUDGET_EXCEEDED" && is_limit {
+            true => error
+                .clone()
+                .help("press Enter to continue: the limit applies to each turn; or fix the workflow and save it"),
+            false => error.clone(),
+        }
+    }
+
+    /// Makes this run the last one.
+    fn replace_last(&mut self, run: UnderWay, outcome: Outcome) {
+        let error = outcome.result.as_ref().err();
+        let repeats = error.and_then(allowing);
+        let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
+        let (mut told, reuse) = (run.seen.so_far(), run.reuse());
+        let (mut result, waiting) = (outcome.result.ok(), outcome.waiting);
+        // Steps that did not run this time keep their previous output, so that the next run is compared with it. So does the result.
+        if let Some(last) = self.last.take() {
+            for (key, step) in last.told.steps {
+                if step.output.is_some() {
+                    let known = told.steps.entry(key).or_insert_with(|| step.clone());
+                    known.output = known.output.take().or(step.output);
+                }
+            }
+            result = result.or(last.result);
+        }
+        let UnderWay { run, flow, input, trace, .. } = run;
+        self.last = Some(Last { run, flow, input, told, result, reuse, waiting, repeats, is_open, trace: Some(trace) });
+    }
+}

@@ -1,0 +1,224 @@
+//! Lays out differences between texts in lines of a terminal: wrapped between words, with the changed words marked.
+
+use anstyle::{AnsiColor, Effects, Style};
+use trefoil::runs::{Part, WordDiff};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::harmless::safe;
+
+/// Number of words shown around a change.
+const CONTEXT: usize = 4;
+/// Number of characters shown at each end of a change, unless everything is shown.
+const ENDS: usize = 60;
+/// A text with fewer words is never shown as rewritten.
+const FEW: usize = 12;
+/// The width of the marks around a changed word without colours.
+const MARKS: usize = 4;
+
+/// Whether words are in both texts, or only in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Same,
+    Removed,
+    Added,
+}
+
+/// Words of one kind.
+pub type Span = (Kind, String);
+
+/// Text without changes.
+pub fn plain(text: &str) -> Span {
+    (Kind::Same, line(text))
+}
+
+/// A text on one line, without the indentation of its lines.
+fn line(text: &str) -> String {
+    let mut lines = text.split('\n');
+    let mut all = lines.next().unwrap_or_default().to_owned();
+    for next in lines {
+        all.push_str("⏎ ");
+        all.push_str(next.trim_start());
+    }
+    safe(&all).into_owned()
+}
+
+/// The changed words with some words around them. `whole`: long changes are not shortened.
+pub fn spans(diff: &WordDiff, whole: bool) -> Vec<Span> {
+    let mut all = Vec::new();
+    let mut marked = |kind: Kind, text: &str| {
+        let text = line(&if whole { text.to_owned() } else { middle_cut(text) });
+        // A trailing space is not part of the marked text.
+        let word = text.trim_end();
+        let rest = text.get(word.len()..).unwrap_or_default().to_owned();
+        match word.is_empty() {
+            true => all.push((kind, text)),
+            false => all.extend([(kind, word.to_owned()), (Kind::Same, rest)]),
+        }
+    };
+    for part in diff.parts(Some(CONTEXT)) {
+        match part {
+            Part::Same(text) => marked(Kind::Same, &text),
+            Part::Cut => marked(Kind::Same, "..."),
+            Part::Removed(text) => marked(Kind::Removed, &text),
+            Part::Added(text) => marked(Kind::Added, &text),
+        }
+    }
+    all
+}
+
+fn middle_cut(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= ENDS * 2 + 3 {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(ENDS).collect();
+    let tail: String = text.chars().skip(count - ENDS).collect();
+    format!("{head}...{tail}")
+}
+
+/// Whether more than half of the words are different, so that both texts are easier to read one after the other.
+pub fn is_rewritten(diff: &WordDiff) -> bool {
+    let words = |text: &str| text.split_whitespace().count();
+    let of = |text: &str, range: &std::ops::Range<usize>| text.get(range.clone()).map_or(0, words);
+    let all = words(&diff.before) + words(&diff.now);
+    let changed: usize = diff.hunks.iter().map(|h| of(&diff.before, &h.before) + of(&diff.now, &h.now)).sum();
+    let is_replaced = !diff.before.trim().is_empty() && !diff.now.trim().is_empty();
+    is_replaced && all > FEW && changed * 2 > all
+}
+
+/// Words that are not separated by a space, so that no line ends between them.
+#[derive(Default)]
+struct Word {
+    parts: Vec<Span>,
+    /// Whether a space comes before it.
+    spaced: bool,
+}
+
+/// Wraps a text between words.
+pub fn wrap(all: &[Span], width: usize, color: bool) -> Vec<String> {
+    let width = width.max(20);
+    let mut lines: Vec<Vec<Span>> = vec![Vec::new()];
+    let mut used = 0;
+    for word in words(all, width.saturating_sub(MARKS)) {
+        let wide = cost(&word.parts, None, color);
+        let last = lines.last().and_then(|line| line.last()).map(|(kind, _)| *kind);
+        let room = usize::from(word.spaced) + cost(&word.parts, last, color);
+        let Some(line) = lines.last_mut() else { break };
+        if used > 0 && used + room > width {
+            used = wide;
+            lines.push(word.parts);
+            continue;
+        }
+        let first = word.parts.first().map(|(kind, _)| *kind);
+        if word.spaced && used > 0 {
+            // A space within a change belongs to it.
+            line.push((first.filter(|_| first == last).unwrap_or(Kind::Same), " ".to_owned()));
+        }
+        used += if used > 0 { room } else { wide };
+        line.extend(word.parts);
+    }
+    lines.iter().filter(|line| !line.is_empty()).map(|line| rendered(line, color)).collect()
+}
+
+/// The columns of some words after a word of another kind.
+fn cost(parts: &[Span], last: Option<Kind>, color: bool) -> usize {
+    let mut last = last;
+    let mut all = 0;
+    for (kind, text) in parts {
+        let opens = !color && *kind != Kind::Same && last != Some(*kind);
+        all += text.width() + if opens { MARKS } else { 0 };
+        last = Some(*kind);
+    }
+    all
+}
+
+/// Splits at spaces, before words that replace others, and within words that are wider than a line.
+fn words(all: &[Span], most: usize) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut open = Word::default();
+    for (kind, text) in all {
+        let replaces = *kind == Kind::Added && open.parts.last().is_some_and(|(last, _)| *last == Kind::Removed);
+        if replaces {
+            words.push(std::mem::take(&mut open));
+        }
+        for (number, piece) in text.split(' ').enumerate() {
+            if number > 0 {
+                let done = std::mem::replace(&mut open, Word { parts: Vec::new(), spaced: true });
+                words.push(done);
+            }
+            for c in piece.chars() {
+                let width: usize = open.parts.iter().map(|(_, text)| text.width()).sum();
+                if width + c.width().unwrap_or(0) > most {
+                    words.push(std::mem::take(&mut open));
+                }
+                match open.parts.last_mut() {
+                    Some((last, text)) if last == kind => text.push(c),
+                    _ => open.parts.push((*kind, c.to_string())),
+                }
+            }
+        }
+    }
+    words.push(open);
+    words.retain(|word| !word.parts.is_empty());
+    words
+}
+
+fn rendered(line: &[Span], color: bool) -> String {
+    let mut out = String::new();
+    for run in line.chunk_by(|(a, _), (b, _)| a == b) {
+        let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
+        let kind = run.first().map_or(Kind::Same, |(kind, _)| *kind);
+        let style = match kind {
+            Kind::Same => Style::new(),
+            Kind::Removed => AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH),
+            Kind::Added => AnsiColor::Green.on_default().effects(Effects::UNDERLINE),
+        };
+        match (kind, color) {
+            (Kind::Same, _) => out.push_str(&text),
+            (_, true) => out.push_str(&format!("{style}{text}{style:#}")),
+            (Kind::Removed, false) => out.push_str(&format!("[-{text}-]")),
+            (Kind::Added, false) => out.push_str(&format!("{{+{text}+}}")),
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(before: &str, now: &str, width: usize) -> Vec<String> {
+        wrap(&spans(&WordDiff::of(before, now), true), width, false)
+    }
+
+    #[test]
+    fn lines_end_between_words_and_each_marks_its_own() {
+        assert_eq!(shown("say one", "say two", 80), ["say [-one-]{+two+}"]);
+        assert_eq!(shown("two after x", "two well after x", 80), ["two {+well+} after x"]);
+        let added = "red green blue white black brown";
+        assert_eq!(
+            shown("the colours", &format!("the colours {added}."), 24),
+            ["the colours {+red+}", "{+green blue white+}", "{+black brown.+}"]
+        );
+        assert_eq!(shown("", &"x".repeat(40), 24), [format!("{{+{}+}}", "x".repeat(20)); 2]);
+        assert_eq!(shown("a\n  b", "a\n  c", 80), ["a⏎ [-b-]{+c+}"]);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let (before, now) = ("one two three four five six seven ".repeat(9), "one too three for five sick ".repeat(9));
+        for width in [20, 33, 80] {
+            assert!(shown(&before, &now, width).iter().all(|line| line.width() <= width));
+        }
+    }
+
+    #[test]
+    fn only_long_texts_count_as_rewritten() {
+        let rewritten = |before: &str, now: &str| is_rewritten(&WordDiff::of(before, now));
+        assert!(!rewritten("yes", "no"));
+        let (one, other) = ("a b c d e f g h i j", "k l m n o p q r s t");
+        assert!(rewritten(one, other));
+        assert!(!rewritten(one, "a b c d e f g h i k"));
+        assert!(!rewritten("", one));
+    }
+}

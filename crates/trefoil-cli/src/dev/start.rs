@@ -1,0 +1,299 @@
+//! Starts the run of a turn: a new one that reuses results of the last one, or the last one again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::JoinHandle;
+use trefoil::internals::engine::{Engine, PRICE, Ready};
+use trefoil::internals::input::MissingInput;
+use trefoil::internals::settings::Settings;
+use trefoil::internals::trace::{About, Tracer};
+use trefoil::internals::{Loaded, cancel, input as inputs};
+use trefoil::runs::{Edit, Line, Lines, Made, Stored};
+use trefoil::store::StoreError;
+use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil_syntax::Diagnostic;
+use trefoil_template::{Object, Value};
+
+use super::Loop;
+use super::seen::Seen;
+use super::turn::Asked;
+use crate::commands::run::{did_not_start, label};
+use crate::exit;
+use crate::run::{Shown, ask, input};
+use crate::store::block_on;
+use crate::{output, run};
+
+/// The default cost limit, in micro-dollars.
+const MAX_COST: u64 = 1_000_000;
+
+/// A run in progress.
+pub struct UnderWay {
+    pub since: Instant,
+    pub task: JoinHandle<Outcome>,
+    pub cancel: Cancel,
+    pub run: String,
+    pub seen: Arc<Seen>,
+    pub shown: Arc<Shown>,
+    pub flow: Flow,
+    pub input: Option<Value>,
+    pub trace: (Arc<Tracer>, About),
+    /// The tools that are flows: they keep their results if they are stopped.
+    pub flows: BTreeSet<String>,
+    /// Collects what happens to each activity, if results can be reused.
+    pub lines: Option<Lines>,
+    /// For a run that continues: the same of before.
+    pub earlier: (Vec<Line>, Made),
+}
+
+impl UnderWay {
+    /// What happened to each activity so far, and what was made.
+    pub fn reuse(&self) -> (Vec<Line>, Made) {
+        let (mut all, mut made) = self.earlier.clone();
+        if let Some(lines) = &self.lines {
+            let (new, more) = (lines.all(), lines.made());
+            all.retain(|line| new.iter().all(|other| other.key != line.key));
+            all.extend(new);
+            made.model_calls += more.model_calls;
+            made.tool_calls += more.tool_calls;
+            made.commands += more.commands;
+            made.questions += more.questions;
+        }
+        (all, made)
+    }
+}
+
+/// A run that is ready to start.
+struct Prepared {
+    ready: Ready,
+    /// Collects which steps are reused and which are repeated.
+    lines: Option<Lines>,
+}
+
+/// What watches a run.
+struct Sinks {
+    seen: Arc<Seen>,
+    shown: Arc<Shown>,
+    tracer: Arc<Tracer>,
+}
+
+impl Sinks {
+    fn watch(&self, engine: Engine) -> Engine {
+        engine.events(self.shown.clone()).events(self.seen.clone()).events(self.tracer.clone())
+    }
+}
+
+impl Loop<'_> {
+    fn sinks(&self) -> Sinks {
+        let seen = Arc::new(Seen::telling(self.send.clone()));
+        Sinks { seen, shown: Arc::new(Shown::new(false)), tracer: Arc::new(Tracer::default()) }
+    }
+
+    /// Starts a run that reuses the results of the last one, if there is one.
+    pub(super) fn start(
+        &mut self,
+        since: Instant,
+        flow: &Flow,
+        settings: &Settings,
+        asked: &Asked,
+    ) -> Result<UnderWay, u8> {
+        let loaded = flow.loaded();
+        // The input is completed first, because prices may require a second preparation.
+        let (input, passed) = self.input(loaded, asked)?;
+        let sinks = self.sinks();
+        let engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings));
+        let engine = self.args.seed.into_iter().fold(engine, Engine::seed).max_calls(self.args.max_calls);
+        let prepared = self.prepare(&engine, flow, asked)?;
+        let ready = &prepared.ready;
+        if let Err(error) = ready.check_input(&input) {
+            let code = did_not_start(&error);
+            output::note("to change the input, press `i`");
+            return Err(code);
+        }
+        if self.answers_from.as_ref() != Some(ready.answers_from()) {
+            label(self.args.host.models.embedded(), ready);
+            self.answers_from = Some(ready.answers_from().clone());
+        }
+        let (run, answers_from) = (ready.run().to_owned(), ready.answers_from().clone());
+        sinks.shown.begin(loaded, &answers_from.to_string(), self.args.seed);
+        let Prepared { ready, lines } = prepared;
+        let started = self.runtime.block_on(async { ready.start(&input) }).map_err(|error| did_not_start(&error))?;
+        self.give_up_last();
+        self.started.insert(run.clone());
+        self.is_current = true;
+        self.passed = passed;
+        let about = About::new(loaded, &answers_from);
+        let mut under_way = self.under_way(since, started, run, sinks, (flow.clone(), input), about);
+        under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
+        under_way.lines = lines;
+        Ok(under_way)
+    }
+
+    /// The input of the next run, and the input of the command line. The latter is used first, and when its file was edited.
+    fn input(&mut self, loaded: &Loaded, asked: &Asked) -> Result<(Option<Value>, Option<Option<Value>>), u8> {
+        let (args, before) = (self.args, self.passed.clone());
+        let is_stdin = args.input_json.as_deref() == Some("-");
+        let passed = match &before {
+            Some(passed) if is_stdin => passed.clone(),
+            _ => {
+                let read = input::read(loaded, &args.inputs, args.input_json.as_deref());
+                // Pairs are read by the schema. If that has changed, the input of the last run is adapted to it instead.
+                match (read, &before, &self.last) {
+                    (Ok(passed), ..) => passed,
+                    (Err(_), Some(passed), Some(_)) if args.input_json.is_none() => passed.clone(),
+                    (Err(why), ..) => return Err(input::refuse(loaded, why)),
+                }
+            }
+        };
+        let has_arguments = !args.inputs.is_empty() || args.input_json.is_some();
+        // A file was saved, or a changed schema reads the same pairs as other values, unless another input was typed since.
+        let is_used = match (&before, &self.last) {
+            (Some(before), Some(last)) => args.input_json.is_some() || last.input == *before,
+            _ => true,
+        };
+        let is_new = has_arguments && is_used && before.as_ref() != Some(&passed);
+        let (given, is_first) = match (&asked.input, &self.last) {
+            (Some(typed), _) => (typed.clone(), false),
+            (None, Some(last)) if !is_new => (last.input.clone(), false),
+            _ => (passed.clone(), true),
+        };
+        let given = if is_first { given } else { without_unknown(loaded, given) };
+        Ok((self.complete(loaded, given, is_first)?, Some(passed)))
+    }
+
+    /// Completes an input with the properties that it lacks. If it is not the first one, only with those that are required.
+    fn complete(&mut self, loaded: &Loaded, given: Option<Value>, is_first: bool) -> Result<Option<Value>, u8> {
+        if !self.keyboard.keys && is_first {
+            return ask::complete(loaded, given, false, false);
+        }
+        let mut missing = inputs::missing(&loaded.program, given.as_ref());
+        missing.retain(|one| is_first || !one.may_be_empty());
+        if !self.keyboard.keys {
+            return match missing.first() {
+                Some(first) => Err(lacks(first)),
+                None => Ok(given),
+            };
+        }
+        let mut given = given;
+        for one in missing {
+            let Some(value) = self.one_input(&one)? else { continue };
+            one.put(&mut given, value);
+        }
+        Ok(given)
+    }
+
+    /// Prepares a run with the results of the last one.
+    fn prepare(&mut self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, u8> {
+        let given = self.args.max_cost;
+        let limited = engine.clone().max_cost_micro(given.unwrap_or(MAX_COST));
+        let first = self.try_prepare(&limited, flow, asked);
+        let unpriced = |d: &Diagnostic| d.rule == PRICE;
+        match first {
+            // The user did not set a cost limit, so the run starts even if the default cannot be enforced.
+            Err(Error::NotStarted(why)) if given.is_none() && why.diagnostics().iter().all(unpriced) => {
+                if !std::mem::replace(&mut self.is_unpriced, true) {
+                    let calls = run::words::calls(self.args.max_calls);
+                    output::note(&format!(
+                        "not all models have a known price, so only calls are limited: {calls} after each save"
+                    ));
+                }
+                self.try_prepare(engine, flow, asked).map_err(|error| did_not_start(&error))
+            }
+            other => other.map_err(|error| did_not_start(&error)),
+        }
+    }
+
+    fn try_prepare(&self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, Error> {
+        let Some(last) = &self.last else {
+            return engine.ready(flow).map(|ready| Prepared { ready, lines: None });
+        };
+        let first = || last.told.steps.keys().next().cloned();
+        let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
+        let edit = Edit { from, rerun: asked.rerun.clone(), own_models: true };
+        match self.runtime.block_on(engine.edit(&last.run, flow, &edit)) {
+            Err(Error::Store(StoreError::NoContent { .. })) => {
+                output::note("all steps run again: the last run was completed or cancelled without stored content");
+                engine.ready(flow).map(|ready| Prepared { ready, lines: None })
+            }
+            edited => edited.map(|edited| {
+                let lines = edited.lines();
+                Prepared { ready: edited.ready, lines: Some(lines) }
+            }),
+        }
+    }
+
+    /// Continues the last run.
+    pub(super) fn resume(&mut self, since: Instant, settings: &Settings, asked: &Asked) -> Result<UnderWay, u8> {
+        let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
+        let (run, earlier) = (last.run.clone(), last.reuse.clone());
+        let stored = block_on(Stored::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
+        let flow = stored.flow.clone();
+        let sinks = self.sinks();
+        let engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings)).as_begun(&stored);
+        let ready =
+            self.runtime.block_on(engine.ready_again(&stored, &asked.rerun)).map_err(|error| did_not_start(&error))?;
+        let (answers_from, lines) = (ready.answers_from().clone(), ready.reused());
+        sinks.shown.resumes();
+        sinks.shown.begin(flow.loaded(), &answers_from.to_string(), None);
+        let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
+        let about = About::new(flow.loaded(), &answers_from);
+        let mut under_way = self.under_way(since, started, run, sinks, (flow, stored.started.input.clone()), about);
+        under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
+        under_way.lines = Some(lines);
+        under_way.earlier = earlier;
+        Ok(under_way)
+    }
+
+    fn under_way(
+        &self,
+        since: Instant,
+        started: Run,
+        run: String,
+        Sinks { seen, shown, tracer }: Sinks,
+        (flow, input): (Flow, Option<Value>),
+        about: About,
+    ) -> UnderWay {
+        let cancel = started.canceller();
+        let task = self.runtime.spawn(started.outcome());
+        let (flows, lines, earlier) = (BTreeSet::new(), None, Default::default());
+        let trace = (tracer, about);
+        UnderWay { since, task, cancel, run, seen, shown, flow, input, trace, flows, lines, earlier }
+    }
+
+    /// Cancels the last run, because another one replaces it. A run that was not started here is left unchanged.
+    fn give_up_last(&mut self) {
+        let started = &self.started;
+        if let Some(last) = self.last.as_mut().filter(|last| last.is_open && started.contains(&last.run)) {
+            last.is_open = false;
+            let _ = self.runtime.block_on(cancel(self.store.clone(), &last.run));
+        }
+    }
+}
+
+/// Removes the properties that the schema of the input does not have any more.
+fn without_unknown(loaded: &Loaded, given: Option<Value>) -> Option<Value> {
+    let Some(intake) = loaded.program.flow(loaded.program.entry).map(|flow| &flow.intake) else { return given };
+    let Some(Value::Object(members)) = &given else { return given };
+    let is_known = |name: &str| {
+        intake.fields.iter().any(|field| *field.name == *name)
+            || intake.wrap.as_deref() == Some(name)
+            || intake.tolerated.contains(&name)
+    };
+    if !intake.closed && intake.fields.is_empty() {
+        return given;
+    }
+    let mut kept: Object = (**members).clone();
+    for name in members.keys().filter(|name| !is_known(name)) {
+        kept.shift_remove(name);
+        output::note(&format!("the input has no property `{name}` any more, so its value is not used"));
+    }
+    Some(Value::from(kept))
+}
+
+/// Reports a required property of the input that is missing.
+fn lacks(one: &MissingInput) -> u8 {
+    let message = format!("the input `{}` is required and not set", one.name);
+    output::refuse(&message, Some(&format!("press `i`, and type `{}=VALUE`", one.name)));
+    exit::NOT_STARTED
+}
