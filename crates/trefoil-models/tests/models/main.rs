@@ -34,4 +34,6 @@ mod scripted;
 #[cfg(feature = "http")]
 mod server;
 #[cfg(feature = "http")]
+mod streams;
+#[cfg(feature = "http")]
 mod tools;

@@ -98,7 +98,7 @@ impl Driver {
             }
             self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             // No step waits for this completion. The machine only adds up the usage.
-            self.machine.on(Completion { key, at_ms: now, result: Err(error), usage: Some(usage), repeatable: false });
+            self.machine.on(Completion { usage: Some(usage), ..Completion::new(key, now, Err(error)) });
         }
         others
     }

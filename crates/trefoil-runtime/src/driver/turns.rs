@@ -51,7 +51,7 @@ pub struct Driver {
     /// Model calls that wait for their turn.
     pub(super) queue: Queue,
     /// Activities that already have an entry and are to be started.
-    pub(super) starting: Vec<(Arc<Activity>, Option<CallPermit>)>,
+    pub(super) starting: Vec<(Arc<Activity>, Option<Arc<CallPermit>>)>,
     /// Activities that have ended without being started here.
     pub(super) done: Vec<Done>,
     /// Keys of messages to confirm to the inbox once the buffer is written.
@@ -69,7 +69,7 @@ pub struct Driver {
     /// Stopped model calls. Their usage is recorded when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// Permits of calls that have ended, held until the machine knows the results.
-    places: Vec<CallPermit>,
+    places: Vec<Arc<CallPermit>>,
     finished: Option<Box<Result<Value, RunError>>>,
     /// Whether the run stops here without having ended, because it can be resumed.
     pub(super) stays: bool,
@@ -136,6 +136,7 @@ impl Driver {
     pub fn new(machine: Machine, world: Arc<World>, options: Options, guard: Guard) -> Box<Self> {
         let Options { cancel, recovery, linger_ms, places, memo, within, .. } = options;
         let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
+        let queue = Queue::new(places.map(|places| places.of_run()), world.clone());
         Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
@@ -146,7 +147,7 @@ impl Driver {
             buffer: Vec::new(),
             untold: Vec::new(),
             asked: Vec::new(),
-            queue: Queue::new(places.map(|places| places.of_run())),
+            queue,
             starting: Vec::new(),
             done: Vec::new(),
             settled: Vec::new(),
@@ -332,6 +333,7 @@ impl Driver {
         for (key, location, kind) in std::mem::take(&mut self.untold) {
             self.world.watch.note(key, location, kind);
         }
+        self.queue.tell_delays();
         for key in std::mem::take(&mut self.settled) {
             self.world.ports.humans.taken(&self.world.watch.run, &key).await;
         }
@@ -533,7 +535,7 @@ impl Driver {
                 self.machine.begun(&activity);
             }
             self.price(&activity, &mut about);
-            let (usage, repeatable) = (about.usage, about.repeatable);
+            let (usage, repeatable, sent) = (about.usage, about.repeatable, about.sent.clone());
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if matches!(activity.request, Request::Human(_)) {
@@ -543,7 +545,7 @@ impl Driver {
                 Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
                 Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
             });
-            let output = self.machine.on(Completion { key, at_ms: now, result, usage, repeatable });
+            let output = self.machine.on(Completion { key, at_ms: now, result, usage, repeatable, sent });
             self.take(output).await?;
         }
         self.places.clear();
@@ -600,7 +602,7 @@ impl Driver {
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
             // Nothing waits for the result: the machine only adds the usage.
-            self.machine.on(Completion { key, at_ms: now, result, usage, repeatable: false });
+            self.machine.on(Completion { usage, ..Completion::new(key, now, result) });
         }
     }
 

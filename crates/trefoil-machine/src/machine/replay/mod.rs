@@ -430,6 +430,7 @@ impl Replay {
             result,
             usage: about.usage,
             repeatable: about.repeatable,
+            sent: about.sent.clone(),
         };
         let output = self.machine.on(completion);
         self.take(output, watcher);
