@@ -58,13 +58,15 @@ pub struct Limits {
     pub max_calls: Option<u64>,
 }
 
-/// The tools that a project declares outside its manifests.
+/// The tools and providers that a project declares outside its manifests.
 #[derive(Debug, Clone, Default)]
 pub struct Supplied {
     /// The tools.
     pub tools: Vec<SuppliedTool>,
     /// The MCP servers by name.
     pub servers: Vec<String>,
+    /// The model providers by name, in addition to the known ones.
+    pub providers: Vec<String>,
 }
 
 /// A tool that a project declares.

@@ -13,6 +13,8 @@ mod anthropic;
 mod chat;
 mod conformance;
 #[cfg(feature = "http")]
+mod declared;
+#[cfg(feature = "http")]
 mod docs;
 #[cfg(feature = "http")]
 mod faces;

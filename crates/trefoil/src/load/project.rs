@@ -128,6 +128,7 @@ impl ProjectReading<'_> {
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
                 ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(self.folder, tools),
                 ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = names(servers),
+                ("providers", DeValue::Table(providers)) => self.out.supplied.providers = names(providers),
                 // Only used if the user trusts the file; `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),

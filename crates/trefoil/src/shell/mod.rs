@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use tokio::process::Command;
-use trefoil_models::vendors::VENDORS;
+use trefoil_models::vendors::is_key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, ToolError};
 use trefoil_template::Value;
@@ -19,10 +19,7 @@ pub use trefoil_tools::process::{adopt, end_all, hide};
 /// (`*_API_KEY`, `*_TOKEN`, `*_SECRET*`). A step that needs one passes it under `env`.
 pub(crate) fn is_kept_back(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    VENDORS.iter().any(|vendor| vendor.key_variable == name)
-        || upper.ends_with("_API_KEY")
-        || upper.ends_with("_TOKEN")
-        || upper.contains("_SECRET")
+    is_key(name) || upper.ends_with("_API_KEY") || upper.ends_with("_TOKEN") || upper.contains("_SECRET")
 }
 
 /// Runs commands with the shell.
