@@ -86,6 +86,8 @@ pub struct Supplied {
     pub tools: Vec<SuppliedTool>,
     /// The MCP servers.
     pub servers: Vec<SuppliedServer>,
+    /// The model providers by name, in addition to the known ones.
+    pub providers: Vec<String>,
     /// The prices of models.
     pub prices: Prices,
 }
@@ -99,6 +101,7 @@ impl Supplied {
         let new = |server: &&SuppliedServer| self.servers.iter().all(|own| own.name != server.name);
         let servers: Vec<_> = other.servers.iter().filter(new).cloned().collect();
         self.servers.extend(servers);
+        self.providers.extend(other.providers.iter().cloned());
         self.prices.own.extend(other.prices.own.iter().cloned());
         self.prices.day = self.prices.day.or(other.prices.day);
     }

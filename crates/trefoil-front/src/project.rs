@@ -35,6 +35,8 @@ pub struct Project {
     pub context: Option<String>,
     /// The text of `agentskills` (`--skills FILE`, decision E4).
     pub skills: Option<String>,
+    /// Model providers that the operator declares, in addition to the known ones.
+    pub providers: Vec<String>,
 }
 
 /// A file that a document needs.

@@ -28,13 +28,18 @@ pub fn parts(text: &str) -> Option<(&str, &str)> {
     (!provider.is_empty() && !model.is_empty()).then_some((provider, model))
 }
 
-/// The finding about an unknown provider; `at` is the place of its name.
-pub fn check(name: &str, at: Location) -> Option<Diagnostic> {
-    if PROVIDERS.contains(&name) {
+/// The finding about an unknown provider; `at` is the place of its name. `declared`: those of the operator.
+pub fn check(name: &str, declared: &[String], at: Location) -> Option<Diagnostic> {
+    if PROVIDERS.contains(&name) || declared.iter().any(|own| own == name) {
         return None;
     }
-    let all = || format!("available: {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "));
-    Some(slip(name, at).unwrap_or_else(|| unknown(name, at).help(all())))
+    let own = declared.iter().map(|own| &**own);
+    let all: Vec<String> = PROVIDERS.iter().copied().chain(own).map(|p| format!("`{p}`")).collect();
+    let help = || {
+        let all = all.join(", ");
+        format!("declare it with `base_url` under `[providers.{name}]` in `trefoil.toml`; available: {all}")
+    };
+    Some(slip(name, at).unwrap_or_else(|| unknown(name, at).help(help())))
 }
 
 /// The finding about an unknown provider whose name is similar to a known one.

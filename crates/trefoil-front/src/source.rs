@@ -11,16 +11,19 @@ pub struct Source<'d> {
     pub file: FileId,
     /// Its text, if known.
     pub text: Option<&'d str>,
+    /// Model providers that the operator declares.
+    pub providers: &'d [String],
 }
 
 impl<'d> Source<'d> {
     /// This file.
     pub fn new(file: FileId, text: Option<&'d str>) -> Self {
-        Self { file, text }
+        Self { file, text, providers: &[] }
     }
     /// The file of a document.
     pub fn of(project: &'d Project, document: &Document) -> Self {
-        Self::new(document.file, project.files.get(document.file).map(|f| &**f.text()))
+        let text = project.files.get(document.file).map(|f| &**f.text());
+        Self { providers: &project.providers, ..Self::new(document.file, text) }
     }
     /// The spaces before a place, if nothing else precedes it on its line and the text is known.
     pub fn indent(&self, span: Span) -> Option<&'d str> {

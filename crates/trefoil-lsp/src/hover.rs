@@ -117,7 +117,7 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
         let key = match vendor {
             Some(v) if v.key_optional => format!("key: `{}`, if required", v.key_variable),
             Some(v) => format!("key: `{}`", v.key_variable),
-            None => "an unknown provider".to_owned(),
+            None => "not a known provider: the settings must declare it".to_owned(),
         };
         return Some((text.content(), format!("**{model}** · model of `{provider}`\n\n{key}")));
     }

@@ -237,6 +237,18 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
+    /// A model call waits for a rate limit of a provider. Not in the journal.
+    ModelWaiting {
+        /// The agent.
+        agent: String,
+        /// The provider.
+        provider: String,
+        /// The limit, by its name in the settings.
+        limit: &'static str,
+        /// About how many milliseconds it waits, if known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delay_ms: Option<u64>,
+    },
     /// Text of the running call arrived.
     TextDelta {
         /// The text.
@@ -385,6 +397,7 @@ impl EventKind {
             Self::ItemFinished { .. } => "item_finished",
             Self::StepFailed { .. } => "step_failed",
             Self::ModelStarted { .. } => "model_started",
+            Self::ModelWaiting { .. } => "model_waiting",
             Self::TextDelta { .. } => "text_delta",
             Self::ModelFinished { .. } => "model_finished",
             Self::ModelStopped { .. } => "model_stopped",
@@ -413,6 +426,7 @@ impl EventKind {
             Self::StepFailed { error, .. } | Self::EffectFailed { error, .. } => error.to_string(),
             Self::ItemFinished { error } => error.as_ref()?.to_string(),
             Self::ModelStarted { model, .. } => model.clone(),
+            Self::ModelWaiting { provider, limit, .. } => format!("`{limit}` of `{provider}`"),
             Self::TextDelta { text, .. } => text.clone(),
             Self::ModelFinished { answer, .. } => answer.to_text().to_string(),
             Self::ModelStopped { .. } => return None,
@@ -490,6 +504,12 @@ mod tests {
                 messages: Vec::new(),
                 parameters: Value::Null,
                 again: false,
+            },
+            EventKind::ModelWaiting {
+                agent: String::new(),
+                provider: String::new(),
+                limit: "requests_per_minute",
+                delay_ms: None,
             },
             EventKind::TextDelta { text: String::new(), provisional: false },
             EventKind::ModelFinished {

@@ -317,6 +317,9 @@ pub struct About {
     /// For a failed model call: the text received so far, as it may be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+    /// For an answer that does not match its schema: what was sent, in one line. It is part of the step's failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
 }
 
 /// An activity of an earlier run whose result is reused.
@@ -424,6 +427,10 @@ pub struct Flags {
     /// exceeded, so that the run has the result of a run from scratch. Journals of earlier builds do not have this flag.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_kept: bool,
+    /// Whether a model call that failed with status 408 is retried like one with 429. Journals of earlier builds do not have this
+    /// flag, and did not retry it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retries_408: bool,
 }
 
 /// What a cost limit reserves for a call before it starts.

@@ -27,7 +27,7 @@ pub mod text;
 
 pub mod machine;
 
-mod answer;
+pub mod answer;
 
 pub use error::{Cause, Excerpt, Interpolation, RunError};
 pub use event::{AskedBefore, Event, EventKind, Told};

@@ -26,6 +26,9 @@ pub enum AddressError {
     /// It contains a user name or a password.
     #[error("contains a user name or password; put the key in the provider's key variable")]
     UserInfo,
+    /// It contains the name of a deployment, which is the model.
+    #[error("names a deployment; write it without `/deployments/...`, and the deployment as the model")]
+    Deployment,
     /// Port 0 cannot be used.
     #[error("has port 0")]
     Port,
@@ -81,6 +84,11 @@ impl Address {
     /// The address without its query, which may contain a key.
     pub fn shown(&self) -> String {
         format!("{}{}", self.origin(), self.0.path().trim_end_matches('/'))
+    }
+
+    /// Whether the connection is encrypted, also if it is to this machine.
+    pub fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
     }
 
     /// Whether the connection is unencrypted: plain http to another machine.

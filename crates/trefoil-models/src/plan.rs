@@ -53,16 +53,20 @@ impl ModelOverride {
             }
         }
     }
-    /// The message for its provider, if that is unknown.
+    /// The providers that it names.
+    pub fn providers(&self) -> impl Iterator<Item = &Arc<str>> {
+        let (first, others) = match self {
+            Self::Embedded | Self::Scripted(_) => (None, [].as_slice()),
+            Self::Named { provider, .. } => (Some(provider), [].as_slice()),
+            Self::For { provider, others, .. } => (Some(provider), others.as_slice()),
+        };
+        first.into_iter().chain(others.iter().map(|other| &other.provider))
+    }
+    /// The message for a provider that is certainly misspelt, which can be said before any settings are read: no declared
+    /// provider may have such a name (see [`misspelt`]).
     pub fn unknown_provider(&self) -> Option<String> {
-        match self {
-            Self::Embedded | Self::Scripted(_) => None,
-            Self::Named { provider, .. } => unknown_one(provider),
-            Self::For { provider, others, .. } => {
-                let others = others.iter().map(|other| &other.provider);
-                std::iter::once(provider).chain(others).find_map(|provider| unknown_one(provider))
-            }
-        }
+        let wrong = self.providers().find(|provider| misspelt(provider).is_some())?;
+        Some(unknown(wrong, Registry::known()))
     }
 }
 
@@ -115,8 +119,10 @@ impl std::str::FromStr for ModelOverride {
     }
 }
 
-fn unknown_one(provider: &str) -> Option<String> {
-    Registry::known().all(|known| known != provider).then(|| unknown(provider))
+/// The known provider that a name almost certainly means.
+pub fn misspelt(provider: &str) -> Option<&'static str> {
+    let near = suggest::near(provider, Registry::known())?;
+    Some(near.name).filter(|name| near.sure && *name != provider)
 }
 
 /// The models that a run uses.
@@ -388,15 +394,20 @@ fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
     let name = &model.name;
     let Some(provider) = &model.provider else {
         let error = PlanError::new(format!("the alias `{name}` has no model"));
-        return Some(error.help(format!("map it with `--model {name}=provider:name`")));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let key = if name.chars().all(is_plain) { name.to_string() } else { format!("\"{name}\"") };
+        let help = format!(
+            "map it with `--model {name}=provider:name`, or with `{key} = \"provider:name\"` under `[models]` in `config.toml`"
+        );
+        return Some(error.help(help));
     };
     let error = PlanError::new(missing(registry, provider)?);
     let set = match registry.availability(provider) {
         Availability::NoKey { variable, .. } => format!("set `{variable}`, or "),
         Availability::BadAddress { variable, .. } => format!("correct `{variable}`, or "),
-        Availability::Unknown => match suggest::nearest(provider, Registry::known()) {
+        Availability::Unknown => match suggest::nearest(provider, registry.names()) {
             Some(near) => return Some(error.help(format!("did you mean `{near}`?"))),
-            None => String::new(),
+            None => format!("declare it with `base_url` under `[providers.{provider}]` in `config.toml`, or "),
         },
         _ => String::new(),
     };

@@ -1,6 +1,10 @@
-//! The known providers, one line each. A new OpenAI-compatible provider needs only a line here.
+//! The known providers, one line each, and those that the operator declares. A new OpenAI-compatible provider needs only
+//! a line here.
 
-use crate::address::Address;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use crate::address::{Address, AddressError};
 
 /// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,6 +212,67 @@ pub const VENDORS: &[Vendor] = &[
         ..chat("azure", "", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL", ChatQuirks { path: "/openai/v1", ..PLAIN })
     },
 ];
+
+impl Vendor {
+    /// Parses and validates an address of this provider.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong with it.
+    pub fn address(&self, text: &str) -> Result<Address, AddressError> {
+        let address = Address::parse(text)?;
+        // The address in the portal and in SDKs that use an older API.
+        if self.name == "azure" && address.url().path().contains("/openai/deployments") {
+            return Err(AddressError::Deployment);
+        }
+        Ok(address)
+    }
+}
+
+/// The names, variables and keys of declared providers. They live as long as the process, like those of the known ones.
+/// Each is kept only once, so that reading settings again needs no memory.
+#[derive(Default)]
+struct Declared {
+    texts: BTreeSet<&'static str>,
+    keys: BTreeSet<&'static str>,
+}
+
+static DECLARED: Mutex<Option<Declared>> = Mutex::new(None);
+
+impl Declared {
+    fn keep(&mut self, text: &str) -> &'static str {
+        if let Some(kept) = self.texts.get(text) {
+            return kept;
+        }
+        let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+        self.texts.insert(kept);
+        kept
+    }
+}
+
+/// An OpenAI-compatible provider that the operator declares. Its key is in this variable; `None`: it gets no key.
+pub(crate) fn declare(name: &str, key_variable: Option<&str>) -> Vendor {
+    let mut declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let declared = declared.get_or_insert_default();
+    let key = key_variable.map(|key| declared.keep(key));
+    declared.keys.extend(key);
+    Vendor {
+        name: declared.keep(name),
+        protocol: Protocol::ChatCompletions(PLAIN),
+        base_url: None,
+        // No variable has an empty name.
+        key_variable: key.unwrap_or_default(),
+        base_url_variable: declared.keep(&format!("providers.{name}.base_url")),
+        key_optional: key.is_none(),
+    }
+}
+
+/// Whether this environment variable has the key of a provider, known or declared.
+pub fn is_key(variable: &str) -> bool {
+    let declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+    VENDORS.iter().any(|vendor| vendor.key_variable == variable)
+        || declared.as_ref().is_some_and(|declared| declared.keys.contains(variable))
+}
 
 /// The provider with this name.
 pub fn vendor(name: &str) -> Option<&'static Vendor> {

@@ -109,7 +109,7 @@ impl Run {
 
     /// Sends a completion without journaling it, also for an activity that is not pending.
     pub fn on(&mut self, key: Key, result: Result<Value, RunError>, usage: Option<Usage>) -> Output {
-        self.machine.on(Completion { key, at_ms: self.now_ms, result, usage, reused: None, repeatable: false })
+        self.machine.on(Completion { usage, ..Completion::new(key, self.now_ms, result) })
     }
 
     /// Cancels the run.

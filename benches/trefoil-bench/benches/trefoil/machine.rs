@@ -74,14 +74,7 @@ fn play(prepared: &Arc<Prepared>, input: &Value, first: &str, rest: &str) -> usi
             _ => Ok(Value::Null),
         };
         done += 1;
-        output = machine.on(Completion {
-            key: activity.key,
-            at_ms: 0,
-            result,
-            usage: None,
-            reused: None,
-            repeatable: false,
-        });
+        output = machine.on(Completion::new(activity.key, 0, result));
     }
 }
 

@@ -251,10 +251,13 @@ async fn providers(offer: &Offer, report: &mut Report) {
     }
 }
 
-fn help_for(kind: &trefoil::ports::ModelErrorKind, variable: &str) -> Option<String> {
+fn help_for(kind: &trefoil::ports::ModelErrorKind, variable: Option<&str>) -> Option<String> {
     use trefoil::ports::ModelErrorKind as Kind;
     match kind {
-        Kind::Status(401 | 403) => Some(format!("check the key in `{variable}`")),
+        Kind::Status(401 | 403) => Some(match variable {
+            Some(variable) => format!("check the key in `{variable}`"),
+            None => "if it needs a key, name its variable with `key_env` in the settings of the provider".to_owned(),
+        }),
         Kind::Network | Kind::Timeout => {
             Some("check the address and the network; proxies come from `HTTPS_PROXY`".to_owned())
         }

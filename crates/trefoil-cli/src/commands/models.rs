@@ -101,7 +101,7 @@ fn indented<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
 /// Whether a provider can be called, and with which key.
 fn status(one: &Configured) -> String {
     match one.availability {
-        Availability::Ready if one.has_key => format!("key from {}", one.key_variable),
+        Availability::Ready if one.has_key => format!("key from {}", one.key_variable.unwrap_or_default()),
         Availability::Ready => "no key needed".to_owned(),
         Availability::NoKey { variable, or: None } => format!("needs {variable}"),
         Availability::NoKey { variable, or: Some(other) } => format!("needs {variable} or {other}"),
@@ -144,7 +144,7 @@ fn provider(one: &Configured) -> Json {
         "protocol": one.protocol,
         "status": status,
         "key": {"variable": one.key_variable, "set": one.has_key},
-        "address": {"url": one.address, "source": source, "name": name, "encrypted": !one.open},
+        "address": {"url": one.address, "source": source, "name": name, "encrypted": one.encrypted},
         "says": status_text(one),
     })
 }

@@ -4,7 +4,7 @@ use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
-use super::progress::{Progress, ProgressNode, StepState};
+use super::progress::{Progress, ProgressNode, StepState, delayed};
 use super::words::{arrived, grouped, line, money, safe, time};
 
 /// The line for an event, if it has one.
@@ -13,6 +13,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
     let name = node.map_or("", |n| n.title.as_str());
     let line = match &event.kind {
         EventKind::ModelStarted { model, .. } => format!("… {name}  {model}"),
+        EventKind::ModelWaiting { provider, delay_ms, .. } => format!("… {name}  {}", delayed(provider, *delay_ms)),
         EventKind::StepFinished { .. } | EventKind::StepFailed { .. } | EventKind::StepSkipped { .. } => {
             ended(node?, event.at_ms)
         }

@@ -101,6 +101,8 @@ pub struct ProgressNode {
     pub text: String,
     /// Whether the text is provisional and may never reach the workflow.
     pub provisional: bool,
+    /// Whether the text says that its call waits for a rate limit.
+    delayed: bool,
     /// The start of its last answer.
     pub answer: String,
     /// Number of characters that had arrived of a truncated answer.
@@ -150,7 +152,7 @@ impl ProgressNode {
     /// Records the start of the next try.
     fn resume(&mut self) {
         (self.state, self.retry_ms, self.ended_ms) = (StepState::Running, None, None);
-        (self.kept, self.told) = (false, false);
+        (self.kept, self.told, self.delayed) = (false, false, false);
         self.text.clear();
     }
 }
@@ -174,6 +176,7 @@ impl Progress {
             | EventKind::EffectStarted { .. }
             | EventKind::EffectFinished { .. }
             | EventKind::EffectFailed { .. }
+            | EventKind::ModelWaiting { .. }
             | EventKind::TextDelta { .. } => self.call(event),
             EventKind::RetryScheduled { .. } | EventKind::ValidationFailed { .. } | EventKind::SignalWanted { .. } => {
                 self.wait(event)
@@ -262,11 +265,7 @@ impl Progress {
         match &event.kind {
             EventKind::ModelStarted { agent, model, again, .. } => {
                 self.calls += u64::from(!again);
-                let index = self.inner(event).unwrap_or_else(|| {
-                    let index = self.begin(event, &safe(agent));
-                    self.change(index, |node| node.alone = true);
-                    index
-                });
+                let index = self.called_by(event, agent);
                 self.change(index, |node| {
                     node.resume();
                     (node.calling, node.counted) = (true, !again);
@@ -280,9 +279,22 @@ impl Progress {
                     node.calling = true;
                 })
             }
+            EventKind::ModelWaiting { agent, provider, delay_ms, .. } => {
+                let index = self.called_by(event, agent);
+                self.change(index, |node| {
+                    // The wait before its next try is over.
+                    if node.state == StepState::Waiting {
+                        node.resume();
+                    }
+                    (node.text, node.delayed) = (delayed(provider, *delay_ms), true);
+                })
+            }
             EventKind::TextDelta { text, provisional } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
+                    if std::mem::take(&mut node.delayed) {
+                        node.text.clear();
+                    }
                     node.provisional = *provisional;
                     node.text.push_str(text);
                     let extra = node.text.chars().count().saturating_sub(TAIL);
@@ -479,6 +491,7 @@ impl Progress {
             items: None,
             text: String::new(),
             provisional: false,
+            delayed: false,
             answer: String::new(),
             arrived: 0,
             error: None,
@@ -505,10 +518,25 @@ impl Progress {
     }
     pub fn title(&self, event: &Event) -> Option<&str> {
         self.nodes.get(self.inner(event)?).map(|node| node.title.as_str())
+}
+
+    /// The node of a model call: its step, or a separate one.
+    fn called_by(&mut self, event: &Event, agent: &str) -> usize {
+        self.inner(event).unwrap_or_else(|| {
+            let index = self.begin(event, &safe(agent));
+            self.change(index, |node| node.alone = true);
+            index
+        })
     }
     fn inner(&self, event: &Event) -> Option<usize> {
         self.nearest(event.key.as_ref().map_or("", |k| &k.0))
     }
+}
+
+/// What a call waits for that is delayed by a rate limit.
+pub fn delayed(provider: &str, delay_ms: Option<u64>) -> String {
+    let about = delay_ms.map(|ms| format!(", about {} s", ms.div_ceil(1_000))).unwrap_or_default();
+    line(&format!("waiting for `[limits.{provider}]`{about}"))
 }
 
 /// The kind of model steps in events. The steps inside them are calls by the model.

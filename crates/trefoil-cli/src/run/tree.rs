@@ -319,6 +319,26 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_waits_for_a_limit_says_so_until_it_begins() {
+        let waiting = || EventKind::ModelWaiting {
+            agent: "taste".to_owned(),
+            provider: "openai".to_owned(),
+            limit: "requests_per_minute",
+            delay_ms: Some(39_200),
+        };
+        let delta = || EventKind::TextDelta { text: "so far".to_owned(), provisional: false };
+        let mut all = vec![event(0, "taste", started("taste")), event(1, "taste", waiting())];
+        let shown = picture(&all, 2);
+        assert!(shown.contains("| taste") && shown.contains("waiting for `[limits.openai]`, about 40 s"), "{shown}");
+        all.push(event(40_000, "taste", asked()));
+        assert!(!picture(&all, 40_001).contains("waiting"));
+        // The fallback model of a call in progress.
+        all.extend([event(40_002, "taste", waiting()), event(80_000, "taste", delta())]);
+        let shown = picture(&all, 80_001);
+        assert!(!shown.contains("waiting") && shown.contains("so far"), "{shown}");
+    }
+
+    #[test]
     fn a_try_that_never_began_is_not_counted() {
         let mut all = fan_out();
         all.truncate(5);

@@ -20,6 +20,8 @@ mod corpus;
 mod corpus_tools;
 #[cfg(unix)]
 mod cut_off;
+#[cfg(unix)]
+mod declared;
 mod dev;
 mod discovery;
 mod durable;

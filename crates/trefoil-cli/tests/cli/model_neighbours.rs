@@ -199,7 +199,7 @@ fn one_that_refuses() {
     goes_wrong_and_on_with_answer(wrong, &Failure { code: "ANSWER_FILTERED in `one`", line: STEP, says: &[] });
 }
 
-/// The model has answered, so the failure shows the answer and not the request.
+/// The model has answered, so the failure also shows the start of its answer.
 fn goes_wrong_and_on_with_answer(wrong: Wrong, failure: &Failure<'_>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let provider = Provider::at(listener, wrong);
@@ -207,7 +207,10 @@ fn goes_wrong_and_on_with_answer(wrong: Wrong, failure: &Failure<'_>) {
     folder.write("one.yaml", format!("{AGENT}{SCHEMA}"));
     let ran = run(&folder, provider.address, &["run", "one.yaml", "--input", "hello", "--timeout", "3"]);
     let place = format!("one.yaml:{}:", failure.line);
-    ran.exits(1).says(&[failure.code, &place, "= help:", "answer: ", "to continue: trefoil resume"]).says(failure.says);
+    let sent = format!("sent: POST http://{}/v1/chat/completions", provider.address);
+    ran.exits(1)
+        .says(&[failure.code, &place, "= help:", &sent, "answer: ", "to continue: trefoil resume"])
+        .says(failure.says);
     provider.well.store(true, Ordering::Relaxed);
     let runs = run(&folder, provider.address, &["runs", "list", "--output", "json"]).json();
     let id = runs["runs"][0]["run"].as_str().unwrap().to_owned();

@@ -1,5 +1,6 @@
 //! A provider's rate limit applies to all runs of a process together. It is a limit per minute, so this test takes one.
 
+use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
 use crate::durable::{command, until};
@@ -60,4 +61,36 @@ fn tokens_a_minute_are_those_of_all_runs_of_a_process() {
     };
     let (step, call, end) = (at("step_started"), at("model_started"), at("model_finished"));
     assert!(call - step > 30_000 && end - call < 30_000, "{events:?}");
+}
+
+/// Starts a run with two calls of which the second has to wait, returns the first line of output that contains this
+/// text, and ends the run.
+fn first_line(args: &[&str], on_stderr: bool, text: &str) -> String {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write("two.yaml", "id: two\nkind: sequential\nsteps:\n  - ref: a\n  - ref: b\n");
+    for id in ["a", "b"] {
+        let model = "model: { provider: openai, name: m }";
+        folder.write(&format!("{id}.yaml"), format!("id: {id}\nkind: llm\n{model}\ninstruction: I.\nprompt: {id}\n"));
+    }
+    folder.write("config/config.toml", "[limits.openai]\nrequests_per_minute = 1\n");
+    let mut command = command(&folder, &provider, &[&["run", "two.yaml", "--input", "x"], args].concat());
+    let mut child = command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).spawn().unwrap();
+    let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let stream: Box<dyn std::io::Read> = if on_stderr { Box::new(err) } else { Box::new(out) };
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.contains(text));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    line.unwrap_or_else(|| panic!("no `{text}`"))
+}
+
+#[test]
+fn a_call_that_waits_for_a_limit_says_so() {
+    let line = first_line(&["--events", "jsonl"], false, "model_waiting");
+    let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&event["provider"], &event["limit"]), (&"openai".into(), &"requests_per_minute".into()));
+    assert!(event["delay_ms"].as_u64().is_some_and(|ms| (50_000..=60_000).contains(&ms)), "{line}");
+    let line = first_line(&[], true, "waiting for");
+    assert!(line.contains("waiting for `[limits.openai]`, about ") && line.ends_with(" s"), "{line}");
 }

@@ -117,6 +117,8 @@ pub struct Aside {
     pub misfit: Option<Misfit>,
     /// Whether that call is next.
     pub asks_again: bool,
+    /// For an answer that does not match its schema: what was sent.
+    pub sent: Option<String>,
 }
 
 /// A model's answer that did not match its schema.

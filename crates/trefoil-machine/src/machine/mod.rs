@@ -114,6 +114,15 @@ pub struct Completion {
     pub reused: Option<Usage>,
     /// For a failed tool call: whether repeating it does no harm (decision C15).
     pub repeatable: bool,
+    /// For a model's answer that does not match its schema: what was sent, in one line.
+    pub sent: Option<String>,
+}
+
+impl Completion {
+    /// A result without metadata.
+    pub fn new(key: Key, at_ms: u64, result: Result<Value, RunError>) -> Self {
+        Self { key, at_ms, result, usage: None, reused: None, repeatable: false, sent: None }
+    }
 }
 
 impl Machine {

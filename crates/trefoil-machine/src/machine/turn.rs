@@ -254,8 +254,9 @@ impl<'p> Turn<'p> {
             Purpose::Effect => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
-                    if completion.repeatable || frame.aside.is_some() {
-                        frame.aside.get_or_insert_default().repeatable = completion.repeatable;
+                    if completion.repeatable || completion.sent.is_some() || frame.aside.is_some() {
+                        let aside = frame.aside.get_or_insert_default();
+                        (aside.repeatable, aside.sent) = (completion.repeatable, completion.sent);
                     }
                 }
                 self.effect_came(f);

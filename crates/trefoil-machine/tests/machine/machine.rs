@@ -21,6 +21,7 @@ pub const FLAGS: Flags = Flags {
     fallbacks: Vec::new(),
     reuses: false,
     counts_kept: false,
+    retries_408: false,
 };
 
 pub fn start(program: &Arc<Program>) -> Run {

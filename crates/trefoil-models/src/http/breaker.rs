@@ -1,8 +1,8 @@
-//! A circuit breaker for each host: after several failures in a row, it is not called for a while. Then one call tries
+//! Circuit breakers: after several failures in a row, a host or a model is not called for a while. Then one call tries
 //! it, and the other calls wait for the result.
 //!
-//! Shared by all runs of a process. Only unreachable hosts and server errors count as failures, not rejected requests
-//! or rate limits.
+//! Shared by all runs of a process. A host fails if it cannot be reached. A model fails if its host cannot be reached,
+//! breaks off, or reports a server error; rejected requests and rate limits do not count.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,24 +12,24 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
-/// Failures in a row before a host is no longer called.
+/// Failures in a row before a host or a model is no longer called.
 pub(super) const FAILURES: u32 = 5;
-/// How long a host is not called.
+/// How long it is not called.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
-/// The breakers of all hosts, by origin.
+/// The breakers of all hosts and models, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Breakers(Arc<Mutex<HashMap<String, Arc<Breaker>>>>);
 
 impl Breakers {
-    /// The breaker of a host.
-    pub fn of(&self, origin: &str) -> Arc<Breaker> {
+    /// The breaker of a host or a model.
+    pub fn of(&self, name: &str) -> Arc<Breaker> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(origin.to_owned()).or_default().clone()
+        all.entry(name.to_owned()).or_default().clone()
     }
 }
 
-/// The breaker of one host.
+/// One breaker: the comments call what it guards the host.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     state: Mutex<BreakerState>,
@@ -107,11 +107,10 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// Records the outcome of the call.
+    /// Records the outcome of the call: `None` unless it failed in a way that counts.
     pub fn end(mut self, failure: Option<&ModelError>) {
         self.ended = true;
         let mut state = self.breaker.state();
-        let failure = failure.filter(|error| counts(error));
         *state = match (&*state, failure) {
             (_, None) => BreakerState::Closed(0),
             (BreakerState::Closed(before), Some(_)) if before + 1 < FAILURES => BreakerState::Closed(before + 1),
@@ -140,8 +139,14 @@ impl Drop for Passage {
     }
 }
 
-/// Whether a failure is the host's fault.
-fn counts(error: &ModelError) -> bool {
+/// Whether no connection was possible, or it broke.
+pub(super) fn is_unreachable(error: &ModelError) -> bool {
+    // With a part of an answer, it was reached.
+    error.kind == ModelErrorKind::Network && error.came.is_none()
+}
+
+/// Whether a failure is not the fault of the request.
+pub(super) fn counts(error: &ModelError) -> bool {
     match error.kind {
         ModelErrorKind::Network => true,
         ModelErrorKind::Status(status) => status >= 500,
@@ -207,15 +212,13 @@ mod tests {
         assert!(breaker.enter().await.is_ok());
     }
 
-    #[tokio::test]
-    async fn what_a_host_thinks_of_a_request_does_not_count() {
-        let breaker = Arc::new(Breaker::default());
+    #[test]
+    fn what_a_host_thinks_of_a_request_does_not_count() {
         for status in [400, 401, 404, 429] {
-            for _ in 0..FAILURES {
-                let error = ModelError::new(ModelErrorKind::Status(status), "no");
-                breaker.clone().enter().await.unwrap().end(Some(&error));
-            }
+            assert!(!counts(&ModelError::new(ModelErrorKind::Status(status), "no")));
         }
-        assert!(breaker.enter().await.is_ok());
+        let unreachable = ModelError::new(ModelErrorKind::Network, "no");
+        assert!(counts(&broken()) && !is_unreachable(&broken()), "a host that reports an error can be reached");
+        assert!(counts(&unreachable) && is_unreachable(&unreachable));
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use reqwest::Url;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits};
@@ -20,6 +20,10 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const LARGEST_REFUSAL: usize = 64 << 10;
 /// Maximum length of a server's message in an error.
 const LONGEST_MESSAGE: usize = 300;
+/// Maximum number of bytes after a complete answer that are read.
+const LONGEST_END: usize = 16 << 10;
+/// How long they are waited for.
+const END: Duration = Duration::from_millis(100);
 /// Maximum length of a request id.
 const LONGEST_ID: usize = 200;
 /// Longer waits are ignored.
@@ -75,7 +79,7 @@ impl Client {
         // Responses are never decompressed, so a small response cannot become a large one.
         let request = request.header(ACCEPT_ENCODING, "identity");
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
-        let mut response = Response { inner, endpoint: endpoint.clone(), read: 0, idle: None };
+        let mut response = Response { inner, endpoint: endpoint.clone(), read: 0, idle: None, peeked: None };
         let packed = response.inner.headers().get(CONTENT_ENCODING).is_some_and(|kind| kind.as_bytes() != b"identity");
         let status = response.inner.status();
         if packed && status.is_success() {
@@ -88,6 +92,9 @@ impl Client {
             return Ok(response);
         }
         let retry_after_ms = retry_after(response.inner.headers());
+        if status.is_redirection() {
+            return Err(response.redirected());
+        }
         // The status is reported even if the body cannot be read.
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
         let said =
@@ -113,17 +120,59 @@ pub(super) struct Response {
     read: usize,
     /// Maximum time without data.
     idle: Option<Duration>,
+    /// Bytes that were read to look at them.
+    peeked: Option<Vec<u8>>,
 }
 
 impl Response {
     /// The decoder for streamed events; `None` if the response is not streamed. Some servers ignore the request to
-    /// stream.
-    pub(super) fn events(&self) -> Option<sse::Decoder> {
-        match self.content_type() {
+    /// stream, and some proxies change the content type.
+    pub(super) async fn events(&mut self) -> Result<Option<sse::Decoder>, ModelError> {
+        Ok(match self.content_type() {
             kind if kind.starts_with("text/event-stream") => Some(sse::Decoder::default()),
             kind if kind.starts_with("application/x-ndjson") => Some(sse::Decoder::of_lines()),
-            _ => None,
+            _ => sse::looks_like_events(self.peek().await?).then(sse::Decoder::default),
+        })
+    }
+
+    /// The first bytes, enough to recognize events. They are read again with the next chunk.
+    async fn peek(&mut self) -> Result<&[u8], ModelError> {
+        let mut first = Vec::new();
+        while first.len() < sse::ENOUGH
+            && let Some(bytes) = self.chunk().await?
+        {
+            first.extend(bytes);
         }
+        Ok(self.peeked.insert(first))
+    }
+
+    /// Reads the end of a response whose answer is complete, so that its connection can be used again. Nothing waits for
+    /// it, and a response that goes on is dropped.
+    pub(super) fn finish(mut self) {
+        tokio::spawn(async move {
+            let mut left = LONGEST_END;
+            let end = async {
+                while let Ok(Some(bytes)) = self.inner.chunk().await
+                    && bytes.len() <= left
+                {
+                    left -= bytes.len();
+                }
+            };
+            // Either way the response is dropped.
+            let _ = tokio::time::timeout(END, end).await;
+        });
+    }
+
+    /// The error for a redirect.
+    fn redirected(&self) -> ModelError {
+        let status = self.inner.status().as_u16();
+        let target = self.inner.headers().get(LOCATION).and_then(|target| target.to_str().ok());
+        let target = target.and_then(|target| self.endpoint.url.join(target).ok());
+        let to = target.map(|url| format!(" to {}", url.origin().ascii_serialization())).unwrap_or_default();
+        let what = format!("answered with {status}: a redirect{to}, which is not followed");
+        let error = self.endpoint.error(ModelErrorKind::Status(status), &what);
+        let help = "check the base URL; if you trust the target of the redirect, set it there".to_owned();
+        ModelError { help: Some(help), ..error }
     }
 
     fn content_type(&self) -> String {
@@ -145,6 +194,9 @@ impl Response {
 
     /// The next bytes, or `None` at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
+        if let Some(bytes) = self.peeked.take().filter(|bytes| !bytes.is_empty()) {
+            return Ok(Some(bytes));
+        }
         let next = self.inner.chunk();
         let next = match self.idle {
             None => next.await,
@@ -192,7 +244,16 @@ impl Response {
                 let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
                 return ModelError { help: Some(help), ..error };
             }
-            self.endpoint.error(ModelErrorKind::Protocol, &format!("sent an answer that is not JSON: {e}"))
+            let kind = self.content_type();
+            let kind = kind.split(';').next().unwrap_or_default().trim();
+            let of_kind = match kind {
+                "" | "application/json" => String::new(),
+                kind => format!(" of type `{kind}`"),
+            };
+            let what = format!("sent an answer{of_kind} that is not JSON: {e}");
+            let error = self.endpoint.error(ModelErrorKind::Protocol, &what);
+            let help = (!of_kind.is_empty()).then(|| "check the base URL, and any proxies".to_owned());
+            ModelError { help, ..error }
         })
     }
 }

@@ -10,7 +10,7 @@ use super::tools::Names;
 use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, responses, sse};
 use crate::address::Address;
 use crate::credential::Credential;
-use crate::vendors::{Own, Protocol};
+use crate::vendors::{ChatQuirks, Own, Protocol};
 
 /// The supported version of Anthropic's protocol.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -39,6 +39,15 @@ impl Endpoint {
         let address = Address::parse(base_url).map_err(|why| setup(format!("the base URL of `{provider}` {why}")))?;
         let mut url = address.url().clone();
         let base = url.path().trim_end_matches('/').to_owned();
+        let base = match protocol {
+            // Azure's SDKs take an address without the version.
+            Protocol::ChatCompletions(ChatQuirks { path, .. }) | Protocol::Responses { path }
+                if path.strip_suffix("/v1").is_some_and(|short| !short.is_empty() && base.ends_with(short)) =>
+            {
+                format!("{base}/v1")
+            }
+            _ => base,
+        };
         let path = match protocol {
             Protocol::ChatCompletions(quirks) if base.is_empty() => format!("{}/chat/completions", quirks.path),
             Protocol::ChatCompletions(_) => format!("{base}/chat/completions"),
@@ -181,6 +190,26 @@ impl Endpoint {
         }
     }
 
+    /// Whether an event has the form of this protocol's events. Servers with another protocol send JSON, too.
+    pub(super) fn knows(&self, event: &sse::Event) -> bool {
+        let Ok(json) = serde_json::from_str::<serde_json::Value>(&event.data) else { return false };
+        let kind = json.get("type").and_then(serde_json::Value::as_str).unwrap_or(&event.name);
+        let (has, starts) = (
+            |names: &[&str]| names.iter().any(|name| json.get(*name).is_some()),
+            |start: &str| kind.starts_with(start),
+        );
+        match self.protocol {
+            Protocol::ChatCompletions(_) => has(&["choices"]),
+            Protocol::Responses { .. } => starts("response."),
+            Protocol::Messages => starts("message_") || starts("content_block_"),
+            Protocol::Own(Own::Gemini, _) => has(&["candidates", "promptFeedback", "usageMetadata"]),
+            Protocol::Own(Own::Cohere, _) => {
+                ["message-", "content-", "tool-", "citation-"].iter().any(|start| starts(start))
+            }
+            Protocol::Own(Own::Ollama, _) => has(&["message", "done"]),
+        }
+    }
+
     pub(super) fn read_event(
         &self,
         event: &sse::Event,
@@ -222,6 +251,11 @@ mod tests {
         assert_eq!(url("openai", "http://h:1/x?api-version=2"), "http://h:1/x/chat/completions?api-version=2");
         assert_eq!(url("ollama", "http://localhost:11434"), "http://localhost:11434/api/chat");
         assert_eq!(url("ollama", "http://localhost:11434/v1"), "http://localhost:11434/v1/chat/completions");
+        for azure in
+            ["https://r.openai.azure.com", "https://r.openai.azure.com/openai", "https://r.openai.azure.com/openai/v1/"]
+        {
+            assert_eq!(url("azure", azure), "https://r.openai.azure.com/openai/v1/chat/completions");
+        }
         assert_eq!(url("anthropic", "https://api.anthropic.com"), "https://api.anthropic.com/v1/messages");
         assert_eq!(url("anthropic", "http://h/proxy/v1/"), "http://h/proxy/v1/messages");
         assert_eq!(url("google", "http://h"), "http://h/v1beta/models");

@@ -35,6 +35,7 @@ pub(crate) mod proxy;
 mod responses;
 mod schema;
 mod sse;
+mod stream;
 mod tools;
 
 use std::time::Duration;
@@ -97,7 +98,7 @@ impl HttpModel {
         Ok(all.map(|all| all.iter().filter_map(name).collect()))
     }
 
-    /// Makes the call, unless the circuit breaker of its host is open.
+    /// Makes the call, unless the circuit breaker of its host or of its model is open.
     async fn guarded(
         &self,
         request: &ModelRequest,
@@ -105,19 +106,28 @@ impl HttpModel {
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let passage = match self.client.breakers.of(&self.endpoint.address()).enter().await {
+        let (host, provider) = (self.endpoint.address(), self.endpoint.provider);
+        // Several providers and models may share a host, and its other models may well answer.
+        let model = format!("{host} {provider}:{}", request.model);
+        let of_host = match self.client.breakers.of(&host).enter().await {
             Ok(passage) => passage,
-            Err(alone) => return Err(self.left_alone(&alone)),
+            Err(alone) => return Err(self.left_alone(&alone, &format!("to {host}"))),
+        };
+        let of_model = match self.client.breakers.of(&model).enter().await {
+            Ok(passage) => passage,
+            Err(alone) => return Err(self.left_alone(&alone, &format!("of `{}`", request.model))),
         };
         let outcome = self.exchange(request, meter, partial, delta).await;
-        passage.end(outcome.as_ref().err());
+        let failure = outcome.as_ref().err();
+        of_host.end(failure.filter(|error| breaker::is_unreachable(error) && !partial.begun));
+        of_model.end(failure.filter(|error| breaker::counts(error)));
         outcome
     }
 
-    fn left_alone(&self, alone: &breaker::LeftAlone) -> ModelError {
+    fn left_alone(&self, alone: &breaker::LeftAlone, which: &str) -> ModelError {
         let (failures, seconds) = (breaker::FAILURES, alone.wait.as_secs_f64().ceil());
         let what = format!(
-            "is not called for another {seconds}s, because the last {failures} calls failed; the last one: {}",
+            "is not called for another {seconds}s, because the last {failures} calls {which} failed; the last one: {}",
             alone.why
         );
         let wait = u64::try_from(alone.wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
@@ -149,30 +159,10 @@ impl HttpModel {
         partial.begun = true;
         partial.request_id = response.request_id();
         if request.stream
-            && let Some(mut events) = response.events()
+            && let Some(events) = response.events().await?
         {
-            while !partial.done
-                && let Some(bytes) = response.chunk().await?
-            {
-                for event in events.push(&bytes) {
-                    let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
-                    self.endpoint.read_event(&event, partial, delta)?;
-                    // Data after the end is not part of the answer.
-                    if partial.done {
-                        break;
-                    }
-                }
-                if partial.answer.usage.is_some() {
-                    meter.tell(partial.answer.used_so_far());
-                }
-            }
-            return if partial.done || partial.ended {
-                Ok(std::mem::take(partial).whole(&names, self.endpoint.provider))
-            } else {
-                Err(self
-                    .endpoint
-                    .error(ModelErrorKind::Network, "closed the connection before the answer was complete"))
-            };
+            self.read_stream(response, events, meter, partial, delta).await?;
+            return Ok(std::mem::take(partial).whole(&names, self.endpoint.provider));
         }
         let json = response.json().await?;
         partial.answer = self.endpoint.read_answer(&json)?;
@@ -207,12 +197,16 @@ impl ModelProvider for HttpModel {
                 Err(ModelError { help: Some(help.to_owned()), ..self.endpoint.error(ModelErrorKind::Timeout, &what) })
             }
         };
-        outcome.map_err(|mut error| {
-            if partial.begun {
-                error.came = Some(Box::new(partial.so_far()));
+        let sent = Some(self.endpoint.sent(request));
+        match outcome {
+            Ok(answer) => Ok(ModelAnswer { sent, ..answer }),
+            Err(mut error) => {
+                if partial.begun {
+                    error.came = Some(Box::new(partial.so_far()));
+                }
+                Err(ModelError { sent, ..error })
             }
-            ModelError { sent: Some(self.endpoint.sent(request)), ..error }
-        })
+        }
     }
 
     fn label(&self, request: &ModelRequest) -> String {
@@ -232,6 +226,8 @@ struct Partial {
     ended: bool,
     /// No more data arrives.
     done: bool,
+    /// An event of this protocol has arrived.
+    known: bool,
 }
 
 /// The part of an answer that has arrived.
@@ -284,6 +280,7 @@ impl Partial {
 
     fn with(self, usage: Usage) -> ModelAnswer {
         let PartialAnswer { text, model, finish, id, .. } = self.answer;
-        ModelAnswer { text, calls: Vec::new(), usage, model, finish, request_id: self.request_id.or(id), instead: None }
+        let request_id = self.request_id.or(id);
+        ModelAnswer { request_id, model, finish, ..ModelAnswer::new(text, usage) }
     }
 }

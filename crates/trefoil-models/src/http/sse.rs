@@ -24,6 +24,15 @@ impl Event {
     }
 }
 
+/// This many bytes are enough for [`looks_like_events`].
+pub const ENOUGH: usize = 16;
+
+/// Whether a response that starts with these bytes is a stream of events, whatever its content type says.
+pub fn looks_like_events(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes).trim_ascii_start();
+    ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| bytes.starts_with(field.as_bytes()))
+}
+
 /// The byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 

@@ -125,6 +125,11 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
+    /// Whether no call has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Adds a call that arrives complete.
     pub fn next(&mut self, id: Option<&str>) -> &mut CallPiece {
         let index = Some(self.all.len() as u64);

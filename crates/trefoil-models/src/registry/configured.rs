@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Availability, Registry};
 use crate::address::Address;
-use crate::vendors::{VENDORS, Vendor};
+use crate::vendors::Vendor;
 
 /// The settings of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +15,18 @@ pub struct Configured {
     pub protocol: &'static str,
     /// Whether it can be called.
     pub availability: Availability,
-    /// The environment variable for its key.
-    pub key_variable: &'static str,
+    /// The environment variable for its key; `None` if it gets none.
+    pub key_variable: Option<&'static str>,
     /// The key is set.
     pub has_key: bool,
     /// Its address without the query; `None` if it is not set or invalid.
     pub address: Option<String>,
     /// Where its address comes from.
     pub said_by: SaidBy,
-    /// Whether the connection is unencrypted.
+    /// Whether the connection is unencrypted and leaves this machine.
     pub open: bool,
+    /// Whether the connection is encrypted.
+    pub encrypted: bool,
 }
 
 /// The source of a provider's address.
@@ -41,12 +43,12 @@ pub enum SaidBy {
 impl Registry {
     /// All providers, in the order they are shown.
     pub fn configured(&self) -> Vec<Configured> {
-        VENDORS.iter().map(|vendor| self.configured_as(vendor)).collect()
+        self.vendors().map(|vendor| self.configured_as(vendor)).collect()
     }
 
     fn configured_as(&self, vendor: &Vendor) -> Configured {
         let said = self.env.get(vendor.base_url_variable).map(String::as_str);
-        let address = said.or(vendor.base_url).and_then(|text| Address::parse(text).ok());
+        let address = said.or(vendor.base_url).and_then(|text| vendor.address(text).ok());
         let said_by = match (said, self.files.get(vendor.name)) {
             (_, Some(file)) => SaidBy::File(file.clone()),
             (Some(_), None) => SaidBy::Variable(vendor.base_url_variable),
@@ -56,9 +58,10 @@ impl Registry {
             provider: vendor.name,
             protocol: self.protocol(vendor).name(),
             availability: self.availability(vendor.name),
-            key_variable: vendor.key_variable,
+            key_variable: Some(vendor.key_variable).filter(|name| !name.is_empty()),
             has_key: self.env.contains_key(vendor.key_variable),
             open: address.as_ref().is_some_and(Address::is_open),
+            encrypted: address.as_ref().is_some_and(Address::is_encrypted),
             address: address.map(|address| address.shown()),
             said_by,
         }

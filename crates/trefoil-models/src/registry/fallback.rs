@@ -42,18 +42,19 @@ pub(super) struct ByStep {
 fn may_be_better_elsewhere(error: &ModelError) -> bool {
     match error.kind {
         ModelErrorKind::Network | ModelErrorKind::Credit => true,
-        ModelErrorKind::Status(status) => matches!(status, 402 | 429) || status >= 500,
+        ModelErrorKind::Status(status) => matches!(status, 402 | 408 | 429) || status >= 500,
         ModelErrorKind::Timeout | ModelErrorKind::Protocol | ModelErrorKind::Setup => false,
     }
 }
 
 impl ByStep {
-    /// Calls one model. The flag of an error says whether to try the next model.
+    /// Calls one model, as soon as the limits of its provider allow it. The flag of an error says whether to try the next model.
     async fn ask(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         name: &ModelName,
+        instead: Option<Instead>,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, (ModelError, bool)> {
         let provider = self.registry.provider(&name.provider).map_err(|error| {
@@ -62,6 +63,10 @@ impl ByStep {
         })?;
         let (provider_name, model) = (Some(name.provider.clone()), name.model.clone());
         let aimed = ModelRequest { provider: provider_name, model, ..request.clone() };
+        // From here on the call is this model's, also if it is stopped.
+        if let Some(instead) = instead {
+            at.meter.turn_to(instead, &aimed).await;
+        }
         let mut shown = false;
         let mut show = |text: &str| {
             shown = true;
@@ -89,11 +94,7 @@ impl ModelProvider for ByStep {
         let own = ModelName { provider: provider.clone(), model: request.model.clone() };
         let mut failed = Failed::default();
         for name in std::iter::once(&own).chain(others.iter()) {
-            // The call may be stopped while this one is asked.
-            if let Some(instead) = failed.instead(name) {
-                at.meter.turn_to(instead);
-            }
-            match self.ask(at, request, name, delta).await {
+            match self.ask(at, request, name, failed.instead(name), delta).await {
                 Ok(answer) => return Ok(failed.then(name, answer)),
                 Err((error, true)) => failed.add(name, error),
                 Err((error, false)) => return Err(failed.and(name.to_string(), error)),

@@ -20,7 +20,7 @@ use trefoil_syntax::suggest;
 use crate::address::{Address, AddressError};
 use crate::credential::Credential;
 use crate::limits::Limits;
-use crate::vendors::{Api, Protocol, VENDORS, Vendor, vendor};
+use crate::vendors::{Api, Protocol, VENDORS, Vendor, declare, vendor};
 
 pub use configured::{Configured, SaidBy};
 pub use fallback::{Fallbacks, ModelName};
@@ -38,6 +38,10 @@ pub struct Registry {
     files: Arc<HashMap<&'static str, Arc<str>>>,
     /// The APIs chosen in files, by provider.
     apis: Arc<HashMap<&'static str, Api>>,
+    /// The providers that the operator declares.
+    declared: Arc<Vec<Vendor>>,
+    /// Whether every provider counts as configured.
+    to_read: bool,
     limits: Limits,
     #[cfg(feature = "http")]
     client: Arc<std::sync::OnceLock<crate::http::Client>>,
@@ -99,6 +103,8 @@ impl Registry {
             env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
             files: Arc::default(),
             apis: Arc::default(),
+            declared: Arc::default(),
+            to_read: false,
             limits: Limits::default(),
             #[cfg(feature = "http")]
             client: Arc::default(),
@@ -108,11 +114,12 @@ impl Registry {
     /// Creates a registry in which every provider counts as configured, to find out which models a run uses without
     /// calling them.
     pub fn to_read() -> Self {
-        Self::new(VENDORS.iter().flat_map(|vendor| {
+        let every = Self::new(VENDORS.iter().flat_map(|vendor| {
             let base = vendor.base_url.unwrap_or("https://localhost");
             [(vendor.key_variable, "unused"), (vendor.base_url_variable, base)]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
-        }))
+        }));
+        Self { to_read: true, ..every }
     }
 
     /// Creates a registry from the current variables of this process.
@@ -141,10 +148,44 @@ impl Registry {
     /// Selects the API for a provider. Has no effect if the provider has only one.
     #[must_use]
     pub fn with_api(mut self, provider: &str, api: Api) -> Self {
-        if let Some(vendor) = vendor(provider).filter(|vendor| vendor.protocol.through(api).is_some()) {
+        if let Some(vendor) = self.vendor(provider).filter(|vendor| vendor.protocol.through(api).is_some()) {
             Arc::make_mut(&mut self.apis).insert(vendor.name, api);
         }
         self
+    }
+
+    /// Adds an OpenAI-compatible provider from a file of the operator. `key_variable`: the variable of its key; without
+    /// one it gets no key. A known provider is not changed; a declared one is replaced.
+    #[must_use]
+    pub fn with_provider(mut self, name: &str, base_url: &str, key_variable: Option<&str>, file: &str) -> Self {
+        if vendor(name).is_some() {
+            return self;
+        }
+        let own = declare(name, key_variable);
+        let declared = Arc::make_mut(&mut self.declared);
+        declared.retain(|other| other.name != own.name);
+        declared.push(own);
+        // No variable of the process has precedence: its name is not a usual one.
+        Arc::make_mut(&mut self.env).insert(own.base_url_variable.to_owned(), base_url.to_owned());
+        Arc::make_mut(&mut self.files).insert(own.name, file.into());
+        if self.to_read && !own.key_optional {
+            Arc::make_mut(&mut self.env).insert(own.key_variable.to_owned(), "unused".to_owned());
+        }
+        self
+    }
+
+    /// All providers, in the order they are shown.
+    fn vendors(&self) -> impl Iterator<Item = &Vendor> {
+        VENDORS.iter().chain(self.declared.iter())
+    }
+
+    fn vendor(&self, name: &str) -> Option<Vendor> {
+        self.vendors().find(|vendor| vendor.name == name).copied()
+    }
+
+    /// The names of all providers, known or declared, available or not.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.vendors().map(|vendor| vendor.name)
     }
 
     fn protocol(&self, vendor: &Vendor) -> Protocol {
@@ -153,17 +194,17 @@ impl Registry {
         chosen.unwrap_or_else(|| said.map_or(vendor.protocol, |address| vendor.protocol.at(&address)))
     }
 
-    /// The names of all providers, available or not.
+    /// The names of the known providers, available or not.
     pub fn known() -> impl Iterator<Item = &'static str> {
         VENDORS.iter().map(|v| v.name)
     }
 
     /// Whether this provider can be called.
     pub fn availability(&self, provider: &str) -> Availability {
-        let Some(vendor) = vendor(provider) else { return Availability::Unknown };
+        let Some(vendor) = self.vendor(provider) else { return Availability::Unknown };
         let set = |variable: &str| self.env.contains_key(variable);
         let addressed = set(vendor.base_url_variable);
-        if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| Address::parse(text)) {
+        if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| vendor.address(text)) {
             return Availability::BadAddress { variable: vendor.base_url_variable, why };
         }
         // A provider without a default address needs one, even if its key is set.
@@ -184,19 +225,19 @@ impl Registry {
     /// The keys of all providers. Short ones are placeholders (`ollama`, `none`) that also occur in ordinary text, so
     /// they are not included.
     pub fn keys(&self) -> Vec<Secret> {
-        let keys = VENDORS.iter().filter_map(|vendor| self.env.get(vendor.key_variable));
+        let keys = self.vendors().filter_map(|vendor| self.env.get(vendor.key_variable));
         keys.map(|key| key.trim()).filter(|key| key.len() >= SHORTEST_KEY).filter_map(Secret::new).collect()
     }
 
     /// Whether any provider has a key or an address, even if this version cannot call it. Then the user wants real
     /// answers, and placeholders must be requested explicitly.
     pub fn is_configured(&self) -> bool {
-        VENDORS.iter().any(|v| self.env.contains_key(v.key_variable) || self.env.contains_key(v.base_url_variable))
+        self.vendors().any(|v| self.env.contains_key(v.key_variable) || self.env.contains_key(v.base_url_variable))
     }
 
     /// A provider's address if it is not the vendor's default: it receives the prompts and the key.
     pub fn elsewhere(&self, provider: &str) -> Option<Elsewhere> {
-        let vendor = vendor(provider)?;
+        let vendor = self.vendor(provider)?;
         let address = Address::parse(self.env.get(vendor.base_url_variable)?).ok()?;
         let own = vendor.base_url.and_then(|own| Address::parse(own).ok());
         if own.is_some_and(|own| own.origin() == address.origin()) {
@@ -223,7 +264,7 @@ impl Registry {
     }
 
     fn provider(&self, provider: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
-        self.connect(self.ready(provider)?)
+        self.connect(&self.ready(provider)?)
     }
 
     /// Like [`Self::by_name`], with fallback models for some steps.
@@ -237,9 +278,9 @@ impl Registry {
     }
 
     /// The provider, or why it cannot be called.
-    fn ready(&self, provider: &str) -> Result<&'static Vendor, ModelError> {
+    fn ready(&self, provider: &str) -> Result<Vendor, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-        match (self.availability(provider), vendor(provider)) {
+        match (self.availability(provider), self.vendor(provider)) {
             (Availability::Ready, Some(vendor)) => Ok(vendor),
             (Availability::NoKey { variable, or: None }, _) => {
                 Err(setup(format!("`{provider}` needs `{variable}` in the environment")))
@@ -248,7 +289,7 @@ impl Registry {
                 Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
             }
             (Availability::BadAddress { variable, why }, _) => Err(setup(format!("`{variable}` {why}"))),
-            _ => Err(setup(unknown(provider))),
+            _ => Err(setup(unknown(provider, self.names()))),
         }
     }
 
@@ -283,8 +324,8 @@ impl Registry {
 }
 
 /// The message for an unknown provider.
-pub(crate) fn unknown(provider: &str) -> String {
-    match suggest::nearest(provider, Registry::known()) {
+pub(crate) fn unknown<'n>(provider: &str, names: impl Iterator<Item = &'n str>) -> String {
+    match suggest::nearest(provider, names) {
         Some(near) => format!("unknown provider `{provider}`; did you mean `{near}`?"),
         None => format!("unknown provider `{provider}`"),
     }

@@ -19,7 +19,7 @@ impl Registry {
     ///
     /// Fails if the provider is not configured, cannot be reached, or rejects the key.
     pub async fn offered(&self, provider: &str) -> Result<Option<Vec<String>>, ModelError> {
-        self.http(self.ready(provider)?)?.offered().await
+        self.http(&self.ready(provider)?)?.offered().await
     }
 
     /// Sends [`QUESTION`] to a model. A truncated answer is also a success.

@@ -158,8 +158,69 @@ async fn a_host_that_fails_again_and_again_is_left_alone() {
     assert_eq!(server.requests().len(), 5);
     let error = last.unwrap();
     let said = error.message.replace("29s", "30s");
-    expect!["`openai` is not called for another 30s, because the last 5 calls failed; the last one: `openai` answered with 503: no"]
+    expect!["`openai` is not called for another 30s, because the last 5 calls of `m` failed; the last one: `openai` answered with 503: no"]
         .assert_eq(&said);
     assert_eq!((error.kind, error.came), (ModelErrorKind::Network, None));
     assert!((25_000..31_000).contains(&error.retry_after_ms.unwrap()), "the next try waits until then");
+}
+
+/// One gateway in front of several providers: the path says which.
+async fn gateway(bad: u16) -> Server {
+    Server::start_by(move |received| match received.line.contains("/good/") || received.body["model"] == "small" {
+        true => Reply::json(json!({
+            "choices": [{"message": {"content": "fine"}}],
+            "content": [{"type": "text", "text": "fine"}],
+        })),
+        false => status(bad, None),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_model_that_fails_again_and_again_does_not_stop_the_others_on_its_host() {
+    let server = gateway(503).await;
+    let registry = server.registry(&[
+        ("OPENAI_API_KEY", "k"),
+        ("OPENAI_BASE_URL", "{url}/bad/v1"),
+        ("MISTRAL_API_KEY", "k"),
+        ("MISTRAL_BASE_URL", "{url}/good/v1"),
+    ]);
+    let other = ModelName { provider: "mistral".into(), model: "m".into() };
+    let others = Fallbacks::from([(StepId(0), Arc::from([other]))]);
+    let provider = registry.by_step(others);
+    let mut last = None;
+    for _ in 0..8 {
+        last = Some(ask(&*provider, &asked()).await.0.unwrap());
+    }
+    let called = |path: &str| server.requests().iter().filter(|one| one.line.contains(path)).count();
+    assert_eq!((called("/bad/"), called("/good/")), (5, 8), "only the one that fails is left alone");
+    let why = last.unwrap().instead.unwrap().why().replace("29s", "30s");
+    expect!["`openai` is not called for another 30s, because the last 5 calls of `model-x` failed; the last one: `openai` answered with 503: no"]
+        .assert_eq(&why);
+    // The same for two models of one provider.
+    let server = gateway(529).await;
+    let registry = server.registry(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "{url}")]);
+    let other = ModelName { provider: "anthropic".into(), model: "small".into() };
+    let provider = registry.by_step(Fallbacks::from([(StepId(0), Arc::from([other]))]));
+    let big = ModelRequest { provider: Some("anthropic".into()), model: "big".into(), ..request("x") };
+    for _ in 0..8 {
+        assert_eq!(ask(&*provider, &big).await.0.unwrap().text, "fine");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_reached_is_left_alone_for_all_of_its_models() {
+    let env = [
+        ("OPENAI_API_KEY", "k"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+        ("MISTRAL_API_KEY", "k"),
+        ("MISTRAL_BASE_URL", "http://127.0.0.1:1/v1"),
+    ];
+    let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    for model in ["a", "b", "c", "d", "e"] {
+        ask(&*registry.resolve("openai", model).unwrap(), &asked()).await.0.unwrap_err();
+    }
+    let error = ask(&*registry.resolve("mistral", "m").unwrap(), &asked()).await.0.unwrap_err();
+    expect!["`mistral` is not called for another 30s, because the last 5 calls to http://127.0.0.1:1 failed; the last one: `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"]
+        .assert_eq(&error.message.replace("29s", "30s"));
 }

@@ -13,6 +13,8 @@ mod anthropic;
 mod chat;
 mod conformance;
 #[cfg(feature = "http")]
+mod declared;
+#[cfg(feature = "http")]
 mod docs;
 #[cfg(feature = "http")]
 mod faces;
@@ -33,5 +35,7 @@ mod responses;
 mod scripted;
 #[cfg(feature = "http")]
 mod server;
+#[cfg(feature = "http")]
+mod streams;
 #[cfg(feature = "http")]
 mod tools;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use trefoil_models::{Api, Registry};
-use trefoil_runtime::{Finish, ModelAnswer, ModelError, ModelErrorKind, Usage};
+use trefoil_runtime::{Finish, ModelAnswer, ModelError, ModelErrorKind, ToolSpec, Usage};
 
 use crate::request::{ask, request};
 use crate::server::{Reply, Server};
@@ -82,4 +82,22 @@ async fn what_failed_is_an_error_with_the_status_that_it_stands_for() {
             assert!(error.message.ends_with("answered with an error: no, ***"), "{}", error.message);
         }
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_only_with_the_last_event_is_read() {
+    let call = json!({"type": "function_call", "call_id": "c1", "name": "search", "arguments": "{\"q\":\"tea\"}"});
+    let mut output = said("Bonjour").as_array().unwrap().clone();
+    output.push(call);
+    let last = json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
+    let server = Server::start(vec![Reply::stream(&[&format!("data: {last}\n\n")])]).await;
+    let env = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", &*format!("{}/v1", server.url))];
+    let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).with_api("openai", Api::Responses);
+    let mut asked = request("x");
+    asked.stream = true;
+    asked.tools = vec![ToolSpec::bare("search")];
+    let (answer, heard) = ask(&*registry.resolve("openai", "m").unwrap(), &asked).await;
+    let answer = answer.unwrap();
+    assert_eq!((&*answer.text, heard.concat()), ("Bonjour", "Bonjour".to_owned()));
+    assert_eq!((answer.calls.len(), &*answer.calls[0].name, answer.finish), (1, "search", Some(Finish::Tools)));
 }

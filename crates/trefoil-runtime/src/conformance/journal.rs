@@ -101,6 +101,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             ..Verdict::found("pii", Side::Answer, Ruling::Changed, "personal data".to_owned())
         }]),
         partial: Some("so far".to_owned()),
+        sent: Some("POST somewhere".to_owned()),
         kept: Some(3),
         from: Some(Box::new(Cited {
             run: "r0".to_owned(),

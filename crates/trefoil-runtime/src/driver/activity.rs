@@ -14,7 +14,7 @@ use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
 use crate::allowance::Share;
-use crate::limits::CallPermit;
+use crate::limits::{CallPermit, Delay};
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, SuspendedCall, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
@@ -79,6 +79,16 @@ impl World {
         Some(self.ports.models.label(request))
     }
 
+    /// Tells watchers that a model call waits for a rate limit.
+    pub fn delayed(&self, activity: &Activity, delay: Delay) {
+        let Request::Model(request) = &activity.request else { return };
+        let (agent, Delay { provider, limit, wait }) = (request.speaker.to_string(), delay);
+        let delay_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let location = self.prepared.program.step(activity.step).map(|s| s.origin);
+        let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms };
+        self.watch.delta(Some(activity.key.clone()), location, kind);
+    }
+
     /// The call site that is passed to the ports.
     fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
         let Activity { key, step, labels, .. } = activity;
@@ -101,7 +111,7 @@ pub struct Done {
 pub enum Performed {
     /// It has ended. A model call keeps its permit until the machine knows the result. Otherwise the next call in the queue could
     /// start, although the machine may no longer want it.
-    Done(Box<Done>, Option<CallPermit>),
+    Done(Box<Done>, Option<Arc<CallPermit>>),
     /// It is a question that was stored. The answer arrives later.
     Kept(Key),
     /// It is a tool call that started a run, and that run is suspended.
@@ -124,6 +134,8 @@ pub struct Came {
     pub told: Told,
     /// For a failed model call: the text received so far.
     pub partial: Option<String>,
+    /// For an answer that does not match its schema: as [`About::sent`].
+    pub sent: Option<String>,
 }
 
 impl From<Result<Value, RunError>> for Came {
@@ -136,6 +148,7 @@ impl From<Result<Value, RunError>> for Came {
             verdicts: None,
             told: Told::default(),
             partial: None,
+            sent: None,
         }
     }
 }
@@ -145,8 +158,11 @@ pub async fn perform(
     world: Arc<World>,
     activity: Arc<Activity>,
     meter: Arc<Meter>,
-    place: Option<CallPermit>,
+    place: Option<Arc<CallPermit>>,
 ) -> Performed {
+    if let Some(place) = &place {
+        meter.placed(place);
+    }
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
@@ -179,19 +195,16 @@ pub async fn perform(
         Err(error) => Err(world.secrets.hide_error(error)),
     };
     if let Some(place) = &place {
-        let mut used = came.usage;
-        for spent in came.told.before.iter().filter_map(|one| one.usage) {
-            used.get_or_insert_default().add(spent);
-        }
-        place.used(used);
+        // The models that were called before have told their own when the call moved on.
+        place.used(came.usage);
     }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, repeatable, warnings, verdicts, told, partial } = came;
+    let Came { result, usage, repeatable, warnings, verdicts, told, partial, sent } = came;
     let model = told.instead.clone().or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
     let (kept, from) = (None, None);
-    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept, from };
+    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, sent, kept, from };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 

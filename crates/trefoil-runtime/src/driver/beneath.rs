@@ -98,8 +98,7 @@ impl Driver {
             }
             self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             // No step waits for this completion. The machine only adds up the usage.
-            let (result, usage) = (Err(error), Some(usage));
-            self.machine.on(Completion { key, at_ms: now, result, usage, reused: None, repeatable: false });
+            self.machine.on(Completion { usage: Some(usage), ..Completion::new(key, now, Err(error)) });
         }
         others
     }

@@ -7,6 +7,7 @@ use trefoil_template::{Hole, HoleKind, Value};
 
 use super::activity::{At, Came, World};
 use crate::ports::{Instead, ModelAnswer, ModelError, ModelErrorKind};
+use trefoil_machine::answer as machine_answer;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{AskedBefore, EventKind, Told};
 use trefoil_machine::guard::{self, Ruling, Verdict};
@@ -60,9 +61,12 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         return Came { verdicts, ..broken(at, request, refusal, Some(answer)) };
     }
     let (told, warnings) = (told(at, &answer), instead(at, request, answer.instead.as_deref()));
-    let result = Ok(said::value(looked.text, answer.calls));
+    let value = said::value(looked.text, answer.calls);
+    // The machine reads the answer, and its failure names the request.
+    let is_misfit = || machine_answer::read(&request.format, &value, &at.world.prepared.schemas).is_err();
+    let sent = answer.sent.filter(|_| is_misfit()).map(|sent| at.world.secrets.hide(&sent));
     let usage = Some(answer.usage);
-    Came { result, usage, repeatable: false, warnings, verdicts, told, partial: None }
+    Came { usage, warnings, verdicts, told, sent, ..Came::from(Ok(value)) }
 }
 
 /// The verdicts for the journal: an empty list if all of them passed, `None` if there are none.
@@ -82,7 +86,8 @@ fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<Mod
     let Some(came) = came else { return Err(error).into() };
     let (told, warnings) = (told(at, &came), instead(at, request, came.instead.as_deref()));
     let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
-    let error = error.answered(&shown);
+    let mut error = error.answered(&shown);
+    error.sent = error.sent.or_else(|| came.sent.map(Into::into));
     let partial = Some(shown).filter(|text| !text.is_empty());
     Came { partial, told, usage: Some(came.usage), warnings, ..Came::from(Err(error)) }
 }

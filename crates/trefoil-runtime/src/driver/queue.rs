@@ -3,7 +3,8 @@
 //! A waiting call has not been made: it has no entry in the journal, it can be taken back without a trace, and if the process ends,
 //! its outcome is not unknown. Its time limit starts when its turn comes.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
@@ -12,7 +13,8 @@ use indexmap::IndexMap;
 use trefoil_machine::key::{Key, KeyPart};
 use trefoil_machine::request::{Activity, Request};
 
-use crate::limits::{CallPermit, PlacesOfRun};
+use super::activity::World;
+use crate::limits::{CallPermit, Delay, PlacesOfRun, Tell};
 
 /// The waiting calls of a run.
 pub struct Queue {
@@ -23,9 +25,12 @@ pub struct Queue {
     turns: Option<FuturesUnordered<Turn>>,
     /// Calls whose turn has come.
     turned: Vec<Ready>,
+    world: Arc<World>,
+    /// Delays of calls whose steps may not be known to watchers yet.
+    delays: Arc<Mutex<Vec<(Arc<Activity>, Delay)>>>,
 }
 
-type Turn = Abortable<BoxFuture<'static, (Key, CallPermit)>>;
+type Turn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
 
 struct Waiting {
     call: Arc<Activity>,
@@ -37,7 +42,7 @@ struct Waiting {
 pub struct Ready {
     pub activity: Arc<Activity>,
     /// The permit of a model call.
-    pub place: Option<CallPermit>,
+    pub place: Option<Arc<CallPermit>>,
     /// The time limit of the call.
     pub limit: Option<Arc<Activity>>,
 }
@@ -50,8 +55,15 @@ impl Ready {
 }
 
 impl Queue {
-    pub fn new(places: Option<PlacesOfRun>) -> Self {
-        Self { places: places.map(Arc::new), waiting: IndexMap::new(), turns: None, turned: Vec::new() }
+    pub fn new(places: Option<PlacesOfRun>, world: Arc<World>) -> Self {
+        Self {
+            places: places.map(Arc::new),
+            waiting: IndexMap::new(),
+            turns: None,
+            turned: Vec::new(),
+            world,
+            delays: Arc::default(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -75,21 +87,48 @@ impl Queue {
             return Some(Ready::at_once(activity));
         };
         let call = activity.clone();
+        let (tell, entered) = self.tell(&activity);
         let mut turn = async move {
             let place = match &call.request {
-                Request::Model(request) => places.enter(request).await,
-                _ => CallPermit::default(),
+                Request::Model(request) => places.enter(request, tell).await,
+                _ => std::future::pending().await,
             };
-            (call.key.clone(), place)
+            (call.key.clone(), Arc::new(place))
         }
         .boxed();
-        if let Some((_, place)) = (&mut turn).now_or_never() {
+        let at_once = (&mut turn).now_or_never();
+        // A call that starts at once may have to wait later, for a fallback model.
+        entered.store(true, Ordering::Relaxed);
+        if let Some((_, place)) = at_once {
             return Some(Ready { activity, place: Some(place), limit: None });
         }
         let (handle, registration) = AbortHandle::new_pair();
         self.turns.get_or_insert_default().push(Abortable::new(turn, registration));
         self.waiting.insert(activity.key.clone(), Waiting { call: activity, limit: None, handle });
         None
+    }
+
+    /// Reports the delays of a call. Those that it has when it enters the queue wait for [`Self::tell_delays`]: the switch is
+    /// set after that.
+    fn tell(&self, activity: &Arc<Activity>) -> (Tell, Arc<AtomicBool>) {
+        let entered = Arc::new(AtomicBool::new(false));
+        let (world, delays, activity, is_entered) =
+            (self.world.clone(), self.delays.clone(), activity.clone(), entered.clone());
+        let tell = move |delay: Delay| match is_entered.load(Ordering::Relaxed) {
+            true => world.delayed(&activity, delay),
+            false => delays.lock().unwrap_or_else(PoisonError::into_inner).push((activity.clone(), delay)),
+        };
+        (Arc::new(tell), entered)
+    }
+
+    /// Reports the delays of the calls that have entered the queue since the last time and still wait.
+    pub fn tell_delays(&self) {
+        let delays = std::mem::take(&mut *self.delays.lock().unwrap_or_else(PoisonError::into_inner));
+        for (activity, delay) in delays {
+            if self.waiting.contains_key(&activity.key) {
+                self.world.delayed(&activity, delay);
+            }
+        }
     }
 
     /// Returns the next call whose turn has already come.
@@ -117,7 +156,7 @@ impl Queue {
         }
     }
 
-    fn turned(&mut self, turn: Result<(Key, CallPermit), Aborted>) {
+    fn turned(&mut self, turn: Result<(Key, Arc<CallPermit>), Aborted>) {
         // A call that was taken back is skipped.
         if let Ok((key, place)) = turn
             && let Some(Waiting { call, limit, .. }) = self.waiting.swap_remove(&key)

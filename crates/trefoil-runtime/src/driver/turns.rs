@@ -53,7 +53,7 @@ pub struct Driver {
     /// Model calls that wait for their turn.
     pub(super) queue: Queue,
     /// Activities that already have an entry and are to be started.
-    pub(super) starting: Vec<(Arc<Activity>, Option<CallPermit>)>,
+    pub(super) starting: Vec<(Arc<Activity>, Option<Arc<CallPermit>>)>,
     /// Activities that have ended without being started here.
     pub(super) done: Vec<Done>,
     /// Keys of messages to confirm to the inbox once the buffer is written.
@@ -71,7 +71,7 @@ pub struct Driver {
     /// Stopped model calls. Their usage is recorded when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// Permits of calls that have ended, held until the machine knows the results.
-    places: Vec<CallPermit>,
+    places: Vec<Arc<CallPermit>>,
     finished: Option<Box<Result<Value, RunError>>>,
     /// Whether the run stops here without having ended, because it can be resumed.
     pub(super) stays: bool,
@@ -138,6 +138,7 @@ impl Driver {
     pub fn new(machine: Machine, world: Arc<World>, options: Options, guard: Guard) -> Box<Self> {
         let Options { cancel, recovery, linger_ms, places, memo, within, .. } = options;
         let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
+        let queue = Queue::new(places.map(|places| places.of_run()), world.clone());
         Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
@@ -149,7 +150,7 @@ impl Driver {
             untold: Vec::new(),
             remarks: Vec::new(),
             asked: Vec::new(),
-            queue: Queue::new(places.map(|places| places.of_run())),
+            queue,
             starting: Vec::new(),
             done: Vec::new(),
             settled: Vec::new(),
@@ -343,6 +344,7 @@ impl Driver {
         for message in std::mem::take(&mut self.remarks) {
             self.world.watch.delta(None, None, EventKind::Warning { message: message.to_owned() });
         }
+        self.queue.tell_delays();
         for key in std::mem::take(&mut self.settled) {
             self.world.ports.humans.taken(&self.world.watch.run, &key).await;
         }
@@ -544,7 +546,7 @@ impl Driver {
                 self.machine.begun(&activity);
             }
             self.price(&activity, &mut about);
-            let (usage, reused, repeatable) = (about.usage, about.reused(), about.repeatable);
+            let (usage, reused, repeatable, sent) = (about.usage, about.reused(), about.repeatable, about.sent.clone());
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if matches!(activity.request, Request::Human(_)) {
@@ -554,7 +556,7 @@ impl Driver {
                 Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
                 Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
             });
-            let output = self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable });
+            let output = self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable, sent });
             self.take(output).await?;
         }
         self.places.clear();
@@ -611,7 +613,7 @@ impl Driver {
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
             // Nothing waits for the result: the machine only adds the usage.
-            self.machine.on(Completion { key, at_ms: now, result, usage, reused: None, repeatable: false });
+            self.machine.on(Completion { usage, ..Completion::new(key, now, result) });
         }
     }
 

@@ -7,7 +7,7 @@ mod random;
 mod secrets;
 mod shared;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
@@ -22,6 +22,7 @@ use trefoil_machine::request::{
 
 use crate::allowance::Share;
 use crate::driver::Cancel;
+use crate::limits::CallPermit;
 
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
@@ -86,6 +87,7 @@ pub struct Meter {
     part: Option<Share>,
     stop: OnceLock<Cancel>,
     secrets: Mutex<Vec<Secret>>,
+    place: OnceLock<Weak<CallPermit>>,
 }
 
 impl Meter {
@@ -119,10 +121,23 @@ impl Meter {
     pub fn tell(&self, usage: Usage) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
     }
-    /// Another model is called instead of the requested one. What is reported from now on is its own.
-    pub fn turn_to(&self, instead: Instead) {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
+    /// The permit of a model call, which [`Meter::turn_to`] moves to another provider.
+    pub(crate) fn placed(&self, place: &Arc<CallPermit>) {
+        // A call has one permit.
+        let _ = self.place.set(Arc::downgrade(place));
+    }
+    /// Another model is called instead of the requested one, with this request. Returns when the limits of its provider
+    /// allow the call. What is reported from then on is its own.
+    pub async fn turn_to(&self, instead: Instead, request: &ModelRequest) {
+        let used = instead.before.last().and_then(|one| one.usage);
+        let report = |usage| self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = usage;
         self.instead.lock().unwrap_or_else(PoisonError::into_inner).replace(instead);
+        if let Some(place) = self.place.get().and_then(Weak::upgrade) {
+            // A call that is stopped while it waits here has used nothing at the other model.
+            report(Some(Usage::default()));
+            place.move_to(request, used).await;
+        }
+        report(None);
     }
     /// The model that is called now, if it is not the requested one.
     pub fn instead(&self) -> Option<Instead> {
@@ -164,6 +179,9 @@ pub struct ModelAnswer {
     pub request_id: Option<String>,
     /// The model that answered, if it is not the requested one.
     pub instead: Option<Box<Instead>>,
+    /// One line about the request: where it went and how large it was, never its content. For failures that the answer
+    /// causes.
+    pub sent: Option<String>,
 }
 
 /// A model that answered instead of another.
@@ -185,7 +203,8 @@ impl Instead {
 impl ModelAnswer {
     /// A complete answer without metadata.
     pub fn new(text: impl Into<String>, usage: Usage) -> Self {
-        Self { text: text.into(), calls: Vec::new(), usage, model: None, finish: None, request_id: None, instead: None }
+        let text = text.into();
+        Self { text, calls: Vec::new(), usage, model: None, finish: None, request_id: None, instead: None, sent: None }
     }
 }
 

@@ -25,7 +25,8 @@ impl ModelProvider for Half {
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let usage = Usage { input_tokens: 9, output_tokens: 4, ..Usage::default() };
-        Ok(ModelAnswer { finish: Some(self.0), ..ModelAnswer::new("Half of it", usage) })
+        let sent = Some("POST somewhere".to_owned());
+        Ok(ModelAnswer { finish: Some(self.0), sent, ..ModelAnswer::new("Half of it", usage) })
     }
     fn label(&self, _request: &ModelRequest) -> String {
         "half".to_owned()
@@ -45,7 +46,8 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
         let main = b.flow("main", say, None);
         let world = World::new(Half(finish));
         let outcome = world.run(&b.program(main), "x");
-        assert_eq!(outcome.result.unwrap_err().code, code);
+        let error = outcome.result.unwrap_err();
+        assert_eq!((&*error.code, error.sent.as_deref().map(|sent| &**sent)), (code, Some("POST somewhere")));
         assert_eq!((outcome.usage.total(), outcome.usage.is_known()), (13, true), "a failed call was paid for");
         let kept = world.kinds().into_iter().find_map(|kind| match kind {
             EventKind::EffectFailed { partial, usage, told, .. } => {
@@ -123,14 +125,14 @@ impl ModelProvider for Hanging {
     async fn call(
         &self,
         at: CallSite<'_>,
-        _request: &ModelRequest,
+        request: &ModelRequest,
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let tokens = |input_tokens| Usage { input_tokens, ..Usage::default() };
         at.meter.tell(tokens(100));
         let before =
             vec![AskedBefore { model: "test".to_owned(), why: "broke off".to_owned(), usage: Some(tokens(100)) }];
-        at.meter.turn_to(Instead { by: "other:x".to_owned(), before });
+        at.meter.turn_to(Instead { by: "other:x".to_owned(), before }, request).await;
         assert_eq!(at.meter.told(), None, "what the first one used is not what the second one uses");
         at.meter.tell(tokens(10));
         self.0.cancel();

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use testbed::build::Build;
 use trefoil_ir::{OnItemFailure, Program};
-use trefoil_runtime::ports::{CallSite, Clock as _, ModelAnswer, VirtualClock};
+use trefoil_machine::event::AskedBefore;
+use trefoil_runtime::ports::{CallSite, Clock as _, Instead, ModelAnswer, VirtualClock};
 use trefoil_runtime::{
-    HostLimits, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Places, ProviderLimits, Usage, driver,
+    EventKind, HostLimits, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Places, ProviderLimits, Usage,
+    driver,
 };
 
 use crate::world::{World, block_on};
@@ -196,4 +198,115 @@ fn a_provider_has_limits_of_its_own_and_others_do_not_wait_for_it() {
     let main = b.flow("main", body, None);
     assert!(world.run(&b.program(main), "x").result.is_ok());
     assert_eq!(slow.asked.lock().unwrap().0, ["a", "c", "b"], "the second place was free for another provider");
+}
+
+/// A model that always turns to another one, at the provider `narrow`.
+struct Turning(Slow);
+
+#[async_trait]
+impl ModelProvider for Turning {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let usage = Some(Usage { input_tokens: 70, ..Usage::default() });
+        let before = vec![AskedBefore { model: "wide:x".to_owned(), why: "busy".to_owned(), usage }];
+        let instead = Instead { by: "narrow:x".to_owned(), before };
+        let aimed = ModelRequest { provider: Some("narrow".into()), ..request.clone() };
+        at.meter.turn_to(instead, &aimed).await;
+        self.0.call(at, &aimed, delta).await
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "wide:x".to_owned()
+    }
+}
+
+fn turning(narrow: ProviderLimits, wide: ProviderLimits) -> (World, Slow) {
+    let slow = Slow::default();
+    let mut world = World::new(Turning(slow.clone()));
+    world.ports.clock = slow.clock.clone();
+    let providers = [("narrow".to_owned(), narrow), ("wide".to_owned(), wide)].into_iter().collect();
+    let limits = HostLimits { in_flight: Some(4), in_flight_per_run: None, providers };
+    world.options.places = Some(Arc::new(Places::new(&limits)));
+    (world, slow)
+}
+
+fn wide(labels: &[&str]) -> Arc<Program> {
+    let mut b = Build::new();
+    let branches: Vec<_> = labels.iter().map(|label| b.model(label, "x")).collect();
+    for branch in &branches {
+        b.call_of(*branch).model.provider = Some("wide".into());
+    }
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+#[test]
+fn a_fallback_model_has_the_limits_of_its_own_provider() {
+    let one = ProviderLimits { in_flight: Some(1), ..ProviderLimits::default() };
+    let (world, slow) = turning(one, ProviderLimits::default());
+    assert!(world.run(&wide(&["a", "b", "c", "d"]), "x").result.is_ok());
+    assert_eq!(slow.asked.lock().unwrap().2, 1, "one call at a time");
+    // A call that waits for the other provider does not occupy its place at the first one.
+    let (world, slow) = turning(one, one);
+    assert!(world.run(&wide(&["a", "b", "c", "d"]), "x").result.is_ok());
+    assert_eq!(slow.asked.lock().unwrap().0.len(), 4);
+}
+
+/// Runs a program until its second call waits, and returns the numbers and the events of the waits.
+fn waits(world: &World, program: &Arc<Program>) -> Vec<(u64, String, EventKind)> {
+    let waiting = |kind: &EventKind| matches!(kind, EventKind::ModelWaiting { .. });
+    block_on(async {
+        let run = driver::run(program.clone(), None, world.ports.clone(), world.options.clone());
+        let stop = async {
+            while !world.kinds().iter().any(waiting) {
+                tokio::task::yield_now().await;
+            }
+            world.options.cancel.cancel();
+        };
+        tokio::join!(run, stop).0
+    });
+    let seen = world.events.seen().into_iter().filter(|event| waiting(&event.kind));
+    seen.map(|event| (event.seq, event.key.unwrap().0.to_string(), event.kind)).collect()
+}
+
+#[test]
+fn what_each_model_used_counts_for_its_own_provider() {
+    let tokens = |limit| ProviderLimits { tokens_per_minute: Some(limit), ..ProviderLimits::default() };
+    // Each call is estimated with more than this and uses 70 tokens at the first provider.
+    let (world, slow) = turning(ProviderLimits::default(), tokens(5_000));
+    let mut b = Build::new();
+    let steps = ["a", "b", "c", "d", "e", "f"].map(|label| b.model(label, "x"));
+    for step in steps {
+        b.call_of(step).model.provider = Some("wide".into());
+    }
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    assert!(world.run(&b.program(main), "x").result.is_ok(), "none of them waits");
+    assert_eq!(slow.asked.lock().unwrap().0.len(), 6);
+}
+
+#[test]
+fn watchers_are_told_which_limit_a_call_waits_for() {
+    let one = ProviderLimits { requests_per_minute: Some(1), ..ProviderLimits::default() };
+    let told = |(seq, key, kind): (u64, String, EventKind)| match kind {
+        EventKind::ModelWaiting { agent, provider, limit, delay_ms } => {
+            assert!(delay_ms.is_some_and(|ms| (50_000..=60_000).contains(&ms)), "{delay_ms:?}");
+            format!("{seq} {key} {agent} {provider} {limit}")
+        }
+        other => panic!("{other:?}"),
+    };
+    // The second call of the program waits in the queue.
+    let (world, _) = turning(ProviderLimits::default(), one);
+    let all: Vec<String> = waits(&world, &wide(&["a", "b"])).into_iter().map(told).collect();
+    assert_eq!(all, ["3 b b wide requests_per_minute"]);
+    let started = world.kinds().iter().filter(|kind| matches!(kind, EventKind::ModelStarted { .. })).count();
+    assert_eq!(started, 1, "it was not made");
+    // And at the fallback model.
+    let (world, _) = turning(one, ProviderLimits::default());
+    let all: Vec<String> = waits(&world, &wide(&["a", "b"])).into_iter().map(told).collect();
+    assert_eq!(all, ["4 b b narrow requests_per_minute"]);
 }

@@ -4,11 +4,13 @@ use expect_test::expect;
 use std::sync::{Arc, Mutex};
 
 use trefoil_ir::{AnswerFormat, Budget, OnExceeded, Program, RetryOn, StepId, StepKind};
-use trefoil_runtime::ports::FnModel;
-use trefoil_runtime::{EventKind, Key, ModelError, ModelRequest, Role};
+use trefoil_runtime::ports::{CallSite, FnModel};
+use trefoil_runtime::{
+    EventKind, Key, ModelAnswer, ModelError, ModelProvider, ModelRequest, Role, RunError, Usage, driver,
+};
 use trefoil_template::Value;
 
-use crate::world::{World, json, status};
+use crate::world::{World, block_on, json, status};
 use testbed::build::{Build, retry};
 
 /// The requests: key and messages with roles.
@@ -140,4 +142,42 @@ fn json_in_one_fence_or_in_prose_is_taken() {
     let error = world.run(&plain(), "x").result.unwrap_err();
     expect!["the answer has several pieces of JSON that match the schema; the model was called twice"]
         .assert_eq(&error.message);
+}
+
+/// A model whose answers match no schema, and that says what was sent.
+struct Prose;
+
+#[async_trait::async_trait]
+impl ModelProvider for Prose {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let sent = Some(format!("POST for {}", at.key.0));
+        Ok(ModelAnswer { sent, ..ModelAnswer::new("no", Usage::default()) })
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "prose".to_owned()
+    }
+}
+
+#[test]
+fn the_failure_says_what_was_sent_and_so_does_a_replay_of_its_journal() {
+    let world = World::new(Prose);
+    let error = world.run(&plain(), "x").result.unwrap_err();
+    let sent = |error: &RunError| error.sent.as_ref().map(|sent| sent.to_string());
+    assert_eq!((&*error.code, sent(&error).as_deref()), ("STRUCTURED_OUTPUT_INVALID", Some("POST for say!2")));
+    // The run has ended, so its journal is replayed before the call is made again.
+    let events = world.events.seen().len();
+    let again = block_on(driver::resume(plain(), "r1", world.ports.clone(), world.options.clone()));
+    assert_eq!(sent(&again.result.unwrap_err()).as_deref(), Some("POST for say!2"));
+    let failures = world.events.seen().into_iter().skip(events).filter_map(|event| match event.kind {
+        EventKind::StepFailed { error, .. } => sent(&error),
+        _ => None,
+    });
+    // As in the journal, and again after the call was repeated.
+    let failures: Vec<String> = failures.collect();
+    assert!(!failures.is_empty() && failures.iter().all(|sent| sent == "POST for say!2"), "{failures:?}");
 }

@@ -45,7 +45,7 @@ fn a_busy_provider_is_asked_twice_more_and_it_stays_one_call() {
 
 #[test]
 fn it_ends_there_and_other_failures_are_not_tried_again() {
-    for (code, tries) in [(503, 3), (400, 1), (401, 1)] {
+    for (code, tries) in [(503, 3), (408, 3), (400, 1), (401, 1)] {
         let mut b = Build::new();
         let say = b.model("a", "x");
         let main = b.flow("main", say, None);

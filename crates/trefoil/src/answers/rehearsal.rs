@@ -33,7 +33,7 @@ impl Rehearsal {
         }
         let Some((mut machine, key, _)) = begin(&self.prepared) else { return true };
         let result = Ok(Value::from(answer));
-        let output = machine.on(Completion { key, at_ms: 0, result, usage: None, reused: None, repeatable: false });
+        let output = machine.on(Completion::new(key, 0, result));
         asked(output).is_none_or(|(_, request)| request.refused.is_none())
     }
 }

@@ -29,14 +29,7 @@ pub async fn try_answer(store: Arc<dyn Store>, stored: &Stored, key: &Key, answe
     let replay = driver::replayed(prepared(stored), &stored.started.run, &Stays(store)).await?;
     let resumed = replay.end(&mut Unwatched)?;
     let mut machine = resumed.machine;
-    let completion = Completion {
-        key: key.clone(),
-        at_ms: resumed.at_ms,
-        result: Ok(answer),
-        usage: None,
-        reused: None,
-        repeatable: false,
-    };
+    let completion = Completion::new(key.clone(), resumed.at_ms, Ok(answer));
     let mut output = machine.on(completion);
     loop {
         for command in &output.commands {

@@ -219,6 +219,7 @@ impl Folder {
         self.project.files = loader.files().clone();
         self.project.context = loader.context.clone();
         self.project.skills = loader.skills.clone();
+        self.project.providers = loader.providers(self.project.documents.iter().map(|document| document.file));
     }
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
         let front = match (&manifest.shape, loader.options.dialect) {

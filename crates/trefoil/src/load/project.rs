@@ -129,6 +129,7 @@ impl ProjectReading<'_> {
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
                 ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(self.folder, tools),
                 ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = supplied_servers(servers),
+                ("providers", DeValue::Table(providers)) => self.out.supplied.providers = names(providers),
                 // Only used if the user trusts the file; `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
@@ -232,4 +233,9 @@ fn in_order<'t, 'i>(
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries.into_iter()
+}
+
+/// The keys of a table.
+fn names(table: &DeTable<'_>) -> Vec<String> {
+    table.keys().map(|name| name.get_ref().to_string()).collect()
 }

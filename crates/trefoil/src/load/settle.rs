@@ -154,6 +154,16 @@ impl Loader {
         }
         Arc::new(supplied)
     }
+    /// The model providers declared by the projects of these files and by the user's own settings.
+    pub fn providers(&mut self, files: impl Iterator<Item = FileId>) -> Vec<String> {
+        let mut all = self.options.supplied.providers.clone();
+        for file in files {
+            let project = self.project(file);
+            let declared = project.iter().flat_map(|project| &project.supplied.providers);
+            all.extend(declared.filter(|name| !all.contains(name)).cloned().collect::<Vec<_>>());
+        }
+        all
+    }
     /// What one call of each of these tools does, which are flows: names and files.
     fn calls_of(&mut self, flows: Vec<(String, String)>) -> Arc<CallsOfTools> {
         if let Some(known) = self.calls_of_tools.get(&flows) {

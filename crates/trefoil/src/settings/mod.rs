@@ -7,6 +7,7 @@
 
 mod argv;
 mod keep;
+mod providers;
 mod read;
 mod tools;
 mod trust;
@@ -29,6 +30,7 @@ use crate::load::{LoadOptions, Target, entry_file, project};
 use crate::secrets::SecretSources;
 
 pub use keep::{Keep, keep_size, keep_time};
+pub use providers::DeclaredProvider;
 pub use read::{TABLES, TrustedTable, asked};
 pub(crate) use tools::{supplied, supplied_servers};
 pub use trust::{Standing, Trust, TrustError, config_folder};
@@ -60,6 +62,8 @@ pub struct Settings {
     pub addresses: Vec<(String, String, String)>,
     /// `[providers.NAME] api`: the API of a provider.
     pub apis: Vec<(String, Api)>,
+    /// `[providers.NAME]` of providers that are not known.
+    pub providers: Vec<DeclaredProvider>,
     /// `[prices]`: the price of a model, by `PROVIDER:NAME`. Later entries take precedence.
     pub prices: Vec<(String, Price)>,
     /// `[paths] allow`: folders outside the project that paths in manifests may lead into.
@@ -92,6 +96,10 @@ pub struct Settings {
 impl Settings {
     /// A registry with the URLs and APIs of providers in these files.
     pub fn registry(&self, registry: Registry) -> Registry {
+        let registry = self.providers.iter().fold(registry, |registry, own| {
+            let registry = registry.with_provider(&own.name, &own.base_url, own.key_env.as_deref(), &own.file);
+            own.api.into_iter().fold(registry, |registry, api| registry.with_api(&own.name, api))
+        });
         let addresses = self.addresses.iter();
         let registry = addresses.fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
         self.apis.iter().fold(registry, |r, (provider, api)| r.with_api(provider, *api))
@@ -114,8 +122,9 @@ impl Settings {
         let servers = Vec::new();
         let flow = |tool: &FlowTool| tools::of_flow(tool.name.clone(), tool.flow.to_string());
         let tools = self.tools.iter().map(tools::described).chain(self.flows.iter().map(flow));
+        let providers = self.providers.iter().map(|declared| declared.name.clone()).collect();
         let prices = Prices { own: self.prices.clone(), day: None };
-        Supplied { tools: tools.collect(), servers, prices }
+        Supplied { tools: tools.collect(), servers, providers, prices }
     }
 
     /// The interpreter for Python functions, if commands may run: without keys in its environment that are not passed

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_machine::Reserve;
-use trefoil_models::vendors::vendor;
-use trefoil_models::{Api, ModelName, ModelOverride, Registry};
+use trefoil_models::{ModelName, ModelOverride};
 use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_runtime::OnUnknown;
-use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 use trefoil_tools::guard::NotAHost;
 
 use super::{FoundSettings, Standing, keep_size, keep_time};
@@ -84,7 +83,8 @@ pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standi
         return;
     }
     let mut tables: Vec<_> = table.get_ref().iter().collect();
-    tables.sort_by_key(|(key, _)| key.span().start);
+    // Other tables name the providers that this one declares.
+    tables.sort_by_key(|(key, _)| (&**key.get_ref() != "providers", key.span().start));
     for (key, value) in tables {
         let Some((name, does)) = TABLES.iter().find(|(name, _)| *name == &**key.get_ref()) else { continue };
         match standing {
@@ -96,7 +96,7 @@ pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standi
 
 pub(super) struct SettingsReading<'f> {
     id: FileId,
-    name: &'f str,
+    pub(super) name: &'f str,
     pub(super) base: &'f Path,
     pub(super) found: &'f mut FoundSettings,
 }
@@ -160,7 +160,8 @@ impl SettingsReading<'_> {
         match (first, others) {
             (Some(ModelOverride::For { name, provider, model, .. }), Some(others)) if others.len() < MOST_MODELS => {
                 let model = ModelOverride::For { name, provider, model, others };
-                match model.unknown_provider() {
+                let unknown = model.providers().find_map(|provider| self.unknown(provider));
+                match unknown {
                     Some(unknown) => self.wrong(value.span(), &unknown),
                     None => self.found.settings.models.push(model),
                 }
@@ -168,43 +169,6 @@ impl SettingsReading<'_> {
             _ => {
                 let form = format!("`\"provider:name\"`, or a list of at most {MOST_MODELS} of them");
                 self.wrong(value.span(), &format!("the model of `{alias}` must be {form}"));
-            }
-        }
-    }
-
-    fn provider(&mut self, provider: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
-        if !Registry::known().any(|known| known == provider) {
-            let near = suggest::nearest(provider, Registry::known());
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return self.wrong(at, &format!("unknown provider `{provider}`{hint}"));
-        }
-        let Some(table) = value.get_ref().as_table() else {
-            return self.wrong(value.span(), &format!("`{provider}` must be a table: `[providers.{provider}]`"));
-        };
-        for (key, value) in table {
-            match (&**key.get_ref(), value.get_ref().as_str()) {
-                ("base_url", Some(address)) => {
-                    if let Err(why) = trefoil_models::Address::parse(address) {
-                        self.wrong(value.span(), &format!("`base_url` of `{provider}` {why}"));
-                        continue;
-                    }
-                    let says = (provider.to_owned(), address.to_owned(), self.name.to_owned());
-                    self.found.settings.addresses.push(says);
-                }
-                ("api", Some(name)) => match Api::read(name) {
-                    Some(api) if vendor(provider).is_some_and(|v| v.protocol.through(api).is_some()) => {
-                        self.found.settings.apis.push((provider.to_owned(), api));
-                    }
-                    _ => self.wrong(value.span(), &self.no_such_api(provider)),
-                },
-                ("api", None) => self.wrong(value.span(), &self.no_such_api(provider)),
-                ("base_url", None) => self.wrong(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`"),
-                (name, _) => {
-                    self.wrong(
-                        key.span(),
-                        &format!("`[providers.{provider}]` has no key `{name}`; its keys are `base_url`, `api`"),
-                    );
-                }
             }
         }
     }
@@ -243,17 +207,6 @@ impl SettingsReading<'_> {
         self.found.settings.prices.push((model.to_owned(), price));
     }
 
-    fn no_such_api(&self, provider: &str) -> String {
-        let has = |api| vendor(provider).is_some_and(|vendor| vendor.protocol.through(api).is_some());
-        match (has(Api::Chat), has(Api::Responses)) {
-            (true, true) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
-            (true, false) => {
-                format!("`api` must be `\"chat\"`; remove it to use the native API of `{provider}`")
-            }
-            (false, _) => format!("`{provider}` has only one API; remove `api`"),
-        }
-    }
-
     fn limit(&mut self, key: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
         if let DeValue::Table(table) = value.get_ref() {
             return self.provider_limits(key, at, table);
@@ -274,10 +227,8 @@ impl SettingsReading<'_> {
     }
 
     fn provider_limits(&mut self, provider: &str, at: std::ops::Range<usize>, table: &DeTable<'_>) {
-        if !Registry::known().any(|known| known == provider) {
-            let near = suggest::nearest(provider, Registry::known());
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return self.wrong(at, &format!("unknown provider `{provider}`{hint}"));
+        if let Some(unknown) = self.unknown(provider) {
+            return self.wrong(at, &unknown);
         }
         for (key, value) in table {
             let Some(n) = number(value.get_ref()) else {

@@ -1,11 +1,11 @@
 //! The environment variables that commands do not get, because they probably hold credentials.
 
-use trefoil_models::vendors::VENDORS;
+use trefoil_models::vendors::is_key;
 
 /// Whether an environment variable is hidden from commands: the key of a provider, a variable with the name of a
 /// credential, or a value with a password in it. A step that needs one passes it under `env`.
 pub fn is_kept_back(name: &str, value: &str) -> bool {
-    VENDORS.iter().any(|vendor| vendor.key_variable == name) || has_name(name) || has_password(value)
+    is_key(name) || has_name(name) || has_password(value)
 }
 
 fn has_name(name: &str) -> bool {

@@ -61,6 +61,7 @@ impl Trace {
             }
             EventKind::RunSuspended { why: Some(why), .. } => self.suspended(event, why),
             EventKind::TextDelta { .. }
+            | EventKind::ModelWaiting { .. }
             | EventKind::ItemFinished { .. }
             | EventKind::RunSuspended { why: None, .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {

@@ -75,7 +75,7 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     let mut fields = reader.fields(node, "model")?;
     let provider = fields.require_text("provider").filter(|t| texts::not_empty(reader, t, "provider"));
     if let Some(provider) = provider {
-        reader.report_all(providers::check(&provider.value, reader.at(provider.content())));
+        reader.report_all(providers::check(&provider.value, reader.providers, reader.at(provider.content())));
     }
     let name = fields.require_text("name").filter(|t| texts::not_empty(reader, t, "name"));
     if let (Some(provider), Some(name)) = (provider, name) {

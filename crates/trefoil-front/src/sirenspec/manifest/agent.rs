@@ -118,7 +118,7 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
             let span = text.source(start as u32..(start + provider.len()) as u32);
             // `“openai` is reported with the quote.
             if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider == bare(provider) {
-                reader.report_all(providers::check(provider, reader.at(span)));
+                reader.report_all(providers::check(provider, reader.providers, reader.at(span)));
             }
             tidy(reader, text, &format!("{provider}:{name}"));
             maker(reader, text, provider, name);

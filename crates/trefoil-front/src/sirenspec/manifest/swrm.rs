@@ -140,7 +140,11 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
 fn alone(reader: &Reader<'_>, provider: &Text) {
     let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
     let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
-        return reader.report_all(crate::providers::check(&provider.value, reader.at(provider.content())));
+        return reader.report_all(crate::providers::check(
+            &provider.value,
+            reader.providers,
+            reader.at(provider.content()),
+        ));
     };
     let at = reader.at(provider.span);
     let d = Diagnostic::warning("unknown-provider", at, "`provider` must be the name of the provider, without a model");

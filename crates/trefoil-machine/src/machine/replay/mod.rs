@@ -431,6 +431,7 @@ impl Replay {
             usage: about.usage,
             reused: about.reused(),
             repeatable: about.repeatable,
+            sent: about.sent.clone(),
         };
         let output = self.machine.on(completion);
         self.take(output, watcher);

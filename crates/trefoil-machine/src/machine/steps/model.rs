@@ -109,6 +109,8 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
         Ok(value) => return Ok(value),
         Err(error) => error.answered(&text.to_text()),
     };
+    let aside = turn.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
+    error.sent = aside.and_then(|aside| aside.sent.take()).map(Into::into);
     if step.asks_again()
         && let Some(aside) = turn.core.frames.get_mut(f).map(|frame| frame.aside.get_or_insert_default())
     {

@@ -114,8 +114,12 @@ fn text(json: &Json, path: &str) -> Option<String> {
     json.pointer(path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// An error in a response with a success status, or within a stream.
+/// An error in a response with a success status, or within a stream. The message of an answer is an object, that of a
+/// failure is text.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
+    if text(json, "/message").is_some() {
+        return Err(client::refusal(endpoint, ModelErrorKind::Status(500), json));
+    }
     let error = json.get("error").or_else(|| json.pointer("/delta/error")).filter(|error| !error.is_null());
     let Some(error) = error else { return Ok(()) };
     let kind = client::status(error).map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);

@@ -73,6 +73,7 @@ pub fn event(
             count(json.get("usage"), &mut partial.answer.usage);
             if let Some(reason) = json.pointer("/delta/stop_reason").and_then(Json::as_str) {
                 partial.answer.finish = finish(reason);
+                partial.ended = true;
             }
         }
         "message_stop" => partial.done = true,

@@ -14,6 +14,13 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         .get("output")
         .and_then(Json::as_array)
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
+    let mut answer = said(output);
+    about(json, &mut answer);
+    Ok(answer)
+}
+
+/// The text and the calls of a complete answer.
+fn said(output: &[Json]) -> PartialAnswer {
     let mut answer = PartialAnswer::default();
     let mut refusal = String::new();
     for (at, item) in output.iter().enumerate() {
@@ -27,11 +34,10 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         }
         add_item(at as u64, item, &mut answer.calls);
     }
-    about(json, &mut answer);
     if !refusal.is_empty() {
         (answer.text, answer.finish) = (refusal, Some(Finish::Refused));
     }
-    Ok(answer)
+    answer
 }
 
 /// Reads one event of a streamed answer.
@@ -57,6 +63,15 @@ pub fn event(
         "response.completed" | "response.incomplete" | "response.failed" => {
             let response = json.get("response").unwrap_or(&Json::Null);
             refused(endpoint, response)?;
+            // Some servers send the answer only here.
+            let whole = said(response.get("output").and_then(Json::as_array).map_or(&[], Vec::as_slice));
+            if partial.answer.text.is_empty() {
+                partial.push(&whole.text, delta);
+                partial.answer.finish = partial.answer.finish.or(whole.finish);
+            }
+            if partial.answer.calls.is_empty() && !whole.calls.is_empty() {
+                partial.answer.calls = whole.calls;
+            }
             about(response, &mut partial.answer);
             partial.done = true;
         }

@@ -1,0 +1,194 @@
+//! Host limits: the number of concurrent model calls, and their rate.
+//!
+//! All runs that share [`Places`] share the limits. Calls wait in a queue. A call that is no longer needed leaves it
+//! when its future is dropped.
+
+mod pace;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use trefoil_machine::request::{ModelRequest, Usage};
+use trefoil_prices::estimate;
+
+use pace::Pace;
+
+/// The number of concurrent model calls, and their rate. `None`: no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostLimits {
+    /// Concurrent calls of all runs together.
+    pub in_flight: Option<u32>,
+    /// Concurrent calls of one run.
+    pub in_flight_per_run: Option<u32>,
+    /// Limits of providers, by name.
+    pub providers: BTreeMap<String, ProviderLimits>,
+}
+
+impl Default for HostLimits {
+    fn default() -> Self {
+        Self { in_flight: Some(64), in_flight_per_run: None, providers: BTreeMap::new() }
+    }
+}
+
+/// The limits of one provider, for all runs together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProviderLimits {
+    /// Concurrent calls.
+    pub in_flight: Option<u32>,
+    /// Calls started within any minute.
+    pub requests_per_minute: Option<u32>,
+    /// Tokens of the calls started within any minute. Until its usage is known, a call counts with an estimate.
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// The queue of model calls.
+#[derive(Debug)]
+pub struct Places {
+    all: Option<Arc<Semaphore>>,
+    per_run: Option<u32>,
+    providers: BTreeMap<String, Provider>,
+}
+
+#[derive(Debug)]
+struct Provider {
+    in_flight: Option<Arc<Semaphore>>,
+    pace: Option<Arc<Pace>>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::new(&HostLimits::default())
+    }
+}
+
+fn semaphore(limit: Option<u32>) -> Option<Arc<Semaphore>> {
+    // A limit of 0 would block all calls.
+    limit.map(|limit| Arc::new(Semaphore::new((limit.max(1) as usize).min(Semaphore::MAX_PERMITS))))
+}
+
+impl Places {
+    /// A queue with these limits.
+    pub fn new(limits: &HostLimits) -> Self {
+        let provider = |(name, limits): (&String, &ProviderLimits)| {
+            let provider = Provider { in_flight: semaphore(limits.in_flight), pace: Pace::new(limits).map(Arc::new) };
+            (name.clone(), provider)
+        };
+        Self {
+            all: semaphore(limits.in_flight),
+            per_run: limits.in_flight_per_run,
+            providers: limits.providers.iter().map(provider).collect(),
+        }
+    }
+
+    /// The places of one run.
+    pub(crate) fn of_run(self: &Arc<Self>) -> PlacesOfRun {
+        PlacesOfRun { run: semaphore(self.per_run), shared: self.clone() }
+    }
+}
+
+/// The queue for the calls of one run.
+#[derive(Debug)]
+pub(crate) struct PlacesOfRun {
+    run: Option<Arc<Semaphore>>,
+    shared: Arc<Places>,
+}
+
+impl PlacesOfRun {
+    /// Waits for a place. `tell` is called if the call has to wait for a rate limit.
+    pub async fn enter(&self, request: &ModelRequest, tell: Tell) -> CallPermit {
+        let run = permit(self.run.as_ref()).await;
+        let held = self.shared.at_provider(request, &tell).await;
+        CallPermit { _run: run, shared: self.shared.clone(), held: Mutex::new(held), tell }
+    }
+}
+
+impl Places {
+    /// Waits for a place at the provider of this request. The shared limit is acquired last, so that a call that waits for
+    /// its provider does not occupy a place that other calls could use.
+    async fn at_provider(&self, request: &ModelRequest, tell: &Tell) -> Held {
+        let name = request.provider.as_deref().unwrap_or_default();
+        let provider = self.providers.get(name);
+        let own = permit(provider.and_then(|p| p.in_flight.as_ref())).await;
+        let paced = match provider.and_then(|p| p.pace.as_ref()) {
+            Some(pace) => {
+                let told = |limit, wait| tell(Delay { provider: name.into(), limit, wait });
+                Some((pace.clone(), pace.enter(expected(request), told).await))
+            }
+            None => None,
+        };
+        Held { _own: own, paced, _all: permit(self.all.as_ref()).await }
+    }
+}
+
+/// A call that has to wait for a rate limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Delay {
+    pub provider: String,
+    /// The limit, by its name in the settings.
+    pub limit: &'static str,
+    /// About how long it waits, if known.
+    pub wait: Option<Duration>,
+}
+
+/// Reports a delay to watchers.
+pub(crate) type Tell = Arc<dyn Fn(Delay) + Send + Sync>;
+
+async fn permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
+    // Semaphores are never closed.
+    of?.clone().acquire_owned().await.ok()
+}
+
+/// The tokens that a call is estimated to use.
+fn expected(request: &ModelRequest) -> u64 {
+    let messages = (request.messages.len() as u64).saturating_mul(estimate::MESSAGE);
+    let prompt = estimate::cautious_tokens(request.bytes()).saturating_add(messages);
+    prompt.saturating_add(estimate::answer(request.parameters.max_tokens))
+}
+
+/// The permission to make a call, until it is dropped.
+pub(crate) struct CallPermit {
+    _run: Option<OwnedSemaphorePermit>,
+    shared: Arc<Places>,
+    held: Mutex<Held>,
+    tell: Tell,
+}
+
+/// The part of a permission that depends on the provider.
+#[derive(Debug, Default)]
+struct Held {
+    _own: Option<OwnedSemaphorePermit>,
+    paced: Option<(Arc<Pace>, u64)>,
+    _all: Option<OwnedSemaphorePermit>,
+}
+
+impl CallPermit {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports the usage of the call, if it is known.
+    pub fn used(&self, usage: Option<Usage>) {
+        if let (Some((pace, id)), Some(usage)) = (&self.held().paced, usage.filter(Usage::is_known)) {
+            pace.used(*id, usage.total());
+        }
+    }
+
+    /// The call continues with this request, at another model. Gives the place back, with what the previous model used,
+    /// then waits for one at the provider of this request.
+    pub async fn move_to(&self, request: &ModelRequest, used: Option<Usage>) {
+        self.used(used);
+        // A call that waits must not hold a place that the one before it in the queue needs.
+        drop(std::mem::take(&mut *self.held()));
+        let held = self.shared.at_provider(request, &self.tell).await;
+        *self.held() = held;
+    }
+}
+
+impl fmt::Debug for CallPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallPermit").field("held", &self.held).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,171 @@
+//! Reads `[providers.NAME]`: settings of a known provider, or the declaration of an OpenAI-compatible one under a name of
+//! the operator's choice.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use trefoil_models::plan::misspelt;
+use trefoil_models::vendors::{VENDORS, vendor};
+use trefoil_models::{Address, Api, Registry};
+use trefoil_syntax::suggest;
+
+use super::read::SettingsReading;
+
+/// An OpenAI-compatible provider that the operator declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredProvider {
+    /// Its name.
+    pub name: String,
+    /// Its URL.
+    pub base_url: String,
+    /// Its API; `None`: chat completions.
+    pub api: Option<Api>,
+    /// The environment variable of its key; `None`: it gets no key.
+    pub key_env: Option<String>,
+    /// The file that declares it.
+    pub file: String,
+}
+
+impl SettingsReading<'_> {
+    pub(super) fn provider(&mut self, provider: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        if vendor(provider).is_none()
+            && let Some(wrong) = wrong_name(provider)
+        {
+            return self.wrong(at, &wrong);
+        }
+        let Some(table) = value.get_ref().as_table() else {
+            return self.wrong(value.span(), &format!("`{provider}` must be a table: `[providers.{provider}]`"));
+        };
+        match vendor(provider) {
+            Some(_) => self.known_provider(provider, table),
+            None => self.own_provider(provider, at, table),
+        }
+    }
+
+    fn known_provider(&mut self, provider: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match &**key.get_ref() {
+                "base_url" => {
+                    if let Some(address) = self.address(provider, value) {
+                        let says = (provider.to_owned(), address, self.name.to_owned());
+                        self.found.settings.addresses.push(says);
+                    }
+                }
+                "api" => match value.get_ref().as_str().and_then(Api::read) {
+                    Some(api) if vendor(provider).is_some_and(|v| v.protocol.through(api).is_some()) => {
+                        self.found.settings.apis.push((provider.to_owned(), api));
+                    }
+                    _ => self.wrong(value.span(), &no_such_api(provider)),
+                },
+                name => {
+                    let keys = "`base_url`, `api`";
+                    self.wrong(
+                        key.span(),
+                        &format!("`[providers.{provider}]` has no key `{name}`; its keys are {keys}"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn own_provider(&mut self, provider: &str, at: Range<usize>, table: &DeTable<'_>) {
+        let (mut base_url, mut api, mut key_env) = (None, None, None);
+        for (key, value) in table {
+            let text = value.get_ref().as_str();
+            match &**key.get_ref() {
+                "base_url" => base_url = self.address(provider, value),
+                "api" => match text.and_then(Api::read) {
+                    Some(read) => api = Some(read),
+                    None => self.wrong(value.span(), "`api` must be `\"chat\"` or `\"responses\"`"),
+                },
+                "key_env" => match text.map(wrong_key) {
+                    Some(None) => key_env = text.map(str::to_owned),
+                    Some(Some(wrong)) => self.wrong(value.span(), &wrong),
+                    None => self.wrong(value.span(), "`key_env` must be the name of an environment variable"),
+                },
+                name => {
+                    let keys = "`base_url`, `api`, `key_env`";
+                    self.wrong(
+                        key.span(),
+                        &format!("`[providers.{provider}]` has no key `{name}`; its keys are {keys}"),
+                    );
+                }
+            }
+        }
+        if !table.keys().any(|key| &**key.get_ref() == "base_url") {
+            let message =
+                format!("`[providers.{provider}]` needs `base_url`, because `{provider}` is not a known provider");
+            return self.wrong(at, &message);
+        }
+        let Some(base_url) = base_url else { return };
+        let file = self.name.to_owned();
+        let declared = DeclaredProvider { name: provider.to_owned(), base_url, api, key_env, file };
+        self.found.settings.providers.retain(|other| other.name != declared.name);
+        self.found.settings.providers.push(declared);
+    }
+
+    fn address(&mut self, provider: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
+        let Some(text) = value.get_ref().as_str() else {
+            self.wrong(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`");
+            return None;
+        };
+        let read = vendor(provider).map_or_else(|| Address::parse(text), |vendor| vendor.address(text));
+        match read {
+            Ok(_) => Some(text.to_owned()),
+            Err(why) => {
+                self.wrong(value.span(), &format!("`base_url` of `{provider}` {why}"));
+                None
+            }
+        }
+    }
+
+    /// The message for a provider that is neither known nor declared.
+    pub(super) fn unknown(&self, provider: &str) -> Option<String> {
+        let mut all: Vec<&str> = Registry::known().collect();
+        all.extend(self.found.settings.providers.iter().map(|declared| &*declared.name));
+        if all.contains(&provider) {
+            return None;
+        }
+        let near = suggest::nearest(provider, all);
+        let hint = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("declare it with `base_url` under `[providers.{provider}]`"),
+        };
+        Some(format!("unknown provider `{provider}`; {hint}"))
+    }
+}
+
+/// Why a provider cannot have this name.
+fn wrong_name(name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Some(format!("the provider `{name}` must be named with letters, digits, `-`, `_` and `.`"));
+    }
+    if matches!(name, "embedded" | "scripted") {
+        return Some(format!("a provider cannot be named `{name}`"));
+    }
+    misspelt(name)
+        .map(|near| format!("unknown provider `{name}`; did you mean `{near}`? Otherwise choose another name"))
+}
+
+/// Why this variable cannot have the key of a declared provider. The key of a known one is not sent to another host.
+fn wrong_key(variable: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if variable.is_empty() || !variable.chars().all(is_plain) {
+        return Some("`key_env` must be the name of an environment variable".to_owned());
+    }
+    let other = VENDORS.iter().find(|vendor| vendor.key_variable == variable)?;
+    Some(format!("`{variable}` has the key of `{}`; put the key of this provider in another variable", other.name))
+}
+
+fn no_such_api(provider: &str) -> String {
+    let has = |api| vendor(provider).is_some_and(|vendor| vendor.protocol.through(api).is_some());
+    match (has(Api::Chat), has(Api::Responses)) {
+        (true, true) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
+        (true, false) => {
+            format!("`api` must be `\"chat\"`; remove it to use the native API of `{provider}`")
+        }
+        (false, _) => format!("`{provider}` has only one API; remove `api`"),
+    }
+}
