@@ -20,6 +20,7 @@ pub const FLAGS: Flags = Flags {
     windows: Vec::new(),
     fallbacks: Vec::new(),
     reuses: false,
+    checks_pins: false,
 };
 
 pub fn start(program: &Arc<Program>) -> Run {
