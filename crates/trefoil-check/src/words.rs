@@ -45,3 +45,11 @@ pub fn toml_key(name: &str) -> String {
     let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if is_bare { name.to_owned() } else { format!("{name:?}") }
 }
+
+/// What to do if a tool's name is that of a server.
+pub fn server_as_tool(name: &str) -> String {
+    format!(
+        "`[mcp.{}]` is a server: offer its tools with `mcp:{name}`, or with `kind: mcp` and `server: {name}`",
+        toml_key(name)
+    )
+}

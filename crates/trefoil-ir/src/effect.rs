@@ -147,6 +147,9 @@ pub enum PiiAction {
     Flag,
 }
 
+/// The longest time limit of a single HTTP request, in milliseconds, unless the operator's default is longer.
+pub const LONGEST_REQUEST_MS: u64 = 600_000;
+
 /// One tool call.
 #[derive(Debug, Clone)]
 pub struct ToolCall {

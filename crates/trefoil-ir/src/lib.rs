@@ -34,8 +34,8 @@ pub mod walk;
 pub use consensus::{Consensus, Strategy};
 pub use conversation::{Conversation, Offer};
 pub use effect::{
-    AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelCall, ModelChoice, ModelParameters, OnTimeout,
-    PiiAction, PiiEntity, ToolCall, ToolKind,
+    AnswerFormat, CommandCall, Example, Guard, HumanCall, LONGEST_REQUEST_MS, ModelCall, ModelChoice, ModelParameters,
+    OnTimeout, PiiAction, PiiEntity, ToolCall, ToolKind,
 };
 pub use expr::{Ballot, Beyond, ComposedPart, Cond, Expr, JsonType, Lost, Source, Spelling, Text};
 pub use facts::{

@@ -320,6 +320,21 @@ pub struct About {
     /// For an answer that does not match its schema: what was sent, in one line. It is part of the step's failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
+    /// For tools that describe themselves: what they said, unless an earlier entry has it. A tool that says something else
+    /// later in the run is not called. Journals of earlier builds do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<SeenTool>,
+}
+
+/// The description of a tool, as the run first saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenTool {
+    /// Where it comes from: the name or address of a server.
+    pub place: String,
+    /// Its name there.
+    pub tool: String,
+    /// A digest of its description and its schemas.
+    pub digest: String,
 }
 
 /// An activity of an earlier run whose result is reused.
@@ -431,6 +446,9 @@ pub struct Flags {
     /// flag, and did not retry it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retries_408: bool,
+    /// Whether pinned parameters are checked before a conversation starts. Journals of earlier builds do not have this flag.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks_pins: bool,
 }
 
 /// What a cost limit reserves for a call before it starts.

@@ -13,6 +13,7 @@
 pub mod blocks;
 pub mod error;
 pub mod key;
+pub mod parameters;
 pub mod provenance;
 pub mod request;
 pub mod said;

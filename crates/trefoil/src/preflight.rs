@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trefoil_check::words::{in_argument, toml_key};
+use trefoil_check::words::{in_argument, server_as_tool, toml_key};
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
@@ -153,6 +153,7 @@ fn supply(call: &ToolCall, host: &Host<'_>) -> String {
     }
     match &call.kind {
         ToolKind::Http => "allow HTTP tools, or register a tool with this name".to_owned(),
+        ToolKind::Local if host.tools.offers("", &ToolKind::mcp(name.clone())) => server_as_tool(name),
         ToolKind::Local => format!(
             "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`; in a \
              program that embeds the library, register a tool with this name",

@@ -122,6 +122,7 @@ fn server() -> McpServer {
         tools: None,
         idempotent: Idempotent::All,
         time: TIME,
+        start: None,
     }
 }
 

@@ -5,7 +5,7 @@ use trefoil_syntax::Severity;
 use trefoil_syntax::suggest::nearest;
 
 use crate::rule::{Context, Group, Rule, Run, SuppliedServer};
-use crate::words::toml_key;
+use crate::words::{server_as_tool, toml_key};
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-tool",
@@ -34,6 +34,10 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
         ToolKind::Http | ToolKind::Python => None,
         ToolKind::Mcp { server, .. } if server.contains("://") => None,
         ToolKind::Local if has_tool(&call.name) => None,
+        ToolKind::Local if server(&call.name).is_some() => {
+            let message = format!("the tool `{}` is not declared", call.name);
+            Some((message, server_as_tool(&call.name)))
+        }
         ToolKind::Local => {
             let message = format!("the tool `{}` is not declared", call.name);
             let name = toml_key(&call.name);

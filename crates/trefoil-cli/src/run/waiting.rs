@@ -78,8 +78,16 @@ pub fn line(one: &Waiting, all: &[Waiting]) -> String {
             ),
             None => format!("`{name}`{of} has stopped before its end"),
         },
-        None => format!("`{name}`{of}: it is unknown whether this {} was done; did it finish?", one.sort),
+        None => {
+            format!("`{name}`{of}: it is unknown whether this {}{} was done; did it finish?", one.sort, called(one))
+        }
     }
+}
+
+/// The tool that was called, if the step does not have its name.
+fn called(one: &Waiting) -> String {
+    let tool = one.call.as_ref().and_then(|call| call.get("name")?.as_str()).filter(|name| !one.step.ends_with(name));
+    tool.map(|tool| format!(", `{tool}`,")).unwrap_or_default()
 }
 
 /// What a run stopped before, why, and what allows it.
@@ -105,6 +113,15 @@ fn name<'w>(one: &'w Waiting, all: &[Waiting]) -> &'w str {
 mod tests {
     use super::*;
     use expect_test::expect;
+
+    #[test]
+    fn a_tool_of_a_server_is_named() {
+        let call = Value::parse(r#"{"name": "delete", "arguments": {}}"#).ok();
+        let (key, step, accepts) = ("main/mcp__files".into(), "mcp__files".to_owned(), Vec::new());
+        let one = Waiting { key, step, sort: "tool", run: None, prompt: None, call, accepts, why: None };
+        let line = line(&one, std::slice::from_ref(&one));
+        expect!["`mcp__files`: it is unknown whether this tool, `delete`, was done; did it finish?"].assert_eq(&line);
+    }
 
     #[test]
     fn what_waits_is_named_so_that_it_can_be_answered() {

@@ -62,6 +62,35 @@ fn tools_of_the_users_own_settings_are_known_without_a_project_file() {
 }
 
 #[test]
+fn a_server_that_is_named_like_a_tool_is_explained() {
+    let folder = Folder::new();
+    folder.write("config/config.toml", "[mcp.files]\ncommand = [\"no-such-program-17\"]\n");
+    let agent = |tools: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: \"1.0.0\" }}\nspec:\n  runtime: {{ model: \"openai:m\" }}\n  task: {{ instruction: Go. }}\n  tools: [{tools}]\n"
+        )
+    };
+    folder.write("bare.yaml", agent("files")).write("whole.yaml", agent("\"mcp:files\""));
+    folder.write("one.yaml", agent("\"mcp:files/read_text_file\"")).write("none.yaml", agent("\"mcp:fiels\""));
+    let said = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env("OPENAI_API_KEY", "sk-0123456789abcdef");
+        let ran = finish(command);
+        format!("{}{}", ran.out, ran.err)
+    };
+    let help = "`[mcp.files]` is a server: offer its tools with `mcp:files`";
+    assert!(said(&["check", "bare.yaml"]).contains(help), "{}", said(&["check", "bare.yaml"]));
+    assert!(said(&["run", "bare.yaml", "--input", "x"]).contains(help));
+    assert!(said(&["check", "none.yaml"]).contains("the MCP server `fiels` is not declared"));
+    for file in ["whole.yaml", "one.yaml"] {
+        assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));
+        // It is found, and started.
+        let ran = said(&["run", file, "--input", "x"]);
+        assert!(ran.contains("cannot start `no-such-program-17`"), "{ran}");
+    }
+}
+
+#[test]
 fn arguments_are_those_that_a_flow_takes_which_is_a_tool() {
     let folder = Folder::new();
     folder.write("trefoil.toml", "[tools.brew]\nflow = \"tools/brew.yaml\"\n[tools.say]\nflow = \"tools/say.yaml\"\n[tools.out]\nflow = \"../out.yaml\"\n");

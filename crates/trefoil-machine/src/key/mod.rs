@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 pub use read::{KeyPart, own_step, parent, parts, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{KeyBuilder, Path};
@@ -70,6 +72,10 @@ impl fmt::Display for Key {
 pub struct ContentKey(pub [u8; 32]);
 
 impl ContentKey {
+    /// The hash of a text that is no request.
+    pub fn of_text(text: &str) -> Self {
+        Self(Sha256::digest(text).into())
+    }
     /// Passes the text form to `with`. Optimised, because every stored request has a content key.
     fn text<T>(&self, with: impl FnOnce(&str) -> T) -> T {
         let mut text = [0; 64];

@@ -22,6 +22,7 @@ pub const FLAGS: Flags = Flags {
     reuses: false,
     counts_kept: false,
     retries_408: false,
+    checks_pins: false,
 };
 
 pub fn start(program: &Arc<Program>) -> Run {

@@ -50,6 +50,7 @@ impl Registry {
             labels: &[],
             meter: &meter,
             discloses: false,
+            limit_ms: None,
         };
         self.by_name().call(at, &request, &mut |_| ()).await
     }

@@ -130,8 +130,16 @@ async fn what_each_one_used_before_it_broke_off_is_told_under_its_name() {
 async fn a_call_in_progress_says_which_model_is_asked() {
     let (one, other) = (Server::start(vec![status(500, None)]).await, Server::start(vec![Reply::Silence]).await);
     let (provider, meter, key) = (provider(&one.url, &other.url, "k"), Meter::default(), Key("a".into()));
-    let at =
-        CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter, discloses: false };
+    let at = CallSite {
+        run: "run",
+        execution: 0,
+        key: &key,
+        step: StepId(0),
+        labels: &[],
+        meter: &meter,
+        discloses: false,
+        limit_ms: None,
+    };
     let (asked, mut shown) = (asked(), |_: &str| {});
     let call = provider.call(at, &asked, &mut shown);
     let arrives = async {

@@ -62,6 +62,7 @@ pub async fn ask_at(
         labels: &labels,
         meter: &trefoil_runtime::Meter::default(),
         discloses: false,
+        limit_ms: None,
     };
     let heard = Mutex::new(Vec::new());
     let answer = provider.call(at, request, &mut |text| heard.lock().unwrap().push(text.to_owned())).await;

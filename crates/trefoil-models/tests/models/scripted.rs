@@ -104,6 +104,7 @@ async fn tools_are_answered_by_name() {
             labels: &[],
             meter: &meter,
             discloses: false,
+            limit_ms: None,
         };
         ToolHost::call(&script, at, &request).await
     };

@@ -7,8 +7,8 @@ use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{AskedBefore, Told};
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::journal::{
-    About, Answering, Basis, CalledRun, Changes, Cited, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile,
-    Started, VERSION,
+    About, Answering, Basis, CalledRun, Changes, Cited, Entry, EntryKind, Flags, Identity, Lost, Reserve, SeenTool,
+    SourceFile, Started, VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Finish, Usage};
@@ -95,6 +95,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             request_id: Some("req_1".to_owned()),
         },
         warnings: vec!["an email address".to_owned()],
+        tools: vec![SeenTool { place: "files".to_owned(), tool: "read".to_owned(), digest: "0f".to_owned() }],
         verdicts: Some(vec![Verdict {
             score: Some(0.5),
             from: vec!["input.mail".into()],

@@ -26,7 +26,7 @@ impl Site {
 
     pub fn at(&self) -> CallSite<'_> {
         let Self { run, key, labels, meter } = self;
-        CallSite { run, execution: 0, key, step: StepId(0), labels, meter, discloses: false }
+        CallSite { run, execution: 0, key, step: StepId(0), labels, meter, discloses: false, limit_ms: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use trefoil_ir::{OnTimeout, ToolKind};
+use trefoil_ir::{OnTimeout, StepKind, ToolKind};
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};
 
@@ -15,7 +15,7 @@ use super::model;
 use super::watch::Watch;
 use crate::allowance::Share;
 use crate::limits::{CallPermit, Delay};
-use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, SuspendedCall, ToolError};
+use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, SeenTools, SuspendedCall, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::guard::Verdict;
@@ -45,6 +45,8 @@ pub struct World {
     pub drafts: Option<Drafts>,
     /// Usage already counted for tool calls that may be made again.
     pub counted: BTreeMap<Key, Usage>,
+    /// The descriptions of tools that the run has seen.
+    pub seen: Arc<SeenTools>,
 }
 
 impl World {
@@ -53,7 +55,7 @@ impl World {
         let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
         let drafts = ports.journal.keeps_drafts().then(Drafts::default);
-        Self { prepared, ports, watch, execution, secrets, drafts, counted: BTreeMap::new() }
+        Self { prepared, ports, watch, execution, secrets, drafts, counted: BTreeMap::new(), seen: Arc::default() }
     }
 
     /// Adds the values that the options declare to be hidden.
@@ -93,7 +95,17 @@ impl World {
     fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
         let Activity { key, step, labels, .. } = activity;
         let discloses = matches!(&activity.request, Request::Tool(request) if request.arguments.is_masked());
-        CallSite { run: &self.watch.run, execution: self.execution, key, step: *step, labels, meter, discloses }
+        let limit_ms = self.prepared.program.step(*step).and_then(|step| step.policy.timeout_ms);
+        CallSite {
+            run: &self.watch.run,
+            execution: self.execution,
+            key,
+            step: *step,
+            labels,
+            meter,
+            discloses,
+            limit_ms,
+        }
     }
 }
 
@@ -176,7 +188,7 @@ pub async fn perform(
             let counted = meter.part().map(Share::counted).unwrap_or_default();
             Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, ..result.into() }
         }
-        Request::Describe(wanted) => describe(&at, wanted).await.into(),
+        Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
         Request::Human(request) => match human(&at, request).await {
             Some(answer) => answer.into(),
@@ -203,8 +215,10 @@ pub async fn perform(
     let Came { result, usage, repeatable, warnings, verdicts, told, partial, sent } = came;
     let model = told.instead.clone().or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
+    // A failed call binds nothing: its server may be repaired before the run continues.
+    let tools = if result.is_ok() { meter.take_seen() } else { Vec::new() };
     let (kept, from) = (None, None);
-    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, sent, kept, from };
+    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, sent, kept, from, tools };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 
@@ -281,32 +295,70 @@ fn sent(request: &ToolRequest, shown: &Value) -> String {
     format!("`{}` with {with}, {} bytes", request.name, shown.to_json().to_string().len())
 }
 
-/// The descriptions of tools, in the order of the requests.
-async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunError> {
+/// The descriptions of tools, in the order of the requests, with a warning for each that cannot be offered.
+async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Came {
+    let mut warnings = Vec::new();
+    let result = described(at, wanted, &mut warnings).await;
+    Came { warnings: warnings.iter().map(|warning| at.world.secrets.hide(warning)).collect(), ..result.into() }
+}
+
+async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<String>) -> Result<Value, RunError> {
     if !at.world.ports.models.calls_tools() {
         return Ok(wanted.iter().map(|_| Value::List(Vec::new().into())).collect());
     }
     let mut all = Vec::with_capacity(wanted.len());
     for request in wanted {
         let ToolsRequest { kind, names } = request;
+        let is_wanted = |name: &str| names.as_ref().is_none_or(|names| names.iter().any(|wanted| **wanted == *name));
+        let placed = |error: RunError, name: Option<&str>| RunError { location: offered(at, kind, name), ..error };
         let listed = at.world.ports.tools.list(at.site(), kind).await;
-        let mut tools = listed.map_err(|e| tool_error(request.place(), e))?;
+        let skipped = at.meter.take_skipped();
+        let mut tools = listed.map_err(|e| placed(unlisted(tool_error(request.place(), e)), None))?;
+        if let (true, Some(one)) = (names.is_some(), skipped.iter().find(|one| is_wanted(&one.name))) {
+            let error = tool_error(request.place(), ToolError::Failed(one.why.clone()));
+            return Err(placed(error, Some(&one.name)));
+        }
+        if names.is_none() {
+            warnings.extend(skipped.into_iter().map(|one| format!("{}; the tool is not offered", one.why)));
+        }
         let missing = names.iter().flatten().find(|name| tools.iter().all(|tool| tool.name != **name));
         if let (Some(name), ToolKind::Mcp { server, .. }) = (missing, kind) {
             let has: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             let error = RunError::new("TOOL_ERROR", format!("the MCP server `{server}` has no tool `{name}`"));
-            return Err(error.help(format!("available: {}", has.join(", "))));
+            return Err(placed(error.help(format!("available: {}", has.join(", "))), Some(name)));
         }
-        tools.retain(|tool| names.as_ref().is_none_or(|names| names.contains(&tool.name)));
+        tools.retain(|tool| is_wanted(&tool.name));
         all.push(tools.iter().map(ToolSpec::value).collect());
     }
     Ok(Value::List(all.into()))
 }
 
+/// Adds advice to the failure of a request for tools, which has no arguments to try by hand.
+fn unlisted(error: RunError) -> RunError {
+    let is_plain = error.help.is_none() && matches!(error.cause, None | Some(Cause::Network | Cause::Unusable));
+    if is_plain { error.help("start or call the server by hand to see what is wrong") } else { error }
+}
+
+/// Where a conversation offers the tools of a place, or one of them.
+fn offered(at: &At<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location> {
+    let program = &at.world.prepared.program;
+    let StepKind::Conversation(talk) = &program.step(at.activity.step)?.kind else { return None };
+    let offer = talk.offers.iter().find(|offer| match program.step(offer.step).map(|step| &step.kind) {
+        Some(StepKind::Tool(call)) => call.kind == *kind && name.is_none_or(|name| *call.name == *name),
+        _ => false,
+    });
+    offer.map(|offer| offer.origin)
+}
+
 fn tool_error(name: &str, error: ToolError) -> RunError {
     match error {
         ToolError::Timeout => RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).cause(Cause::Timeout),
+        ToolError::Unready(why) => {
+            let help = "raise `start_timeout` of the server, or make it start faster";
+            RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out: {why}")).help(help)
+        }
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
+        ToolError::Advised { why, help } => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).help(help),
         ToolError::Suspended(call) => {
             RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.run))
         }

@@ -52,13 +52,13 @@ impl Driver {
     /// Creates the meter of an activity. The meter of a tool call has a share of the allowance.
     pub(super) fn meter(&mut self, activity: &Activity) -> Arc<Meter> {
         if !matches!(activity.request, Request::Tool(_)) {
-            return Arc::default();
+            return Arc::new(Meter::of(None, self.world.seen.clone()));
         }
         self.has_parts = true;
         self.settle();
         let counted = self.world.counted.get(&activity.key).copied().unwrap_or_default();
         let room = self.machine.room(&activity.key);
-        Arc::new(Meter::of(self.allowance.part(&activity.key, room, counted)))
+        Arc::new(Meter::of(Some(self.allowance.part(&activity.key, room, counted)), self.world.seen.clone()))
     }
 
     /// Gives stopped tool calls that requested it a moment to end.

@@ -241,7 +241,7 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     let fallbacks = std::mem::take(&mut options.fallbacks);
     let reuses = options.memo.is_some() || options.basis.is_some();
     let flags =
-        Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses, counts_kept: reuses, retries_408: true };
+        Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses, counts_kept: reuses, retries_408: true, checks_pins: true };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);
@@ -290,7 +290,7 @@ async fn take_up(
     let guard = Guard::go_on(&mut options);
     let mut memo = options.memo.take();
     let mut counted = BTreeMap::new();
-    let mut using = Using { teller: Teller(&world), memo: memo.as_mut(), counted: &mut counted };
+    let mut using = Using { teller: Teller(&world), memo: memo.as_mut(), counted: &mut counted, seen: &world.seen };
     let watched = read(&world, &options, &mut using).await;
     options.memo = memo;
     world.counted = counted;

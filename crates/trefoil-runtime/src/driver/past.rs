@@ -6,6 +6,7 @@ use super::Options;
 use super::activity::World;
 use super::memo::Memo;
 use super::told::Untold;
+use crate::ports::SeenTools;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
@@ -44,7 +45,7 @@ impl Watcher for Teller<'_> {
     }
 }
 
-/// Sends the events of a replay, and records the results that the run reused and the usage of its tool calls.
+/// Sends the events of a replay, and records the results that the run reused, the usage of its tool calls, and the descriptions of its tools.
 pub struct Using<'w> {
     /// Sends the events.
     pub teller: Teller<'w>,
@@ -52,6 +53,8 @@ pub struct Using<'w> {
     pub memo: Option<&'w mut Memo>,
     /// Usage already counted for tool calls that may be made again.
     pub counted: &'w mut BTreeMap<Key, Usage>,
+    /// The descriptions of tools.
+    pub seen: &'w SeenTools,
 }
 
 impl Reader for Using<'_> {
@@ -72,6 +75,9 @@ impl Watcher for Using<'_> {
         if let Past::Ended(Activity { key, request: Request::Tool(_), .. }, _, About { usage: Some(usage), .. }) = &past
         {
             self.counted.entry(key.clone()).or_default().add(*usage);
+        }
+        if let Past::Ended(_, _, about) = &past {
+            self.seen.recall(&about.tools);
         }
         self.teller.past(at_ms, past);
     }

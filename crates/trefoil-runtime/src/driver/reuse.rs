@@ -139,7 +139,9 @@ impl Driver {
             let taken = self.memo.as_mut().and_then(|memo| memo.take(&activity, found.next().flatten()));
             match taken {
                 Some((earlier, cited)) => {
-                    let about = About { usage: None, kept: None, from: Some(Box::new(cited)), ..earlier.about };
+                    // What its tools said of themselves then does not bind this run.
+                    let (from, tools) = (Some(Box::new(cited)), Vec::new());
+                    let about = About { usage: None, kept: None, from, tools, ..earlier.about };
                     self.is_done(activity, earlier.value, about);
                 }
                 None => self.asked.push(activity),

@@ -5,6 +5,7 @@ mod fakes;
 mod memory;
 mod random;
 mod secrets;
+mod seen;
 mod shared;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -14,7 +15,7 @@ use trefoil_template::{HoleKind, Value};
 
 use trefoil_ir::{StepId, ToolKind};
 use trefoil_machine::event::{AskedBefore, Event, Waiting};
-use trefoil_machine::journal::Entry;
+use trefoil_machine::journal::{Entry, SeenTool};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{
     CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, ToolUse, Usage,
@@ -28,7 +29,10 @@ pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
 pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
 pub use random::{SeededRandom, SystemRandom};
+use seen::ToolReports;
+
 pub use secrets::{EnvSecrets, MapSecrets, Secret, env_file};
+pub use seen::{SeenTools, SkippedTool};
 
 /// Answers model calls.
 #[async_trait]
@@ -76,6 +80,8 @@ pub struct CallSite<'a> {
     /// Whether the arguments of a tool contain secrets or environment values, so that they may be sent only to allowed
     /// hosts.
     pub discloses: bool,
+    /// The time limit that the manifest sets for the step, in milliseconds.
+    pub limit_ms: Option<u64>,
 }
 
 /// The usage that the provider of a call in progress has reported so far. It is used if the call never ends, because it
@@ -88,12 +94,31 @@ pub struct Meter {
     stop: OnceLock<Cancel>,
     secrets: Mutex<Vec<Secret>>,
     place: OnceLock<Weak<CallPermit>>,
+    tools: ToolReports,
 }
 
 impl Meter {
-    /// The meter of a tool call that has a share of its run's allowance.
-    pub(crate) fn of(part: Share) -> Self {
-        Self { part: Some(part), ..Self::default() }
+    /// The meter of a call of a run. `part`: the share of the run's allowance, for a tool call.
+    pub(crate) fn of(part: Option<Share>, seen: Arc<SeenTools>) -> Self {
+        Self { part, tools: ToolReports::of(seen), ..Self::default() }
+    }
+    /// Reports a digest of what a place, such as a server, says about one of its tools. `false`: earlier in the run, also
+    /// before a resume, it said something else.
+    #[must_use]
+    pub fn sees(&self, place: &str, tool: &str, digest: &str) -> bool {
+        self.tools.sees(place, tool, digest)
+    }
+    /// Reports a tool that [`ToolHost::list`] does not return although it exists, and why.
+    pub fn skip(&self, tool: &str, why: String) {
+        self.tools.skip(tool, why);
+    }
+    /// Takes the digests that the journal does not have yet.
+    pub(crate) fn take_seen(&self) -> Vec<SeenTool> {
+        self.tools.take_seen()
+    }
+    /// Takes the tools that are not offered.
+    pub fn take_skipped(&self) -> Vec<SkippedTool> {
+        self.tools.take_skipped()
     }
     /// The allowance of a run that the call starts: see [`Options::within`](crate::Options::within).
     pub fn part(&self) -> Option<&Share> {
@@ -258,7 +283,8 @@ pub trait ToolHost: Send + Sync {
     /// Makes one call.
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
     /// Lists the tools of a kind with their descriptions: those of an MCP server, or all local ones, but not tools
-    /// described in a manifest. `at` is the site of the requesting call.
+    /// described in a manifest. `at` is the site of the requesting call. Tools that exist but cannot be offered are reported with
+    /// [`Meter::skip`].
     async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         Ok(Vec::new())
     }
@@ -275,9 +301,20 @@ pub enum ToolError {
     /// It took too long.
     #[error("timed out")]
     Timeout,
+    /// It was not ready in time, so nothing was done.
+    #[error("{0}")]
+    Unready(String),
     /// It failed.
     #[error("{0}")]
     Failed(String),
+    /// It failed for a reason for which there is better advice than to try the call by hand.
+    #[error("{why}")]
+    Advised {
+        /// Why.
+        why: String,
+        /// What to do, as an instruction.
+        help: &'static str,
+    },
     /// It started a run that is suspended. The calling run waits too, and makes the call again when it is resumed: the tool must
     /// then continue the same run. If the call is no longer needed, it is made again with [`Meter::stop`] used: the tool must then
     /// end that run.

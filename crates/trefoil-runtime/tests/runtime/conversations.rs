@@ -79,6 +79,10 @@ struct Toolbox {
     called: Arc<Mutex<BTreeMap<String, u32>>>,
     idempotent: bool,
     listed: Vec<ToolSpec>,
+    /// What the tools say about themselves; empty: nothing.
+    says: &'static str,
+    /// Tools that cannot be offered, and why.
+    skips: Vec<(&'static str, &'static str)>,
 }
 
 impl Toolbox {
@@ -93,6 +97,9 @@ impl ToolHost for Toolbox {
         true
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        if !self.says.is_empty() && !at.meter.sees("files", &request.name, self.says) {
+            return Err(ToolError::Failed("it has changed".to_owned()));
+        }
         *self.called.lock().unwrap().entry(at.key.to_string()).or_default() += 1;
         match &*request.name {
             "broken" => Err(ToolError::Failed("out of order".to_owned())),
@@ -103,7 +110,8 @@ impl ToolHost for Toolbox {
             name => Ok([(name, request.arguments.clone())].into_iter().collect()),
         }
     }
-    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    async fn list(&self, at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        self.skips.iter().for_each(|(name, why)| at.meter.skip(name, (*why).to_owned()));
         Ok(self.listed.clone())
     }
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
@@ -378,6 +386,135 @@ fn tools_describe_themselves_and_pinned_parameters_are_hidden() {
         Tool to b: {"write.all":{"path":"p","text":"y"}}
         Tool to c: {"error":"its arguments do not fit: Additional properties are not allowed ('path' was unexpected)"}"#]]
     .assert_eq(&talker.last());
+}
+
+/// An agent that offers one tool of a server with a pinned parameter.
+fn pinning(name: &str, value: Value) -> Arc<Program> {
+    let mut b = Build::new();
+    let pinned = Expr::Object(vec![(name.into(), Expr::Const(value))]);
+    let arguments = Expr::Merge(vec![Expr::Read(Source::Result), pinned]);
+    let mut read = tool(&mut b, "read", ToolKind::mcp("files"), arguments);
+    read.pinned = vec![name.into()];
+    talk(&mut b, vec![read], 10)
+}
+
+#[test]
+fn a_pin_that_cannot_be_used_fails_before_the_model_is_asked() {
+    let parameters = j!({"type": "object", "properties": {"path": {}, "text": {}}, "required": ["path"]});
+    let listed = vec![ToolSpec { parameters: Value::from_json(parameters), ..ToolSpec::bare("read") }];
+    let tools = Toolbox { listed, ..Toolbox::default() };
+    let failed = |program: &Arc<Program>| {
+        let talker = two_turns(&["read"]);
+        let outcome = talker.world(&tools).run(program, "x");
+        (outcome.result.map_err(|error| error.to_string()), talker.keys().len())
+    };
+    let misspelt =
+        "TOOL_ERROR: `read` cannot be offered with this pin: it has no parameter `paht`; did you mean `path`?";
+    assert_eq!(failed(&pinning("paht", "/tmp".into())), (Err(misspelt.to_owned()), 0));
+    let empty = "TOOL_ERROR: `read` cannot be called: its pinned parameter `path` has no value";
+    assert_eq!(failed(&pinning("path", Value::Null)), (Err(empty.to_owned()), 0));
+    // A parameter that is not required may be without a value.
+    assert_eq!(failed(&pinning("text", Value::Null)).1, 2);
+    assert_eq!(failed(&pinning("path", "/tmp".into())).1, 2);
+}
+
+#[test]
+fn a_run_of_an_earlier_build_goes_on_with_its_pins() {
+    let parameters = j!({"type": "object", "properties": {"path": {}}});
+    let listed = vec![ToolSpec { parameters: Value::from_json(parameters), ..ToolSpec::bare("read") }];
+    let tools = Toolbox { listed, ..Toolbox::default() };
+    let world = two_turns(&["read"]).world(&tools);
+    let program = pinning("path", "/tmp".into());
+    assert!(world.run(&program, "x").result.is_ok());
+    let mut entries = world.journal.entries("r1");
+    // The journal as the earlier build wrote it, with a pin that is unknown to the tool.
+    let (program, said) = (
+        pinning("paht", "/tmp".into()),
+        |e: &trefoil_runtime::Entry| matches!(&e.kind, EntryKind::Completed { key, .. } if key.as_str() == "agent"),
+    );
+    let at = entries.iter().position(said).unwrap() + 1;
+    for flag in [false, true] {
+        if let EntryKind::Started(started) = &mut entries[0].kind {
+            started.flags.checks_pins = flag;
+            started.program.fingerprint = program.fingerprint().to_string();
+        }
+        let talker = two_turns(&["read"]);
+        let outcome = cut(&talker.world(&tools), &entries[..at], &program);
+        assert_eq!(outcome.result.is_ok(), !flag, "{:?}", outcome.result);
+    }
+}
+
+#[test]
+fn a_resumed_run_knows_what_its_tools_said_of_themselves() {
+    let mut b = Build::new();
+    let mut call = |label: &str| {
+        let arguments = Expr::Object(Vec::new());
+        let call = ToolCall { name: "read".into(), kind: ToolKind::mcp("files"), arguments };
+        b.step(label, StepKind::Tool(Box::new(call)))
+    };
+    let steps = [call("first"), call("second")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = std::mem::take(&mut b).program(main);
+    let tools = |says| Toolbox { says, idempotent: true, ..Toolbox::default() };
+    let whole = World::echo();
+    let run = |world: &mut World, tools: Toolbox| world.ports.tools = Arc::new(tools);
+    let mut world = whole;
+    run(&mut world, tools("one"));
+    assert!(world.run(&program, "x").result.is_ok());
+    let entries = world.journal.entries("r1");
+    let told = entries.iter().filter_map(|e| match &e.kind {
+        EntryKind::Completed { about, .. } => Some(about.tools.len()),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [1, 0]);
+    let done = |e: &trefoil_runtime::Entry| matches!(&e.kind, EntryKind::Completed { .. });
+    let at = entries.iter().position(done).unwrap() + 1;
+    for (says, goes_on) in [("one", true), ("two", false)] {
+        let mut world = World::echo();
+        run(&mut world, tools(says));
+        let outcome = cut(&world, &entries[..at], &program);
+        assert_eq!(outcome.result.is_ok(), goes_on, "{:?}", outcome.result);
+    }
+}
+
+#[test]
+fn a_tool_that_cannot_be_offered_is_no_matter_unless_it_is_named() {
+    let skips = vec![("wipe", "`files` describes its tool `wipe` incorrectly")];
+    let tools = Toolbox { listed: vec![ToolSpec::bare("read")], skips, ..Toolbox::default() };
+    let offering = |name: &str, all| {
+        let mut b = Build::new();
+        let offer = tool(&mut b, name, ToolKind::mcp("files"), Expr::Read(Source::Result));
+        talk(&mut b, vec![Offer { all, ..offer }], 10)
+    };
+    for (name, all) in [("", true), ("read", false)] {
+        let world = two_turns(&["read"]).world(&tools);
+        assert!(world.run(&offering(name, all), "x").result.is_ok());
+        let told = warnings(&world);
+        let expected = all.then(|| "`files` describes its tool `wipe` incorrectly; the tool is not offered".to_owned());
+        assert_eq!(told, Vec::from_iter(expected));
+    }
+    let outcome = two_turns(&[]).world(&tools).run(&offering("wipe", false), "x");
+    expect!["TOOL_ERROR: `files` failed: `files` describes its tool `wipe` incorrectly"]
+        .assert_eq(&outcome.result.unwrap_err().to_string());
+}
+
+#[test]
+fn a_call_of_a_whole_server_is_shown_by_the_name_that_the_model_used() {
+    let tools = Toolbox { listed: vec![ToolSpec::bare("read")], ..Toolbox::default() };
+    let mut b = Build::new();
+    let mut all = tool(&mut b, "", ToolKind::mcp("files"), Expr::Read(Source::Result));
+    (all.name, all.all) = ("mcp__files__".into(), true);
+    b.at(all.step).label = Some("mcp__files".into());
+    let program = talk(&mut b, vec![all], 10);
+    let world = two_turns(&["mcp__files__read"]).world(&tools);
+    assert!(world.run(&program, "x").result.is_ok());
+    let labels = world.kinds().into_iter().filter_map(|kind| match kind {
+        EventKind::StepStarted { label, kind: "tool" } => Some(label),
+        _ => None,
+    });
+    assert_eq!(labels.collect::<Vec<_>>(), ["mcp__files__read"]);
+    assert_eq!(tools.called(), [("agent@1[0]/mcp__files".to_owned(), 1)]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct Call {
     pub body: Option<Vec<u8>>,
     /// How to handle redirects.
     pub follow: Follow,
-    /// A time limit, if it is shorter than that of the rules.
+    /// Its own time limit in the place of the one in the rules, up to the maximum there.
     pub time: Option<Duration>,
 }
 
@@ -153,7 +153,7 @@ impl Client {
     }
 
     async fn within<T>(&self, own: Option<Duration>, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        let limit = own.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.time));
+        let limit = own.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.longest));
         match tokio::time::timeout(limit, work).await {
             Ok(answered) => answered,
             Err(_) => Err(Fault::Timeout(limit.as_secs().max(1))),
@@ -178,7 +178,7 @@ impl Client {
             };
             let next = next?;
             if url.scheme() == "https" && next.scheme() == "http" {
-                return Err(Fault::Refused(format!("{} redirects from https to http", host(&url))));
+                return Err(Fault::Redirected(format!("{} redirects from https to http", host(&url))));
             }
             // RFC 9110, 15.4: these redirects become a GET without a body; the others repeat the request.
             let to_get = status == StatusCode::SEE_OTHER && method != Method::HEAD
@@ -190,10 +190,10 @@ impl Client {
             if rules::origin(&url) != rules::origin(&next) {
                 let what = format!("{} redirects to {}", host(&url), host(&next));
                 if call.follow == Follow::SameOrigin {
-                    return Err(Fault::Refused(format!("{what}, which is another origin")));
+                    return Err(Fault::Redirected(format!("{what}, which is another origin")));
                 }
                 if body.is_some() {
-                    return Err(Fault::Refused(format!(
+                    return Err(Fault::Redirected(format!(
                         "{what}, and the request has a body, which is not sent to other origins"
                     )));
                 }
@@ -201,20 +201,20 @@ impl Client {
             }
             url = next;
         }
-        Err(Fault::Refused(format!("more than {} redirects", self.rules.limits.redirects)))
+        Err(Fault::Redirected(format!("more than {} redirects", self.rules.limits.redirects)))
     }
 
     /// The client for an address, or why it must not be called.
     fn allowed(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
         let refused = |why: String| Fault::Refused(why);
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(refused(format!("`{}` is not `http` or `https`", url.scheme())));
+            return Err(Fault::Invalid(format!("`{}` is not `http` or `https`", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(refused("a URL must not contain a user name or password".to_owned()));
+            return Err(Fault::Invalid("a URL must not contain a user name or password".to_owned()));
         }
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
-            return Err(refused("a URL must have a host".to_owned()));
+            return Err(Fault::Invalid("a URL must have a host".to_owned()));
         };
         if self.rules.allow.iter().any(|rule| rule.names(&host, port)) {
             return Ok(&self.trusted);

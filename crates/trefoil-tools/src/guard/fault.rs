@@ -6,6 +6,9 @@ pub enum Fault {
     /// The rules do not allow it. Nothing was sent.
     #[error("{0}")]
     Refused(String),
+    /// A redirect is not followed.
+    #[error("{0}")]
+    Redirected(String),
     /// The request is invalid: its address or a header.
     #[error("{0}")]
     Invalid(String),

@@ -20,8 +20,10 @@ pub struct Rules {
 /// The limits of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
-    /// The time from the first byte sent to the last one read.
+    /// The time from the first byte sent to the last one read, unless the request has its own limit.
     pub time: Duration,
+    /// The maximum of a request's own limit.
+    pub longest: Duration,
     /// The time to establish a connection.
     pub connect: Duration,
     /// The maximum size of a body, in bytes.
@@ -32,7 +34,8 @@ pub struct RequestLimits {
 
 impl Default for RequestLimits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(30), connect: Duration::from_secs(15), body: 8 << 20, redirects: 5 }
+        let (time, longest) = (Duration::from_secs(30), Duration::from_millis(trefoil_ir::LONGEST_REQUEST_MS));
+        Self { time, longest, connect: Duration::from_secs(15), body: 8 << 20, redirects: 5 }
     }
 }
 
@@ -104,17 +107,37 @@ fn split_port(text: &str) -> Option<(&str, Port)> {
     Some((host, port))
 }
 
+/// Prints a host as it is parsed: reading the text gives an equal host.
 impl fmt::Display for AllowedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Name::Exactly(name) => write!(f, "{name}")?,
-            Name::Ending(end) => write!(f, "*{end}")?,
-            Name::Addresses(net) => write!(f, "{net}")?,
-        }
+        let implied = match &self.name {
+            Name::Exactly(name) => {
+                write!(f, "{name}")?;
+                Port::Standard
+            }
+            Name::Ending(end) => {
+                write!(f, "*{end}")?;
+                Port::Standard
+            }
+            // Only a network with its length implies all ports. A port follows only a single address.
+            Name::Addresses(net) if self.port == Port::Any => {
+                write!(f, "{net}")?;
+                Port::Any
+            }
+            Name::Addresses(IpNet::V4(net)) => {
+                write!(f, "{}", net.addr())?;
+                Port::Standard
+            }
+            Name::Addresses(IpNet::V6(net)) => {
+                write!(f, "[{}]", net.addr())?;
+                Port::Standard
+            }
+        };
         match self.port {
+            port if port == implied => Ok(()),
             Port::Only(port) => write!(f, ":{port}"),
-            Port::Any if !matches!(self.name, Name::Addresses(_)) => write!(f, ":*"),
-            Port::Standard | Port::Any => Ok(()),
+            Port::Any => f.write_str(":*"),
+            Port::Standard => Ok(()),
         }
     }
 }
@@ -200,7 +223,31 @@ mod tests {
         {
             assert_eq!(text.parse::<AllowedHost>(), Err(NotAHost(text.to_owned())), "{text}");
         }
-        for text in ["api.internal", "*.corp.example:81", "10.0.0.0/8", "x.y:*"] {
+    }
+
+    #[test]
+    fn a_host_is_printed_as_it_is_read() {
+        let hosts =
+            ["api.internal", "*.corp.example", "127.0.0.1", "[::1]", "[fe80::1:2]", "0x7f.1", "API.Internal.", "x"];
+        let ports = ["", ":1", ":80", ":443", ":18911", ":65535", ":*"];
+        let one = hosts.iter().flat_map(|host| ports.map(|port| format!("{host}{port}")));
+        let nets = ["10.0.0.0/8", "127.0.0.1/32", "::1/128", "fd00::/8", "0.0.0.0/0", "10.1.2.3/16"].map(str::to_owned);
+        for text in one.chain(nets) {
+            let host: AllowedHost = text.parse().unwrap();
+            let printed = host.to_string();
+            assert_eq!(printed.parse::<AllowedHost>().as_ref(), Ok(&host), "{text}: {printed}");
+        }
+        let same = [
+            "api.internal",
+            "*.corp.example:81",
+            "10.0.0.0/8",
+            "x.y:*",
+            "127.0.0.1:18911",
+            "[::1]:81",
+            "127.0.0.1",
+            "[::1]",
+        ];
+        for text in same {
             assert_eq!(text.parse::<AllowedHost>().unwrap().to_string(), text);
         }
     }

@@ -11,6 +11,8 @@ use crate::guard::{Call, HttpAnswer};
 
 /// How long a token is kept in seconds, if the server does not say when it expires.
 const TTL: u64 = 3_000;
+/// The maximum of such a time: a year.
+const LONGEST_TTL: f64 = 31_536_000.0;
 /// How many seconds before its expiry a token is replaced.
 const EARLY: u64 = 30;
 
@@ -72,7 +74,8 @@ impl Auth {
             token,
             expires,
             apply,
-            ttl: seconds.map(Duration::from_secs_f64),
+            // Longer than this, no token is kept.
+            ttl: seconds.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST_TTL))),
             refresh_on: refresh_on.unwrap_or_else(|| vec![401]),
         })
     }
@@ -86,7 +89,13 @@ impl Auth {
     pub fn read(&self, answer: &HttpAnswer) -> Result<(String, Duration), ToolError> {
         if !answer.status.is_success() {
             // The response may contain the credentials, so it is not quoted.
-            return Err(failed(format!("the request for a token failed with {}", answer.status.as_u16())));
+            let why = format!("the request for a token failed with {}", answer.status.as_u16());
+            let help = if answer.status.is_client_error() {
+                "check the credentials and the address in `auth` of the tool"
+            } else {
+                "the server of the token has problems; run it again later"
+            };
+            return Err(ToolError::Advised { why, help });
         }
         let text = String::from_utf8_lossy(&answer.body);
         let json: Option<Value> = serde_json::from_str(&text).ok();
@@ -175,5 +184,26 @@ impl Path {
             Value::List(items) => items.get(name.parse::<usize>().ok()?),
             value => value.as_object()?.get(name.as_str()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_seconds_is_a_time() {
+        for ttl in [f64::MIN_POSITIVE, 1e-9, 0.5, 3_000.0, 1e20, f64::MAX] {
+            let members: [(&str, Value); 5] = [
+                ("type", "oauth2_client_credentials".into()),
+                ("token_url", "https://id.example.com/token".into()),
+                ("client_id", "me".into()),
+                ("client_secret", "hush".into()),
+                ("cache_ttl", ttl.into()),
+            ];
+            let all: Value = members.into_iter().collect();
+            let auth = Auth::of(all.as_object().unwrap()).map_err(|why| why.to_string()).unwrap();
+            assert!(auth.ttl.unwrap() <= Duration::from_secs_f64(LONGEST_TTL), "{ttl}");
+        }
     }
 }

@@ -11,6 +11,7 @@ mod response;
 mod token;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
@@ -20,6 +21,9 @@ use trefoil_runtime::{ToolError, ToolHost};
 use trefoil_template::Value;
 
 use crate::guard::{Client, Fault};
+
+/// How much longer than its step a request may take.
+const LATER: Duration = Duration::from_secs(5);
 
 /// Calls HTTP tools.
 #[derive(Clone)]
@@ -54,7 +58,9 @@ impl ToolHost for HttpTools {
     }
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let (call, auth) = request::of(&request.arguments)?;
+        let (mut call, auth) = request::of(&request.arguments)?;
+        // The step's own limit ends the call, and says so; this one must only not be shorter.
+        call.time = call.time.or(at.limit_ms.map(|ms| Duration::from_millis(ms) + LATER));
         if at.discloses {
             self.client.may_disclose(&call.url)?;
         }
@@ -87,7 +93,13 @@ impl From<Fault> for ToolError {
             Fault::Unreachable(what) => Self::Network(what),
             Fault::Broken(what) => Self::Broken(what),
             Fault::Unusable(_) | Fault::TooLarge(_) => Self::Unusable(fault.to_string()),
-            Fault::Refused(_) | Fault::Invalid(_) => Self::Failed(fault.to_string()),
+            Fault::Refused(why) => {
+                Self::Advised { why, help: "call another host, or allow this one with `--allow-host`" }
+            }
+            Fault::Redirected(why) => {
+                Self::Advised { why, help: "write the address to which it redirects, if that is right" }
+            }
+            Fault::Invalid(why) => Self::Advised { why, help: "fix the URL and the headers of the tool" },
         }
     }
 }

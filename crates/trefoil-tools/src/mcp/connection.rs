@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
     ProtocolVersion,
@@ -16,12 +17,14 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rmcp::{ClientHandler, Peer, RoleClient, ServiceError};
+use tokio::time::Instant;
 use trefoil_machine::ToolSpec;
 use trefoil_runtime::ToolError;
-use trefoil_runtime::ports::Secrets;
+use trefoil_runtime::ports::{Meter, Secrets};
 use trefoil_template::Value;
 
 use super::http::{Guarded, HttpFailure};
+use super::probe::{Probe, Probing};
 use super::spec::{Described, Seen};
 use super::stdio::{Bounded, Budget, LastWords};
 use super::trouble::Trouble;
@@ -29,8 +32,10 @@ use super::{McpPlace, McpServer, answer, failed};
 use crate::guard::Client;
 use crate::process::{self, Process, Program, fill};
 
-/// Time limit for starting a server and the handshake.
-const GREETING: Duration = Duration::from_secs(30);
+/// How old the server's list may be before a call that is not safe to repeat. Not every server reports changes.
+const FRESH: Duration = Duration::from_secs(5);
+/// The longest time limit of a start: an instant cannot be arbitrarily far away.
+const LONGEST_START: Duration = Duration::from_secs(86_400);
 /// Time limit for a server to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Limits of a server's tool list.
@@ -57,7 +62,8 @@ impl ClientHandler for Caller {
     }
 }
 
-type Tools = Arc<BTreeMap<Arc<str>, Described>>;
+/// The tools by name, or what is wrong with their descriptions.
+type Tools = Arc<BTreeMap<Arc<str>, Result<Described, ToolError>>>;
 
 /// An initialized connection to a server.
 pub struct Connection {
@@ -69,35 +75,73 @@ pub struct Connection {
     budget: Arc<Budget>,
     trouble: Trouble,
     changed: Arc<AtomicBool>,
-    tools: tokio::sync::Mutex<Option<Tools>>,
+    probe: Probe,
+    /// The list, and when it was requested.
+    tools: tokio::sync::Mutex<Option<(Tools, Instant)>>,
+}
+
+/// The generation of the protocol that a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// Unknown: the current one is tried first.
+    Either,
+    /// The current one.
+    Current,
+    /// The one before it, with `initialize`.
+    Earlier,
+}
+
+impl Generation {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::LATEST];
+        match self {
+            Self::Either => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Self::Current => ClientLifecycleMode::Discover { preferred_versions },
+            Self::Earlier => ClientLifecycleMode::Initialize,
+        }
+    }
 }
 
 /// The outcome of a handshake.
 enum Handshake {
     Open(Box<Connection>),
-    /// The server responded with something that does not match the request.
-    Odd(Box<ClientInitializeError>),
+    /// The server may have the other generation of the protocol, which is to be tried; otherwise this is the failure.
+    Odd(Generation, ToolError),
 }
 
 impl Connection {
-    /// Starts or calls a server, and agrees on a protocol: the current one, or the generation before it.
+    /// Starts or calls a server, and agrees on a protocol: the current one, or the generation before it. `known`: the
+    /// generation that it had before.
     pub async fn open(
         server: Arc<McpServer>,
         client: Option<Client>,
         secrets: &dyn Secrets,
+        known: &mut Generation,
     ) -> Result<Self, ToolError> {
-        let either = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::LATEST],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        let until = Instant::now() + server.start_limit().min(LONGEST_START);
+        let first = Self::begin(server.clone(), client.clone(), secrets, *known, until).await;
+        let began = match first {
+            Ok(Handshake::Odd(other, _)) if *known == Generation::Either => {
+                *known = other;
+                Self::begin(server, client, secrets, other, until).await
+            }
+            began => began,
         };
-        match Self::begin(server.clone(), client.clone(), secrets, either).await? {
-            Handshake::Open(connection) => Ok(*connection),
-            // The server answers an unknown request with something else instead of an error, so use the older
-            // handshake.
-            Handshake::Odd(_) => match Self::begin(server, client, secrets, ClientLifecycleMode::Initialize).await? {
-                Handshake::Open(connection) => Ok(*connection),
-                Handshake::Odd(why) => Err(refused(&why)),
-            },
+        match began {
+            Ok(Handshake::Open(connection)) => {
+                if connection.probe.is_ignored() {
+                    *known = Generation::Earlier;
+                }
+                Ok(*connection)
+            }
+            Ok(Handshake::Odd(_, why)) | Err(why) => {
+                // It may be another program by now.
+                *known = Generation::Either;
+                Err(why)
+            }
         }
     }
 
@@ -105,10 +149,11 @@ impl Connection {
         server: Arc<McpServer>,
         client: Option<Client>,
         secrets: &dyn Secrets,
-        lifecycle: ClientLifecycleMode,
+        generation: Generation,
+        until: Instant,
     ) -> Result<Handshake, ToolError> {
         let (trouble, changed) = (Trouble::default(), Arc::<AtomicBool>::default());
-        let (budget, said) = (Arc::<Budget>::default(), LastWords::default());
+        let (budget, said, probe) = (Arc::<Budget>::default(), LastWords::default(), Probe::default());
         let mut process = None;
         let caller = Caller(changed.clone());
         let begun = match &server.place {
@@ -122,7 +167,13 @@ impl Connection {
                 process = Some(started);
                 let stdout = Bounded::new(stdout, budget.clone(), trouble.clone());
                 let streams = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(Bounded::LONGEST);
-                tokio::time::timeout(GREETING, caller.serve_with_lifecycle(streams, lifecycle)).await
+                let begun = match generation {
+                    Generation::Either => caller
+                        .serve_with_lifecycle(Probing::new(streams, probe.clone()), generation.lifecycle())
+                        .left_future(),
+                    _ => caller.serve_with_lifecycle(streams, generation.lifecycle()).right_future(),
+                };
+                tokio::time::timeout_at(until, begun).await
             }
             McpPlace::Http { url, headers } => {
                 let client = client.ok_or_else(|| failed("HTTP is not available here".to_owned()))?;
@@ -131,28 +182,35 @@ impl Connection {
                 let guarded = Guarded::new(client, headers, server.time, trouble.clone());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(guarded, config);
-                tokio::time::timeout(GREETING, caller.serve_with_lifecycle(transport, lifecycle)).await
+                tokio::time::timeout_at(until, caller.serve_with_lifecycle(transport, generation.lifecycle())).await
             }
         };
         let running = match begun {
             Ok(Ok(running)) => running,
-            Ok(Err(why @ ClientInitializeError::ExpectedInitResult(Some(_)))) => {
-                if let Some(process) = process {
+            Ok(Err(why)) => {
+                let is_process = process.is_some();
+                let other = other(&why, &probe, is_process);
+                let ended = ending(process.as_mut(), &said).await;
+                if let (Some(_), None, Some(process)) = (other, &ended, process) {
                     process.end(PATIENCE).await;
                 }
-                return Ok(Handshake::Odd(Box::new(why)));
-            }
-            Ok(Err(why)) => {
-                let ended = ending(process.as_mut(), &said).await;
-                let why = trouble.take().unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why)));
-                // No tool was called yet, so nothing can have been done.
-                return Err(match why {
-                    ToolError::Broken(why) => ToolError::Network(why),
-                    ToolError::Unusable(why) => ToolError::Failed(why),
+                let told = trouble.take();
+                let is_told = told.is_some();
+                let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why)));
+                let why = match before(why) {
+                    // A program that has ended is no matter of the network.
+                    ToolError::Network(why) if is_process => {
+                        ToolError::Advised { why, help: "run the command of the server by hand to see why it ends" }
+                    }
+                    ToolError::Timeout => late(&server, &said),
                     why => why,
-                });
+                };
+                return match other.filter(|_| !is_told) {
+                    Some(other) => Ok(Handshake::Odd(other, why)),
+                    None => Err(why),
+                };
             }
-            Err(_) => return Err(ToolError::Timeout),
+            Err(_) => return Err(late(&server, &said)),
         };
         // Discard a failure of the first handshake with a server of the other generation.
         trouble.take();
@@ -165,6 +223,7 @@ impl Connection {
             budget,
             trouble,
             changed,
+            probe,
             tools: tokio::sync::Mutex::default(),
         })))
     }
@@ -186,26 +245,36 @@ impl Connection {
         }
     }
 
-    /// Lists all tools that may be called.
-    pub async fn list(&self, seen: &Seen) -> Result<Vec<ToolSpec>, ToolError> {
-        let tools = self.within(self.tools()).await?;
-        tools.values().try_for_each(|tool| seen.compare(&self.server, tool))?;
-        Ok(tools.values().map(|tool| tool.spec.clone()).collect())
+    /// Lists all tools that may be called. The server is asked each time, because a model decides by this list. Tools that
+    /// cannot be offered are reported to the meter.
+    pub async fn list(&self, seen: &Seen, meter: &Meter) -> Result<Vec<ToolSpec>, ToolError> {
+        let tools = self.within(self.tools(Duration::ZERO)).await?;
+        let mut all = Vec::with_capacity(tools.len());
+        for (name, tool) in tools.iter() {
+            let tool = tool.as_ref().map_err(Clone::clone);
+            match tool.and_then(|tool| seen.compare(&self.server, tool, meter).map(|()| tool)) {
+                Ok(tool) => all.push(tool.spec.clone()),
+                Err(why) => meter.skip(name, why.to_string()),
+            }
+        }
+        Ok(all)
     }
 
     /// Calls a tool.
-    pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen) -> Result<Value, ToolError> {
+    pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen, meter: &Meter) -> Result<Value, ToolError> {
         if !self.server.allows(name) {
             return Err(failed(format!("`{name}` is not one of the allowed tools of `{}`", self.server.name)));
         }
         self.within(async {
-            let tools = self.tools().await?;
+            let age = if self.server.idempotent.holds(name) { Duration::MAX } else { FRESH };
+            let tools = self.tools(age).await.map_err(before)?;
             let tool = tools.get(name).ok_or_else(|| self.unknown(name, &tools))?;
-            seen.compare(&self.server, tool)?;
+            let tool = tool.as_ref().map_err(Clone::clone)?;
+            seen.compare(&self.server, tool, meter)?;
             let serde_json::Value::Object(arguments) = arguments.to_json() else {
                 return Err(failed("the arguments of an MCP tool must be an object".to_owned()));
             };
-            tool.takes(&arguments)?;
+            let arguments = tool.takes(arguments)?;
             let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
             self.budget.renew();
             match self.peer.call_tool_once(params).await {
@@ -224,13 +293,24 @@ impl Connection {
         tokio::time::timeout(self.server.time, work).await.unwrap_or(Err(ToolError::Timeout))
     }
 
-    /// The server's tools, requested once and again after a notification that they have changed.
-    async fn tools(&self) -> Result<Tools, ToolError> {
+    /// The server's tools. They are requested again if the list is older than this, or the server has reported a change.
+    async fn tools(&self, age: Duration) -> Result<Tools, ToolError> {
+        let wanted = Instant::now();
         let mut held = self.tools.lock().await;
-        if let Some(tools) = held.as_ref().filter(|_| !self.changed.load(Ordering::Relaxed)) {
+        if let Some((tools, since)) = held.as_ref().filter(|_| !self.changed.load(Ordering::Relaxed))
+            // Of those that wait here at the same time, only one needs to ask.
+            && (*since >= wanted || since.elapsed() < age)
+        {
             return Ok(tools.clone());
         }
         self.changed.store(false, Ordering::Relaxed);
+        let since = Instant::now();
+        let tools = Arc::new(self.pages().await?);
+        *held = Some((tools.clone(), since));
+        Ok(tools)
+    }
+
+    async fn pages(&self) -> Result<BTreeMap<Arc<str>, Result<Described, ToolError>>, ToolError> {
         let mut all = BTreeMap::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES {
@@ -241,9 +321,10 @@ impl Connection {
                 Err(why) => return Err(self.explain(why).await),
             };
             for tool in page.tools.iter().filter(|tool| self.server.allows(&tool.name)) {
-                let described = Described::of(&self.server, tool)?;
-                if all.insert(described.spec.name.clone(), described).is_some() {
-                    return Err(failed(format!("`{}` has two tools named `{}`", self.server.name, tool.name)));
+                let described = Described::of(&self.server, tool);
+                if let Some(other) = all.insert(Arc::from(&*tool.name), described) {
+                    let twice = failed(format!("`{}` has two tools named `{}`", self.server.name, tool.name));
+                    all.insert(Arc::from(&*tool.name), Err(other.err().unwrap_or(twice)));
                 }
             }
             if all.len() > TOOLS {
@@ -252,23 +333,23 @@ impl Connection {
             match page.next_cursor {
                 Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
                 Some(_) => return Err(failed(format!("`{}` sends the same page of tools again", self.server.name))),
-                None => {
-                    let tools = Arc::new(all);
-                    *held = Some(tools.clone());
-                    return Ok(tools);
-                }
+                None => return Ok(all),
             }
         }
         Err(failed(format!("the list of tools of `{}` has more than {PAGES} pages", self.server.name)))
     }
 
-    fn unknown(&self, name: &str, tools: &BTreeMap<Arc<str>, Described>) -> ToolError {
+    fn unknown(&self, name: &str, tools: &Tools) -> ToolError {
         let server = &self.server.name;
-        if let Some(near) = trefoil_syntax::suggest::nearest(name, tools.keys().map(|known| &**known)) {
+        let known: Vec<&str> = tools.iter().filter(|(_, tool)| tool.is_ok()).map(|(known, _)| &**known).collect();
+        if let (true, Some(Err(why))) = (known.is_empty(), tools.values().next()) {
+            return why.clone();
+        }
+        if let Some(near) = trefoil_syntax::suggest::nearest(name, known.iter().copied()) {
             return failed(format!("`{server}` has no tool `{name}`; did you mean `{near}`?"));
         }
-        let some: Vec<&str> = tools.keys().take(NAMED).map(|known| &**known).collect();
-        let more = if tools.len() > NAMED { ", ..." } else { "" };
+        let some = known.get(..NAMED).unwrap_or(&known);
+        let more = if known.len() > NAMED { ", ..." } else { "" };
         failed(format!("`{server}` has no tool `{name}`; available: `{}`{more}", some.join("`, `")))
     }
 
@@ -296,6 +377,40 @@ impl Connection {
 
 fn start(program: &Program, secrets: &dyn Secrets) -> Result<Process, ToolError> {
     process::start(program.command(&program.command, secrets)?, true)
+}
+
+/// The generation of the protocol that a server may have instead, after its handshake failed.
+fn other(why: &ClientInitializeError, probe: &Probe, is_process: bool) -> Option<Generation> {
+    if probe.is_late() {
+        return Some(Generation::Current);
+    }
+    match why {
+        // The server answers an unknown request with something else instead of an error.
+        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(Generation::Earlier),
+        // Some servers end when their first request is unknown, with or without an answer to it.
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } if is_process => {
+            Some(Generation::Earlier)
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => other(fallback, probe, is_process),
+        _ => None,
+    }
+}
+
+/// The same failure if the call was not sent yet, so that nothing can have been done.
+fn before(why: ToolError) -> ToolError {
+    match why {
+        ToolError::Broken(why) => ToolError::Network(why),
+        ToolError::Unusable(why) => ToolError::Failed(why),
+        why => why,
+    }
+}
+
+/// The error for a server that is not ready in time.
+fn late(server: &McpServer, said: &LastWords) -> ToolError {
+    let said = said.text();
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    let limit = server.start_limit().as_secs_f64();
+    ToolError::Unready(format!("the server did not finish its handshake within {limit} s{said}"))
 }
 
 /// The error for a server that has ended. The process may need a moment to exit.

@@ -7,6 +7,7 @@
 mod answer;
 mod connection;
 mod http;
+mod probe;
 mod spec;
 mod stdio;
 mod trouble;
@@ -25,7 +26,7 @@ use trefoil_template::{HoleKind, Value};
 use crate::guard::{Client, Rules};
 use crate::process::{self, Program};
 
-use connection::Connection;
+use connection::{Connection, Generation};
 use spec::Seen;
 
 /// A server that the operator has declared.
@@ -41,6 +42,8 @@ pub struct McpServer {
     pub idempotent: Idempotent,
     /// The time limit of a call.
     pub time: Duration,
+    /// The time limit of its start and the handshake; `None`: that of a call.
+    pub start: Option<Duration>,
 }
 
 /// How to reach a server.
@@ -84,6 +87,7 @@ impl McpServer {
             tools: None,
             idempotent: Idempotent::These(Vec::new()),
             time: crate::TIME,
+            start: None,
         }
     }
 
@@ -99,6 +103,11 @@ impl McpServer {
             }
         }
         Ok(server)
+    }
+
+    /// The time limit of its start and the handshake.
+    fn start_limit(&self) -> Duration {
+        self.start.unwrap_or(self.time)
     }
 
     fn allows(&self, tool: &str) -> bool {
@@ -133,8 +142,19 @@ pub struct McpTools {
 }
 
 /// The connection to a server, opened at the first use.
-#[derive(Default)]
-struct Slot(tokio::sync::Mutex<Option<Arc<Connection>>>);
+type Slot = tokio::sync::Mutex<Held>;
+
+struct Held {
+    connection: Option<Arc<Connection>>,
+    /// The protocol of the connection before, which the next one uses at once.
+    generation: Generation,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self { connection: None, generation: Generation::Either }
+    }
+}
 
 impl McpTools {
     /// Creates the host. `client` is for servers that a manifest names by address; `None`: they are not called.
@@ -151,7 +171,7 @@ impl McpTools {
     pub async fn close(&self) {
         let slots: Vec<_> = self.open.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
         let ends = slots.into_iter().map(|(_, slot)| async move {
-            let held = slot.0.lock().await.take();
+            let held = slot.lock().await.connection.take();
             if let Some(connection) = held {
                 connection.close().await;
             }
@@ -181,18 +201,18 @@ impl McpTools {
             let sent: String = headers.iter().map(|(name, text)| format!("\n{name}: {text:?}")).collect();
             open.entry(format!("{named}{sent}")).or_default().clone()
         };
-        let mut held = slot.0.lock().await;
-        if let Some(connection) = held.as_ref().filter(|connection| connection.is_open()) {
+        let mut held = slot.lock().await;
+        if let Some(connection) = held.connection.as_ref().filter(|connection| connection.is_open()) {
             return Ok(connection.clone());
         }
         // The old connection is closed before the new one is opened.
-        *held = None;
+        held.connection = None;
         let client = match (&server.place, self.declared.contains_key(named)) {
             (McpPlace::Http { url, .. }, true) => Some(own_client(url, server.time)?),
             _ => self.client.clone(),
         };
-        let connection = Arc::new(Connection::open(server, client, &*self.secrets).await?);
-        *held = Some(connection.clone());
+        let connection = Arc::new(Connection::open(server, client, &*self.secrets, &mut held.generation).await?);
+        held.connection = Some(connection.clone());
         Ok(connection)
     }
 }
@@ -204,7 +224,7 @@ fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
     let (host, port) = (parsed.host_str().ok_or_else(wrong)?, parsed.port_or_known_default().ok_or_else(wrong)?);
     let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;
     let mut rules = Rules { allow: vec![allow], ..Rules::default() };
-    rules.limits.time = time;
+    (rules.limits.time, rules.limits.longest) = (time, time);
     Ok(Client::new(rules)?)
 }
 
@@ -234,12 +254,12 @@ impl ToolHost for McpTools {
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let server = named(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
         let connection = self.connected(server, at.discloses).await?;
-        connection.call(&request.name, &request.arguments, &self.seen).await
+        connection.call(&request.name, &request.arguments, &self.seen, at.meter).await
     }
 
-    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         match named(kind).filter(|(server, _)| self.server(server).is_some()) {
-            Some(server) => self.connected(server, false).await?.list(&self.seen).await,
+            Some(server) => self.connected(server, false).await?.list(&self.seen, at.meter).await,
             None => Ok(Vec::new()),
         }
     }

@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::Tool;
 use serde_json::Value as Json;
+use trefoil_machine::key::ContentKey;
+use trefoil_machine::parameters::{accepts_null, required_parameters, unknown_parameter};
 use trefoil_machine::{Effects, ToolSpec};
 use trefoil_runtime::ToolError;
+use trefoil_runtime::ports::Meter;
 use trefoil_template::Value;
 
 use super::{McpServer, failed};
@@ -23,7 +26,7 @@ pub struct Described {
     pub spec: ToolSpec,
     /// The schema of its results, if it has one.
     pub result: Option<Shape>,
-    /// Everything that a model sees of the tool, as text.
+    /// A digest of everything that the server says about the tool.
     says: String,
 }
 
@@ -49,6 +52,7 @@ impl Described {
         let result = output.as_ref().map(Shape::new).transpose();
         let result = result.map_err(|why| wrong(&format!("the schema of its results is not a JSON Schema: {why}")))?;
         let says = Json::from(vec![description.into(), input.clone(), output.unwrap_or_default()]).to_string();
+        let says = ContentKey::of_text(&says).to_string();
         let reads = tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
         let effects = match (server.idempotent.holds(name), reads) {
             (false, _) => Effects::Writes,
@@ -61,22 +65,21 @@ impl Described {
     }
 
     /// Checks the names of arguments: unknown and missing ones are not sent to the server. The server itself checks the
-    /// values: many accept `"5"` as a number, and some formats cannot express it otherwise.
-    pub fn takes(&self, arguments: &serde_json::Map<String, Json>) -> Result<(), ToolError> {
+    /// values: many accept `"5"` as a number, and some formats cannot express it otherwise. An argument without a value is
+    /// not sent, unless the parameter may be null.
+    pub fn takes(
+        &self,
+        mut arguments: serde_json::Map<String, Json>,
+    ) -> Result<serde_json::Map<String, Json>, ToolError> {
         let schema = &self.spec.parameters;
-        let known = schema.get("properties").and_then(Value::as_object);
-        let names = || known.into_iter().flat_map(|known| known.keys()).map(|name| &**name);
-        let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
-            && schema.get("patternProperties").is_none();
-        if let Some(unknown) = arguments.keys().find(|name| closed && !names().any(|known| known == name.as_str())) {
-            let near = trefoil_syntax::suggest::nearest(unknown, names());
-            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(failed(format!("it has no parameter `{unknown}`{near}")));
+        if let Some(why) = arguments.keys().find_map(|name| unknown_parameter(schema, name)) {
+            return Err(failed(why));
         }
-        let needed = schema.get("required").and_then(Value::as_list).unwrap_or_default();
-        match needed.iter().filter_map(Value::as_str).find(|name| !arguments.contains_key(*name)) {
+        let required = required_parameters(schema);
+        arguments.retain(|name, value| !value.is_null() || accepts_null(schema, name));
+        match required.into_iter().find(|name| !arguments.contains_key(*name)) {
             Some(missing) => Err(failed(format!("it needs the parameter `{missing}`"))),
-            None => Ok(()),
+            None => Ok(arguments),
         }
     }
 }
@@ -85,20 +88,22 @@ fn cut(name: &str) -> String {
     name.chars().take(40).flat_map(char::escape_debug).collect()
 }
 
-/// The descriptions of tools when the run first requested them.
+/// The descriptions of tools when the run first requested them, as digests.
 #[derive(Debug, Default)]
 pub struct Seen(Mutex<HashMap<(String, Arc<str>), String>>);
 
 impl Seen {
-    /// Fails if a tool has changed. A server that changes a description during a run may be trying to mislead a model
-    /// that has already decided to use the tool.
-    pub fn compare(&self, server: &McpServer, tool: &Described) -> Result<(), ToolError> {
+    /// Fails if a tool has changed: since the first request here, or according to the run, since one of an earlier process. A
+    /// server that changes a description during a run may be trying to mislead a model that has already decided to use the
+    /// tool.
+    pub fn compare(&self, server: &McpServer, tool: &Described, meter: &Meter) -> Result<(), ToolError> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = seen.entry((server.name.clone(), tool.spec.name.clone())).or_insert_with(|| tool.says.clone());
-        if *before == tool.says {
+        if *before == tool.says && meter.sees(&server.name, &tool.spec.name, &tool.says) {
             return Ok(());
         }
         let (name, server) = (&tool.spec.name, &server.name);
-        Err(failed(format!("`{server}` has changed the description or schema of its tool `{name}` during this run")))
+        let why = format!("`{server}` has changed the description or schema of its tool `{name}` during this run");
+        Err(ToolError::Advised { why, help: "review the change of the server; if it is right, start a new run" })
     }
 }

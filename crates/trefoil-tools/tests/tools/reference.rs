@@ -44,7 +44,14 @@ fn python(folder: &Path) -> String {
 
 fn server(place: McpPlace) -> McpServer {
     let time = Duration::from_secs(60);
-    McpServer { name: "one".to_owned(), place, tools: None, idempotent: Idempotent::These(Vec::new()), time }
+    McpServer {
+        name: "one".to_owned(),
+        place,
+        tools: None,
+        idempotent: Idempotent::These(Vec::new()),
+        time,
+        start: None,
+    }
 }
 
 fn process(command: Vec<String>) -> McpServer {

@@ -27,6 +27,7 @@ pub fn server(mode: &str) -> McpServer {
         tools: None,
         idempotent: Idempotent::These(vec!["echo".to_owned()]),
         time: Duration::from_secs(20),
+        start: None,
     }
 }
 
@@ -44,13 +45,20 @@ fn is_a_server() {
     }
     // The test harness has started a line, so end it.
     say("");
-    let mut changed = false;
+    let (mut changed, mut greeted) = (false, false);
+    if mode == "silent" {
+        eprintln!("still downloading");
+    }
     for line in std::io::stdin().lines() {
         let Ok(asked) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         let Some(id) = asked.get("id") else { continue };
         let method = asked["method"].as_str().unwrap_or_default();
+        greeted |= method == "initialize";
         let answer = match method {
             _ if mode == "silent" => continue,
+            // Servers of the previous protocol that know no other first request than `initialize`.
+            _ if mode == "exits" && !greeted => std::process::exit(1),
+            _ if mode == "ignores" && !greeted => continue,
             "initialize" => json!({"result": {
                 "protocolVersion": asked["params"]["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": true}},
@@ -75,7 +83,8 @@ fn say(line: &str) {
 
 fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
     let tool = |name: &str| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}});
-    let names = ["echo", "env", "dies", "hangs", "floods", "babbles", "fails", "huge", "changes", "picture", "parts"];
+    let names =
+        ["echo", "env", "dies", "hangs", "floods", "babbles", "fails", "huge", "changes", "picture", "parts", "turns"];
     let mut all: Vec<Value> = names.map(tool).to_vec();
     let mut lies = tool("lies");
     lies["outputSchema"] = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
@@ -93,6 +102,18 @@ fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
                 json!({"type": "object", "properties": said, "required": ["said"], "additionalProperties": false});
             json!({"tools": [{"name": "echo", "inputSchema": takes}]})
         }
+        ("loose", _) => {
+            let takes = json!({"said": {"type": "string"}, "mood": {"type": "string"}});
+            let takes = json!({"type": "object", "properties": takes, "required": ["said"]});
+            json!({"tools": [{"name": "echo", "inputSchema": takes}]})
+        }
+        ("one bad", _) => {
+            let bad =
+                json!({"name": "bad", "inputSchema": {"type": "object", "properties": {"n": {"type": "nubmer"}}}});
+            let mut long = tool("long");
+            long["description"] = "x".repeat(20 << 10).into();
+            json!({"tools": [tool("echo"), bad, long, tool("parts"), tool("parts")]})
+        }
         ("schema", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "array"}}]}),
         ("pattern", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object", "properties": 7}}]}),
         ("name", _) => json!({"tools": [tool("echo \u{1b}[2J")]}),
@@ -105,6 +126,7 @@ fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
 fn call(params: &Value, changed: &mut bool) -> Value {
     let text = |text: &str| json!({"result": {"content": [{"type": "text", "text": text}]}});
     match params["name"].as_str().unwrap() {
+        "echo" if params["arguments"].get("mood").is_some() => text("moody"),
         "echo" => text(params["arguments"]["said"].as_str().unwrap_or("nothing")),
         "env" => {
             let mut names: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
@@ -132,6 +154,10 @@ fn call(params: &Value, changed: &mut bool) -> Value {
         "changes" => {
             *changed = true;
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
+            text("done")
+        }
+        "turns" => {
+            *changed = true;
             text("done")
         }
         "lies" => json!({"result": {"content": [], "structuredContent": {"n": "seven"}}}),

@@ -69,11 +69,12 @@ where
 
 #[async_trait]
 impl ToolHost for Closures {
-    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
-        self.0.contains_key(name)
+    /// Only for tools that a manifest leaves to the host: it may say more to another kind of tool, such as a secret to a server.
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        *kind == ToolKind::Local && self.0.contains_key(name)
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let Some((_, tool)) = self.0.get(&request.name) else {
+        let Some((_, tool)) = self.0.get(&request.name).filter(|_| self.offers(&request.name, &request.kind)) else {
             return Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name)));
         };
         tool.call(request.arguments.to_json()).await.map(Value::from_json)
@@ -83,7 +84,8 @@ impl ToolHost for Closures {
         Ok(if *kind == ToolKind::Local { all.collect() } else { Vec::new() })
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.0.get(&request.name).is_some_and(|(spec, _)| spec.effects.is_idempotent())
+        let tool = self.0.get(&request.name).filter(|_| self.offers(&request.name, &request.kind));
+        tool.is_some_and(|(spec, _)| spec.effects.is_idempotent())
     }
 }
 
@@ -132,6 +134,16 @@ mod tests {
     fn request(name: &str) -> ToolRequest {
         let arguments = [("said", Value::from("tea"))].into_iter().collect();
         ToolRequest { name: name.into(), kind: ToolKind::Local, arguments }
+    }
+
+    #[test]
+    fn a_closure_gets_no_calls_of_tools_that_a_manifest_describes() {
+        let mut closures = Closures::default();
+        closures.add(ToolSpec::bare("search"), async |(): ()| Ok(0));
+        assert!(closures.offers("search", &ToolKind::Local));
+        for kind in [ToolKind::Http, ToolKind::Python, ToolKind::mcp("search")] {
+            assert!(!closures.offers("search", &kind), "{kind:?}");
+        }
     }
 
     #[test]

@@ -115,6 +115,13 @@ impl SettingsReading<'_> {
                 ("paths", "allow") => self.paths(value),
                 ("http", "allow") => self.hosts(value),
                 ("http", "ports") => self.ports(value),
+                ("http", "timeout") => match super::tools::time(value) {
+                    Ok(time) => {
+                        let limits = &mut self.found.settings.http.limits;
+                        (limits.time, limits.longest) = (time, limits.longest.max(time));
+                    }
+                    Err((at, why)) => self.wrong(at, &why),
+                },
                 ("secrets", "command") => self.command(value),
                 ("secrets", "env_file") => match value.get_ref().as_str() {
                     Some(path) => self.found.settings.secrets.env_file = Some(self.base.join(path)),

@@ -83,7 +83,7 @@ impl SettingsReading<'_> {
         use trefoil_tools::{Idempotent, McpPlace, McpServer};
         let all = table(value)?;
         let (mut tools, mut idempotent, mut limit) = (None, Idempotent::These(Vec::new()), TIME);
-        let (mut url, mut headers) = (None, Vec::new());
+        let (mut url, mut headers, mut start) = (None, Vec::new(), None);
         for (key, value) in all {
             match &**key.get_ref() {
                 "command" | "env" | "folder" => {}
@@ -97,6 +97,7 @@ impl SettingsReading<'_> {
                 "headers" => headers = texts(value)?,
                 "tools" => tools = Some(words(value)?),
                 "timeout" => limit = time(value)?,
+                "start_timeout" => start = Some(time(value)?),
                 "idempotent" => {
                     idempotent = match value.get_ref().as_bool() {
                         Some(true) => Idempotent::All,
@@ -105,7 +106,7 @@ impl SettingsReading<'_> {
                     };
                 }
                 other => {
-                    let keys = "`command`, `env`, `folder` or `url`, `headers`, and `tools`, `idempotent`, `timeout`";
+                    let keys = "`command`, `env`, `folder` or `url`, `headers`, and `tools`, `idempotent`, `timeout`, `start_timeout`";
                     return Err((key.span(), format!("unknown key `{other}`; its keys are {keys}")));
                 }
             }
@@ -115,7 +116,7 @@ impl SettingsReading<'_> {
             (None, Some(url)) => McpPlace::Http { url, headers },
             _ => return Err((value.span(), "it needs either a `command` or a `url`".to_owned())),
         };
-        Ok(McpServer { name: name.to_owned(), place, tools, idempotent, time: limit })
+        Ok(McpServer { name: name.to_owned(), place, tools, idempotent, time: limit, start })
     }
 
     /// `[python]`
@@ -275,7 +276,7 @@ fn command(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
     words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
 }
 
-fn time(value: &TableEntry<'_>) -> Result<Duration, Wrong> {
+pub(super) fn time(value: &TableEntry<'_>) -> Result<Duration, Wrong> {
     let time = value.get_ref().as_str().and_then(|text| humantime::parse_duration(text).ok());
     time.filter(|time| !time.is_zero() && *time <= LONGEST)
         .ok_or_else(|| (value.span(), "invalid `timeout`: write `30s` or `5m`".to_owned()))

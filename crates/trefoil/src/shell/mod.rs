@@ -92,6 +92,7 @@ mod tests {
             labels: &[],
             meter: &meter,
             discloses: false,
+            limit_ms: None,
         };
         Shell::default().run(at, request).await
     }

@@ -158,6 +158,7 @@ impl Answers {
                     labels: &activity.labels,
                     meter: &Meter::default(),
                     discloses: false,
+                    limit_ms: None,
                 };
                 self.embedded(at, request).into()
             }

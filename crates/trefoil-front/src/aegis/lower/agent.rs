@@ -153,13 +153,15 @@ fn model(
     })
 }
 
-/// A tool with its name, or all tools of a server.
+/// A tool with its name, one tool of a server, or all of them.
 fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
     let origin = Location::new(file, tool.name.span);
-    let server = tool.server.as_ref().map(|server| server.value.strip_prefix("mcp:").unwrap_or(&server.value));
-    let (name, call) = match server {
-        Some(server) => (format!("mcp__{server}__").into(), (Arc::from(""), ToolKind::mcp(server))),
-        None => (tool.name.value.clone(), (tool.name.value.clone(), ToolKind::Local)),
+    let (name, call) = match (&tool.server, &tool.only) {
+        (Some(server), Some(only)) => {
+            (format!("mcp__{server}__{only}").into(), (only.clone(), ToolKind::mcp(server.clone())))
+        }
+        (Some(server), None) => (format!("mcp__{server}__").into(), (Arc::from(""), ToolKind::mcp(server.clone()))),
+        (None, _) => (tool.name.value.clone(), (tool.name.value.clone(), ToolKind::Local)),
     };
     let call = ToolCall { name: call.0, kind: call.1, arguments: Expr::Read(Source::Result) };
     let step = Step { label: Some(tool.name.value.clone()), ..plain(StepKind::Tool(Box::new(call)), origin) };
@@ -169,7 +171,7 @@ fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
         parameters: None,
         pinned: Vec::new(),
         member: None,
-        all: server.is_some(),
+        all: tool.server.is_some() && tool.only.is_none(),
         step: lowering.builder.step(step),
         origin,
     }

@@ -6,6 +6,9 @@ use trefoil_syntax::yaml::Text;
 use super::texts::{body_tree, text_map};
 use crate::read::Fields;
 
+/// The maximum time for which a token is kept, in seconds: a year.
+const LONGEST_TTL: f64 = 31_536_000.0;
+
 /// Checks the mapping and returns its templates.
 pub fn read<'n>(mut fields: Fields<'n, '_>) -> Vec<&'n Text> {
     let mut found = Vec::new();
@@ -15,7 +18,7 @@ pub fn read<'n>(mut fields: Fields<'n, '_>) -> Vec<&'n Text> {
         Some(false) => token_exchange(&mut fields, &mut found),
         None => return found,
     }
-    fields.number("cache_ttl", f64::MIN_POSITIVE..=f64::INFINITY);
+    fields.number("cache_ttl", 0.001..=LONGEST_TTL);
     let reader = fields.reader;
     for status in fields.list("refresh_on").unwrap_or_default() {
         reader.integer(status, "refresh_on", 100..=599);

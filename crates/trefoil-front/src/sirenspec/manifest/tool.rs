@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::LONGEST_REQUEST_MS;
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
@@ -109,6 +110,11 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     }
     let timeout_ms = scalar::patience(config, "timeout").unwrap_or(10_000);
     let timeout_at = config.entry("timeout").map(|e| e.value.span);
+    if let Some(at) = timeout_at.filter(|_| timeout_ms > LONGEST_REQUEST_MS) {
+        let message = format!("a request is stopped after {} seconds", LONGEST_REQUEST_MS / 1000);
+        let d = Diagnostic::warning("no-effect", config.reader.at(at), message);
+        config.reader.report(d.help("lower it, or start the work with one request and fetch its result with another"));
+    }
     ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at }
 }
 

@@ -3,6 +3,8 @@
 use expect_test::expect;
 use trefoil_ir::{StepKind, ValidatorKind};
 
+use crate::support::bless;
+
 use super::support::{END, agent as named, check, check_one, ir, load, load_with, workflow};
 
 /// An agent with these additional lines below `spec`.
@@ -102,6 +104,35 @@ spec:
         expect![[r#"
             info 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` (except `timeout`), `volumes`, `env`, `security_context` have no effect: the agent runs as a model call, not in a container
         "#]],
+    );
+}
+
+#[test]
+fn a_name_may_mean_a_server_or_one_of_its_tools() {
+    let manifest = agent(
+        "a",
+        "  task: { instruction: Work. }\n  tools: ['mcp:files', 'mcp:files/read', 'mcp:https://x.example/mcp', files, 'mcp:']\n",
+    );
+    let program = ir(&load(&[("manifest.yaml", &manifest)]));
+    let offers: String = program
+        .lines()
+        .filter(|l| l.contains("offers") || l.contains("tool"))
+        .map(|l| format!("{}\n", l.trim()))
+        .collect();
+    bless(
+        &offers,
+        &expect![[r#"
+        offers tools `mcp__files__`
+        `mcp:files` tool `` mcp `files` @ manifest.yaml:7:11
+        offers tool `mcp__files__read`
+        `mcp:files/read` tool `read` mcp `files` @ manifest.yaml:7:24
+        offers tools `mcp__https://x.example/mcp__`
+        `mcp:https://x.example/mcp` tool `` mcp `https://x.example/mcp` @ manifest.yaml:7:42
+        offers tool `files`
+        `files` tool `files` local @ manifest.yaml:7:71
+        offers tool `mcp:`
+        `mcp:` tool `mcp:` local @ manifest.yaml:7:78
+    "#]],
     );
 }
 

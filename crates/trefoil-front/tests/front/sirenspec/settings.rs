@@ -154,6 +154,17 @@ fn headers_that_nobody_asks_for() {
 }
 
 #[test]
+fn a_request_that_would_take_longer_than_any_may() {
+    request("      url: https://x.example.com\n      timeout: 600", expect![""]);
+    request(
+        "      url: https://x.example.com\n      timeout: 900",
+        expect![[r#"
+        warning 10:16 no-effect: a request is stopped after 600 seconds (lower it, or start the work with one request and fetch its result with another)
+    "#]],
+    );
+}
+
+#[test]
 fn a_blank_in_an_address() {
     request(
         "      url: 'https://x.example.com/a b?c={{ one.output }}'",

@@ -10,6 +10,7 @@ use super::super::frame::{Doing, FrameId, Outcome, Task};
 use super::super::lifecycle::Started;
 use super::super::turn::Turn;
 use super::offers::{self, Offered};
+use super::pins;
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
@@ -69,6 +70,8 @@ struct Called {
 /// A model's arguments for a tool call.
 #[derive(Debug, Clone)]
 pub struct Given {
+    /// The tool's name for the model.
+    pub called: Arc<str>,
     /// The tool's own name, if its step offers several tools.
     pub tool: Option<Arc<str>>,
     /// An object.
@@ -117,6 +120,9 @@ fn begin(
     listed: &[(ToolKind, Vec<ToolSpec>)],
 ) -> Result<(), EvalStop> {
     let offered = offers::of(turn.program, it, listed);
+    if turn.core.flags.checks_pins {
+        pins::check(turn, f, it, listed)?;
+    }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.doing = Doing::Conversation(Box::new(Talk { offered, ..Talk::default() }));
     }

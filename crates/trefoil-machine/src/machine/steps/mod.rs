@@ -12,6 +12,7 @@ pub mod model;
 pub mod offers;
 pub mod parallel;
 pub mod person;
+pub mod pins;
 pub mod repeat;
 pub mod sequence;
 pub mod state_machine;

@@ -104,7 +104,7 @@ pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(
         Some(member) => arguments.get(member).cloned().unwrap_or_default(),
         None => arguments,
     };
-    Ok((tool.offer, Given { tool: tool.tool.clone(), arguments }))
+    Ok((tool.offer, Given { called: tool.spec.name.clone(), tool: tool.tool.clone(), arguments }))
 }
 
 fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
