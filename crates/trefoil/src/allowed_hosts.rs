@@ -28,7 +28,10 @@ pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(&ToolCall) -
             && said.insert((step.origin, origin.clone()))
         {
             let name = origin.split_once("://").map_or(&*origin, |(_, rest)| rest).trim_end_matches('/');
-            let message = format!("the tool `{}` may not be called: {why}", call.name);
+            let why = why.to_string();
+            // The advice comes below.
+            let why = why.split_once("; to allow it").map_or(&*why, |(why, _)| why);
+            let message = format!("`{}` cannot be called: {why}", call.name);
             let help = format!(
                 "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
             );

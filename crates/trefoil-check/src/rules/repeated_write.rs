@@ -41,6 +41,7 @@ fn run(cx: &mut Context<'_>) {
 fn described(what: &str, again: &Again) -> (String, &'static str) {
     let ignored = "remove the retries, or make sure that a repeated call changes nothing more (an idempotency key, `effects = \"idempotent\"`)";
     let outside = "move the call out of the repetition, or make sure that a repeated call changes nothing more";
+    let what = if what.starts_with("this ") { what.to_owned() } else { format!("this call of {what}") };
     match again {
         Again::Retry(tries) => (
             format!("{what} may be made up to {tries} times if it fails, but a failed call may have changed something"),

@@ -518,7 +518,7 @@ impl Progress {
     }
     pub fn title(&self, event: &Event) -> Option<&str> {
         self.nodes.get(self.inner(event)?).map(|node| node.title.as_str())
-}
+    }
 
     /// The node of a model call: its step, or a separate one.
     fn called_by(&mut self, event: &Event, agent: &str) -> usize {

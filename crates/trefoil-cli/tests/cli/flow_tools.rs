@@ -169,7 +169,8 @@ fn what_flows_lack_that_a_model_may_call_is_reported_before_anything_is_paid_for
     assert_eq!(ran.err.matches("POST_KEY` is not set").count(), 1, "{}", ran.err);
     assert!(provider.asked().is_empty(), "{:?}", provider.asked());
     // A run with all of it starts.
-    let mut command = priced(&folder, &provider, &["run", "main.yaml", "--input", "x", "--no-check"]);
+    let run = ["run", "main.yaml", "--input", "x", "--no-check", "--allow-host", "example.com"];
+    let mut command = priced(&folder, &provider, &run);
     command.env("TREFOIL_SECRET_POST_KEY", "4711").env("MISTRAL_API_KEY", "k");
     let ran = finish(command);
     assert!(!provider.asked().is_empty(), "{}", ran.err);
@@ -178,8 +179,8 @@ fn what_flows_lack_that_a_model_may_call_is_reported_before_anything_is_paid_for
 #[test]
 fn a_cost_limit_needs_the_prices_of_the_flows_that_are_tools() {
     let (folder, provider) = offering(&[]);
-    let mut command =
-        priced(&folder, &provider, &["run", "main.yaml", "--input", "x", "--no-check", "--max-cost", "5"]);
+    let run = ["run", "main.yaml", "--input", "x", "--no-check", "--max-cost", "5", "--allow-host", "example.com"];
+    let mut command = priced(&folder, &provider, &run);
     command.env("TREFOIL_SECRET_POST_KEY", "4711").env("MISTRAL_API_KEY", "k");
     let unpriced = ["unknown-price", "`mistral:mistral-unheard-of` is unknown (in the flow of the tool `post`)"];
     finish(command).exits(2).says(&unpriced);

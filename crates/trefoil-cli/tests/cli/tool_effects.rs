@@ -44,10 +44,13 @@ fn a_call_in_a_loop_that_changes_something_is_said() {
         (http(", method: POST"), Some("7: this POST request")),
         (http(", method: POST, headers: { Idempotency-Key: \"{{q}}\" }"), None),
         (http(", method: PUT"), None),
-        ("{ kind: local, name: post, params: { q: \"{{q}}\" } }".into(), Some("7: `post`")),
+        ("{ kind: local, name: post, params: { q: \"{{q}}\" } }".into(), Some("7: this call of `post`")),
         ("{ kind: local, name: read, params: { q: \"{{q}}\" } }".into(), None),
-        ("{ kind: local, name: payflow, params: { sum: \"{{q}}\" } }".into(), Some("7: `payflow`")),
-        ("{ kind: mcp, server: files, name: write_file, params: { path: a } }".into(), Some("7: `write_file`")),
+        ("{ kind: local, name: payflow, params: { sum: \"{{q}}\" } }".into(), Some("7: this call of `payflow`")),
+        (
+            "{ kind: mcp, server: files, name: write_file, params: { path: a } }".into(),
+            Some("7: this call of `write_file`"),
+        ),
         ("{ kind: mcp, server: files, name: read_text_file, params: { path: a } }".into(), None),
         ("{ kind: mcp, server: files, name: move_file, params: { path: a } }".into(), None),
     ] {
@@ -64,8 +67,11 @@ fn a_call_in_retries_iterations_and_states_is_said() {
     assert!(repeated(&python.replace("    retry: 3\n", "")).is_empty());
 
     let agent = |most: u32| {
+        let head = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }";
+        let task = "task: { instruction: Post it. }\n  tools: [post]";
+        let check = "validation: [{ type: regex, pattern: done }]";
         format!(
-            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: \"1.0.0\" }}\nspec:\n  runtime: {{ model: \"openai:gpt-5.4\" }}\n  tools: [post]\n  execution:\n    mode: iterative\n    max_iterations: {most}\n    validation:\n      system: {{ must_succeed: true }}\n"
+            "{head}\nspec:\n  runtime: {{ model: \"openai:gpt-5.4\" }}\n  {task}\n  execution: {{ mode: iterative, max_iterations: {most}, {check} }}\n"
         )
     };
     assert_eq!(repeated(&agent(5)).len(), 1, "{:?}", repeated(&agent(5)));

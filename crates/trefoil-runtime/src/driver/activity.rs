@@ -218,7 +218,8 @@ pub async fn perform(
     // A failed call binds nothing: its server may be repaired before the run continues.
     let tools = if result.is_ok() { meter.take_seen() } else { Vec::new() };
     let (kept, from) = (None, None);
-    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, sent, kept, from, tools };
+    let about =
+        About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, sent, kept, from, tools };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 

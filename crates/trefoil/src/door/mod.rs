@@ -19,7 +19,9 @@ mod place;
 mod shut;
 mod way;
 
-pub use look::{Stamp, find_up, folder_real, identity, is_file, is_folder, is_there, name_like, real, stamp, yaml_files};
+pub use look::{
+    Stamp, find_up, folder_real, identity, is_file, is_folder, is_there, name_like, real, stamp, yaml_files,
+};
 pub use memory::Memory;
 pub use open::{Opened, Way};
 pub use place::Door;
