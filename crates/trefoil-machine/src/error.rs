@@ -44,12 +44,19 @@ pub struct RunError {
     /// How long to wait before the next attempt, as requested by the provider.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<NonZeroU32>,
+    /// Data that few failures have, behind a single pointer, so that the failure stays small.
+    #[serde(flatten)]
+    pub detail: Option<Box<Detail>>,
+}
+
+/// Data of certain failures.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
     /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub interpolation: Option<Box<Interpolation>>,
-    /// The other steps to which it applies, if there are several.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub others: Option<Box<[Key]>>,
+    Interpolation(Interpolation),
+    /// The other steps to which it applies.
+    Others(Vec<Key>),
 }
 
 /// A text of a failure, such as the start of an answer. Behind a single pointer, so that the failure stays small.
@@ -131,19 +138,35 @@ impl RunError {
             sent: None,
             answer: None,
             retry_after_ms: None,
-            interpolation: None,
-            others: None,
+            detail: None,
         }
     }
     /// All steps to which it applies.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.key.iter().chain(self.others.iter().flatten())
+        let others = match self.detail.as_deref() {
+            Some(Detail::Others(others)) => others.as_slice(),
+            _ => &[],
+        };
+        self.key.iter().chain(others)
+    }
+    /// Sets the other steps to which it applies.
+    #[must_use]
+    pub fn others(self, others: Vec<Key>) -> Self {
+        if others.is_empty() { self } else { Self { detail: Some(Box::new(Detail::Others(others))), ..self } }
+    }
+    /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
+    pub fn unresolved(&self) -> Option<&Interpolation> {
+        match self.detail.as_deref() {
+            Some(Detail::Interpolation(unresolved)) => Some(unresolved),
+            _ => None,
+        }
     }
     /// An unresolved placeholder.
     pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
         let failed =
             Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
-        Self { interpolation: Some(Box::new(failed.clone())), ..Self::new("INTERPOLATION_ERROR", failed.to_string()) }
+        let error = Self::new("INTERPOLATION_ERROR", failed.to_string());
+        Self { detail: Some(Box::new(Detail::Interpolation(failed))), ..error }
     }
     /// A value that exceeds the limits; `what` names it.
     pub fn too_large(what: &str) -> Self {

@@ -14,21 +14,22 @@ const ENDS: usize = 60;
 
 /// One line for each step, with its reasons below each other.
 pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
-    let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| line.key.as_str().width()).max();
+    let name = |line: &Line| match &line.was {
+        Some(was) => format!("{} (was {})", safe(line.key.as_str()), safe(was.as_str())),
+        None => safe(line.key.as_str()).into_owned(),
+    };
+    let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| name(line).width()).max();
     let width = width.unwrap_or(0);
     let mut all = Vec::new();
     for line in lines.iter().filter(|line| !is_same_call(line, lines)) {
-        let key = safe(line.key.as_str()).into_owned();
-        let mut head = format!("{:>6}  {key}", line.fate.name());
+        let key = name(line);
+        let head = format!("{:>6}  {key}", line.fate.name());
         let mut notes: Vec<String> = line.reasons.iter().map(|one| reason(one, color)).collect();
-        if let Some(was) = &line.was {
-            head.push_str(&format!(" (was {})", safe(was.as_str())));
-        }
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
             notes.push(format!("it was renamed from `{}`", safe(was.as_str())));
         }
         let mut notes = notes.into_iter();
-        let pad = " ".repeat((width + 8).saturating_sub(head.width()));
+        let pad = " ".repeat(width.saturating_sub(key.width()));
         all.push(notes.next().map_or_else(|| head.clone(), |note| format!("{head}{pad}  {note}")));
         all.extend(notes.map(|note| format!("{}{note}", " ".repeat(width.max(key.width()) + 10))));
     }

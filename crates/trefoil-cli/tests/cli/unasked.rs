@@ -122,6 +122,25 @@ fn a_command_that_was_renamed_and_changed_waits_for_permission() {
 }
 
 #[test]
+fn a_step_that_was_renamed_and_changed_is_explained() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder
+        .write("main.yaml", pipeline(&[("one", "x", "say one"), ("two", "x", "say two"), ("three", "x", "say three")]));
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    folder
+        .write("main.yaml", pipeline(&[("one", "x", "say one"), ("zwei", "x", "say well two"), ("new", "x", "other")]));
+    let edited = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--explain"]);
+    edited.exits(0).says(&[
+        "  kept  one\n",
+        " again  zwei (was two)   user message, main.yaml:19: say {+well+} two\n",
+        " again  new (was three)  user message, main.yaml:26: [-say three-]{+other+}\n",
+    ]);
+    assert!(!edited.err.contains("unused"), "{}", edited.err);
+}
+
+#[test]
 fn a_fork_of_a_failed_run_repeats_the_step_that_failed() {
     let text = states(
         "    A: { kind: System, command: \"echo a >> log\", transitions: [{ condition: always, target: B }] }\n    \

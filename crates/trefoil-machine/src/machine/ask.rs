@@ -44,10 +44,10 @@ impl Turn<'_> {
             let at = a.asking.iter().position(|a| a.key == *key)?;
             Some(a.asking.swap_remove(at))
         });
-        if let (Some(asking), Some(failed)) = (asking, &error.interpolation) {
-            let at = asking.places.iter().find(|(path, _)| *path == failed.expression);
-            error.location = error.location.or(at.map(|(_, at)| *at));
-        }
+        let at = asking.zip(error.unresolved()).and_then(|(asking, unresolved)| {
+            asking.places.iter().find(|(path, _)| *path == unresolved.expression).map(|(_, at)| *at)
+        });
+        error.location = error.location.or(at);
         self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
     }
 

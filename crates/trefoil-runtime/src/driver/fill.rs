@@ -194,7 +194,7 @@ mod tests {
             error.message,
             "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set"
         );
-        let parts = error.interpolation.unwrap();
+        let parts = error.unresolved().unwrap();
         assert_eq!((&*parts.expression, &*parts.namespace), ("env.NAME", "env"));
         assert_eq!(parts.reason, "Environment variable 'NAME' is not set");
     }

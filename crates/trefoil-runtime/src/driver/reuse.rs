@@ -10,7 +10,6 @@ use super::turns::Driver;
 use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
-use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Kept, Room};
 use trefoil_machine::request::{Activity, Request};
 use trefoil_prices::Dollars;
@@ -206,8 +205,6 @@ fn would_repeat(
     }
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
     let help = format!("to allow it, pass `--rerun {}`", names.join(" --rerun "));
-    let more = others.iter().map(|(asked, _)| asked.key.clone()).collect::<Box<[Key]>>();
-    let others = Some(more).filter(|more| !more.is_empty());
-    let error = RunError { key: Some(asked.key.clone()), location, others, ..RunError::new("WOULD_REPEAT", message) };
-    Some(error.help(help))
+    let error = RunError { key: Some(asked.key.clone()), location, ..RunError::new("WOULD_REPEAT", message) };
+    Some(error.others(others.iter().map(|(asked, _)| asked.key.clone()).collect()).help(help))
 }

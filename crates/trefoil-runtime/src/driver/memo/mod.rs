@@ -15,6 +15,8 @@ mod shelf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use indexmap::IndexMap;
+
 use super::Options;
 use super::activity::World;
 use trefoil_machine::Prepared;
@@ -103,7 +105,7 @@ pub struct Memo {
     /// The same for activities of the current run.
     matched: BTreeSet<ClaimPlace>,
     /// Tools and commands that the current run performed, according to its journal.
-    met: Vec<Arc<Activity>>,
+    met: IndexMap<Key, Arc<Activity>>,
     /// The current run's program.
     program: Option<Arc<Prepared>>,
     /// Tools and commands of the earlier runs whose steps are not in it.
@@ -406,28 +408,21 @@ impl Memo {
         all.into_iter().map(|(_, activity)| activity.clone()).collect()
     }
 
-    /// The activity that was started under this key, even if its result cannot be reused.
-    pub fn before(&self, key: &Key) -> Option<&Arc<Activity>> {
-        self.layers.iter().find_map(|layer| layer.done.get(key)).map(|(_, before)| before)
-    }
-
     /// Records a request of the current run that is in its journal.
     pub fn met(&mut self, asked: &Activity) {
         self.asked.insert(asked.key.clone(), asked.content);
-        let acts = matches!(asked.request, Request::Tool(_) | Request::Command(_));
-        if acts && self.met.iter().all(|known| known.key != asked.key) {
-            self.met.push(Arc::new(asked.clone()));
+        if matches!(asked.request, Request::Tool(_) | Request::Command(_)) {
+            self.met.entry(asked.key.clone()).or_insert_with(|| Arc::new(asked.clone()));
         }
     }
 
     /// Records that the current run has used a result, according to its journal.
     pub fn used(&mut self, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
-        self.met.retain(|known| known.key != *key);
         let at = self.layers.iter().position(|layer| *layer.run == *cited.run);
-        let labels = at.and_then(|at| Some(self.layers.get(at)?.by_key.get(of)?.activity.labels.clone()));
-        if let (Some(at), Some(labels)) = (at, labels) {
-            self.used.insert(self.origin(&(at, of.clone())), labels);
+        let met = self.met.shift_remove(key);
+        if let (Some(at), Some(met)) = (at, met) {
+            self.used.insert(self.origin(&(at, of.clone())), met.labels.clone());
         }
         let of_run = at.and_then(|at| self.layers.get_mut(at));
         if let Some(earlier) = of_run.and_then(|layer| layer.by_key.remove(of)) {

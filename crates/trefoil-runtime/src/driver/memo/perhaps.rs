@@ -167,10 +167,9 @@ impl Memo {
             }
         }
         self.former = self.program.as_ref().map(|program| self.gone_from(program, 0)).unwrap_or_default();
-        for asked in std::mem::take(&mut self.met) {
-            self.replace_by(&asked);
-            self.met.push(asked);
-        }
+        let met = std::mem::take(&mut self.met);
+        met.values().for_each(|asked| self.replace_by(asked));
+        self.met = met;
     }
 
     /// The most similar of these executions, if it may be the former one of an activity of a new step.
@@ -213,8 +212,8 @@ impl Memo {
                 if performed {
                     again.push(key);
                 }
-                let undone = performed && layer.undone.contains(key);
-                if !undone && !(performed && keys.contains(key)) && met.insert(origin.clone()) {
+                let is_void = performed && (layer.undone.contains(key) || keys.contains(key));
+                if !is_void && met.insert(origin.clone()) {
                     all.push(Execution { origin, at, activity: activity.clone() });
                 }
             }

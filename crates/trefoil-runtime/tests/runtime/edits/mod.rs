@@ -15,7 +15,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
-use trefoil_machine::key::{own_step, unmarked, without_try};
+use trefoil_machine::key::{own_step, without_try};
+use trefoil_machine::request::Activity;
 use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared};
 use trefoil_runtime::RunOutcome;
 use trefoil_runtime::driver::memo::Memo;
@@ -72,10 +73,9 @@ impl Ran {
         let mut results = Vec::new();
         for entry in &self.entries {
             match &entry.kind {
+                EntryKind::Scheduled { sort, .. } if ["timer", "decide", "describe"].contains(&sort.as_str()) => {}
                 EntryKind::Scheduled { key, content, sort, .. } => {
-                    if !["timer", "decide", "describe"].contains(&sort.as_str()) {
-                        asked.insert(key.clone(), (sort.clone(), *content));
-                    }
+                    asked.insert(key.clone(), (sort.clone(), *content));
                 }
                 EntryKind::Completed { key, about, .. } => {
                     let from = about.from.as_ref();
@@ -165,12 +165,15 @@ async fn one(
     let kept: Vec<String> = new.results().into_iter().filter_map(|result| result.from).collect();
     prop_assert_eq!(kept.iter().collect::<BTreeSet<_>>().len(), kept.len(), "{}: a result is used twice", what);
 
+    let (then, decisions) = (labels(&memo.results()), memo.decisions());
+    decisions.lock().unwrap().clear();
     let unasked = run(&journal, &after, "unasked", Some(memo)).await;
-    nothing_is_done_twice((&before, &old), (&after, &unasked), what)?;
+    let now = labels(decisions.lock().unwrap().iter().map(|decision| &decision.asked));
+    nothing_is_done_twice((&before, &old, &then), (&after, &unasked, &now), what)?;
     let stopped = unasked.outcome.suspended;
     let mut counts = Counts::default();
     if !failed {
-        counts = count(&old, &new, &edited)?;
+        counts = count((&old, &then), &new, &edited)?;
         taken_back(&journal, (&before, &old), &after, what).await?;
     }
     let mut sums = sums.borrow_mut();
@@ -183,7 +186,7 @@ async fn one(
 
 /// Counts what was kept, and why the rest was not.
 fn count(
-    old: &Ran,
+    (old, then): (&Ran, &Labels),
     new: &Ran,
     Edited { program, what, stable, renamed }: &Edited,
 ) -> std::result::Result<Counts, TestCaseError> {
@@ -217,7 +220,7 @@ fn count(
         if asked.contains(without_try(&other.key)) {
             counts.late += 1;
         } else {
-            let there = prepared.has_effect(&labels(&other.key));
+            let there = then.get(&other.key).is_some_and(|labels| prepared.has_effect(labels));
             prop_assert!(there || !stable, "{}: `{}` could have `{}`", what, result.key, other.key);
             counts.unreached += 1;
         }
@@ -225,16 +228,18 @@ fn count(
     Ok(counts)
 }
 
-/// The labels of the steps of an activity, by its key.
-fn labels(key: &str) -> Vec<Arc<str>> {
-    unmarked(key).split('/').map(Arc::from).collect()
+/// The labels of the steps of activities, by their keys.
+type Labels = BTreeMap<String, Arc<[Arc<str>]>>;
+
+fn labels<'a>(all: impl IntoIterator<Item = &'a Arc<Activity>>) -> Labels {
+    all.into_iter().map(|activity| (activity.key.to_string(), activity.labels.clone())).collect()
 }
 
 /// Without permission, no tool or command of the earlier run is performed again: not under its key, and not by a new step as long as
 /// one is left whose step is gone. All tools have one name.
 fn nothing_is_done_twice(
-    (before, old): (&Arc<Program>, &Ran),
-    (after, new): (&Arc<Program>, &Ran),
+    (before, old, labels_then): (&Arc<Program>, &Ran, &Labels),
+    (after, new, labels_now): (&Arc<Program>, &Ran, &Labels),
     what: &str,
 ) -> std::result::Result<(), TestCaseError> {
     let performed = |ran: &Ran, wanted: &str| -> Vec<String> {
@@ -248,6 +253,9 @@ fn nothing_is_done_twice(
         let is = |entry: &Entry| matches!(&entry.kind, EntryKind::Failed { key: failed, .. } if failed.as_str() == key);
         ran.entries.iter().any(is)
     };
+    let has = |program: &Prepared, labels: &Labels, key: &str| {
+        labels.get(key).is_some_and(|labels| program.has_effect(labels))
+    };
     let used: BTreeSet<String> = new.results().into_iter().filter_map(|result| result.from).collect();
     let (before, after) = (Prepared::new(before.clone()), Prepared::new(after.clone()));
     for sort in ["tool", "command"] {
@@ -257,8 +265,8 @@ fn nothing_is_done_twice(
             let again = then.iter().find(|then| without_try(then) == without_try(key) && !used.contains(*then));
             prop_assert_eq!(again, None, "{}: done twice", what);
         }
-        let mut gone = then.iter().filter(|key| !used.contains(*key) && !after.has_effect(&labels(key)));
-        let fresh = now.iter().find(|key| !before.has_effect(&labels(key)));
+        let mut gone = then.iter().filter(|key| !used.contains(*key) && !has(&after, labels_then, key));
+        let fresh = now.iter().find(|key| !has(&before, labels_now, key));
         if let (Some(fresh), Some(gone)) = (fresh, gone.next()) {
             prop_assert!(false, "{what}: `{fresh}` may be `{gone}`");
         }
