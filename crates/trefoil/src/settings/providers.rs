@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use trefoil_models::plan::misspelt;
+use trefoil_models::plan::{misspelt, unknown_help};
 use trefoil_models::vendors::{VENDORS, vendor};
 use trefoil_models::{Address, Api, Registry};
-use trefoil_syntax::suggest;
 
 use super::read::SettingsReading;
 
@@ -127,12 +126,7 @@ impl SettingsReading<'_> {
         if all.contains(&provider) {
             return None;
         }
-        let near = suggest::nearest(provider, all);
-        let hint = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("declare it with `base_url` under `[providers.{provider}]`"),
-        };
-        Some(format!("unknown provider `{provider}`; {hint}"))
+        Some(format!("unknown provider `{provider}`; {}", unknown_help(provider, all)))
     }
 }
 
@@ -145,8 +139,9 @@ fn wrong_name(name: &str) -> Option<String> {
     if matches!(name, "embedded" | "scripted") {
         return Some(format!("a provider cannot be named `{name}`"));
     }
-    misspelt(name)
-        .map(|near| format!("unknown provider `{name}`; did you mean `{near}`? Otherwise choose another name"))
+    misspelt(name).map(|near| {
+        format!("unknown provider `{name}`; did you mean `{near}`? If not, choose a name that is less similar")
+    })
 }
 
 /// Why this variable cannot have the key of a declared provider. The key of a known one is not sent to another host.
