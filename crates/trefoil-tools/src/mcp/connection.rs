@@ -11,7 +11,8 @@ use rmcp::model::{
     ProtocolVersion,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext,
+    RunningService,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
@@ -214,6 +215,8 @@ impl Connection {
         };
         // Discard a failure of the first handshake with a server of the other generation.
         trouble.take();
+        // A server decides how long the SDK keeps its answers, and could hide a change of its tools that way.
+        running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
         Ok(Handshake::Open(Box::new(Self {
             server,
             peer: running.peer().clone(),
