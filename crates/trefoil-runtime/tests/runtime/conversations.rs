@@ -419,6 +419,28 @@ fn a_pin_that_cannot_be_used_fails_before_the_model_is_asked() {
 }
 
 #[test]
+fn a_pin_of_an_address_without_a_value_fails_before_the_model_is_asked() {
+    let program = |address: &str| {
+        let mut b = Build::new();
+        let pinned = Expr::Object(vec![("city".into(), Expr::Const(Value::Null))]);
+        let params = Expr::Merge(vec![Expr::Read(Source::Result), pinned]);
+        let address = Expr::Template(b.text(address));
+        let arguments = Expr::Object(vec![("url".into(), address), ("params".into(), params)]);
+        let mut weather = tool(&mut b, "weather", ToolKind::Http, arguments);
+        weather.parameters = Some(b.schema(j!({"type": "object"})));
+        talk(&mut b, vec![weather], 10)
+    };
+    let failed = |address: &str| {
+        let talker = two_turns(&["weather"]);
+        let outcome = talker.world(&Toolbox::default()).run(&program(address), "x");
+        (outcome.result.map_err(|error| error.to_string()), talker.keys().len())
+    };
+    let empty = "TOOL_ERROR: `weather` cannot be called: its pinned parameter `city` has no value";
+    assert_eq!(failed("https://x.example/{city}"), (Err(empty.to_owned()), 0));
+    assert_eq!(failed("https://x.example/?city={city?}").1, 2);
+}
+
+#[test]
 fn a_run_of_an_earlier_build_goes_on_with_its_pins() {
     let parameters = j!({"type": "object", "properties": {"path": {}}});
     let listed = vec![ToolSpec { parameters: Value::from_json(parameters), ..ToolSpec::bare("read") }];

@@ -10,12 +10,10 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
     ProtocolVersion,
 };
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
-};
+use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, NotificationContext, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
-use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, Peer, RoleClient, ServiceError};
 use tokio::time::Instant;
 use trefoil_machine::ToolSpec;
@@ -23,7 +21,8 @@ use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::{Meter, Secrets};
 use trefoil_template::Value;
 
-use super::http::{Guarded, HttpFailure};
+use super::handshake::{Evidence, Generation, PATIENCE, before, ending, late, unopened, unsent};
+use super::http::Guarded;
 use super::probe::{Probe, Probing};
 use super::spec::{Described, Seen};
 use super::stdio::{Bounded, Budget, LastWords};
@@ -36,8 +35,6 @@ use crate::process::{self, Process, Program, fill};
 const FRESH: Duration = Duration::from_secs(5);
 /// The longest time limit of a start: an instant cannot be arbitrarily far away.
 const LONGEST_START: Duration = Duration::from_secs(86_400);
-/// Time limit for a server to end.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Limits of a server's tool list.
 const PAGES: usize = 100;
 const TOOLS: usize = 2_000;
@@ -78,31 +75,6 @@ pub struct Connection {
     probe: Probe,
     /// The list, and when it was requested.
     tools: tokio::sync::Mutex<Option<(Tools, Instant)>>,
-}
-
-/// The generation of the protocol that a server has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
-    /// Unknown: the current one is tried first.
-    Either,
-    /// The current one.
-    Current,
-    /// The one before it, with `initialize`.
-    Earlier,
-}
-
-impl Generation {
-    fn lifecycle(self) -> ClientLifecycleMode {
-        let preferred_versions = vec![ProtocolVersion::LATEST];
-        match self {
-            Self::Either => ClientLifecycleMode::Auto {
-                preferred_versions,
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-            Self::Current => ClientLifecycleMode::Discover { preferred_versions },
-            Self::Earlier => ClientLifecycleMode::Initialize,
-        }
-    }
 }
 
 /// The outcome of a handshake.
@@ -188,32 +160,15 @@ impl Connection {
         let running = match begun {
             Ok(Ok(running)) => running,
             Ok(Err(why)) => {
-                let is_process = process.is_some();
-                let other = other(&why, &probe, is_process);
-                let ended = ending(process.as_mut(), &said).await;
-                if let (Some(_), None, Some(process)) = (other, &ended, process) {
-                    process.end(PATIENCE).await;
-                }
-                let told = trouble.take();
-                let is_told = told.is_some();
-                let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why)));
-                let why = match before(why) {
-                    // A program that has ended is no matter of the network.
-                    ToolError::Network(why) if is_process => {
-                        ToolError::Advised { why, help: "run the command of the server by hand to see why it ends" }
-                    }
-                    ToolError::Timeout => late(&server, &said),
-                    why => why,
-                };
-                return match other.filter(|_| !is_told) {
-                    Some(other) => Ok(Handshake::Odd(other, why)),
-                    None => Err(why),
-                };
+                let (other, why) = unopened(&server, &why, &Evidence { probe, trouble, said }, process).await;
+                return other.map_or(Err(why.clone()), |other| Ok(Handshake::Odd(other, why)));
             }
             Err(_) => return Err(late(&server, &said)),
         };
         // Discard a failure of the first handshake with a server of the other generation.
         trouble.take();
+        // A server decides how long the SDK keeps its answers, and could hide a change of its tools that way.
+        running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
         Ok(Handshake::Open(Box::new(Self {
             server,
             peer: running.peer().clone(),
@@ -377,98 +332,4 @@ impl Connection {
 
 fn start(program: &Program, secrets: &dyn Secrets) -> Result<Process, ToolError> {
     process::start(program.command(&program.command, secrets)?, true)
-}
-
-/// The generation of the protocol that a server may have instead, after its handshake failed.
-fn other(why: &ClientInitializeError, probe: &Probe, is_process: bool) -> Option<Generation> {
-    if probe.is_late() {
-        return Some(Generation::Current);
-    }
-    match why {
-        // The server answers an unknown request with something else instead of an error.
-        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(Generation::Earlier),
-        // Some servers end when their first request is unknown, with or without an answer to it.
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } if is_process => {
-            Some(Generation::Earlier)
-        }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => other(fallback, probe, is_process),
-        _ => None,
-    }
-}
-
-/// The same failure if the call was not sent yet, so that nothing can have been done.
-fn before(why: ToolError) -> ToolError {
-    match why {
-        ToolError::Broken(why) => ToolError::Network(why),
-        ToolError::Unusable(why) => ToolError::Failed(why),
-        why => why,
-    }
-}
-
-/// The error for a server that is not ready in time.
-fn late(server: &McpServer, said: &LastWords) -> ToolError {
-    let said = said.text();
-    let said = if said.is_empty() { said } else { format!(": {said}") };
-    let limit = server.start_limit().as_secs_f64();
-    ToolError::Unready(format!("the server did not finish its handshake within {limit} s{said}"))
-}
-
-/// The error for a server that has ended. The process may need a moment to exit.
-async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolError> {
-    let ended = tokio::time::timeout(PATIENCE / 4, process?.child.wait()).await.ok()?;
-    let how = match ended.ok()?.code() {
-        Some(code) => format!("it exited with {code}"),
-        None => "it was killed".to_owned(),
-    };
-    // Its last output is read by another task.
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    let said = said.text();
-    let said = if said.is_empty() { said } else { format!(": {said}") };
-    Some(ToolError::Broken(format!("the server stopped: {how}{said}")))
-}
-
-fn refused(why: &ClientInitializeError) -> ToolError {
-    match why {
-        ClientInitializeError::JsonRpcError(error) => {
-            failed(format!("the server rejected the request: {}", process::last_words(&error.message)))
-        }
-        ClientInitializeError::ConnectionClosed(_) => {
-            ToolError::Network("the server closed the connection during initialization".to_owned())
-        }
-        ClientInitializeError::TransportError { error, .. } => unsent(error),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
-        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
-            failed(format!(
-                "the server does not support this client's versions of the protocol, only {}",
-                theirs.join(", ")
-            ))
-        }
-        _ => failed("the server does not support the protocol: its answer is not one to `initialize`".to_owned()),
-    }
-}
-
-/// Why a message was not accepted, or not sent. The SDK's own words name its types.
-fn unsent(error: &DynamicTransportError) -> ToolError {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.error);
-    while let Some(one) = cause {
-        if let Some(failure) = one.downcast_ref::<HttpFailure>() {
-            return match failure {
-                StreamableHttpError::Client(fault) => fault.clone().into(),
-                // It did so again after a new handshake.
-                StreamableHttpError::SessionExpired => ToolError::Status {
-                    status: 404,
-                    message: "answered with 404: it does not know the session that it began".to_owned(),
-                    retry_after_ms: None,
-                },
-                StreamableHttpError::UnexpectedServerResponse(said) => failed(said.to_string()),
-                _ => ToolError::Network("the connection failed".to_owned()),
-            };
-        }
-        if let Some(failure) = one.downcast_ref::<std::io::Error>() {
-            return ToolError::Network(format!("the connection failed: {failure}"));
-        }
-        cause = one.source();
-    }
-    ToolError::Network("the connection failed".to_owned())
 }

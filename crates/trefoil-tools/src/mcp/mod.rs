@@ -6,6 +6,7 @@
 
 mod answer;
 mod connection;
+mod handshake;
 mod http;
 mod probe;
 mod spec;
@@ -26,7 +27,8 @@ use trefoil_template::{HoleKind, Value};
 use crate::guard::{Client, Rules};
 use crate::process::{self, Program};
 
-use connection::{Connection, Generation};
+use connection::Connection;
+use handshake::Generation;
 use spec::Seen;
 
 /// A server that the operator has declared.

@@ -1,0 +1,177 @@
+//! Why a handshake failed, and whether the other generation of the protocol may succeed.
+
+use std::time::Duration;
+
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use trefoil_runtime::ToolError;
+
+use super::http::HttpFailure;
+use super::probe::Probe;
+use super::stdio::LastWords;
+use super::trouble::Trouble;
+use super::{McpServer, failed};
+use crate::process::{self, Process};
+
+/// Time limit for a server to end.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The generation of the protocol that a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// Unknown: the current one is tried first.
+    Either,
+    /// The current one.
+    Current,
+    /// The one before it, with `initialize`.
+    Earlier,
+}
+
+impl Generation {
+    /// How to begin with a server of it.
+    pub fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::LATEST];
+        match self {
+            Self::Either => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Self::Current => ClientLifecycleMode::Discover { preferred_versions },
+            Self::Earlier => ClientLifecycleMode::Initialize,
+        }
+    }
+}
+
+/// What is known about a handshake that failed.
+pub struct Evidence {
+    /// What the first request has shown.
+    pub probe: Probe,
+    /// Failures below the protocol.
+    pub trouble: Trouble,
+    /// The end of the server's standard error.
+    pub said: LastWords,
+}
+
+/// The failure of a handshake, and the generation to try instead. `process`: the server, which is ended.
+pub async fn unopened(
+    server: &McpServer,
+    why: &ClientInitializeError,
+    Evidence { probe, trouble, said }: &Evidence,
+    mut process: Option<Process>,
+) -> (Option<Generation>, ToolError) {
+    let is_process = process.is_some();
+    let other = other(why, probe, is_process);
+    let ended = ending(process.as_mut(), said).await;
+    if let (Some(_), None, Some(process)) = (other, &ended, process) {
+        process.end(PATIENCE).await;
+    }
+    let told = trouble.take();
+    // What the server sent cannot be read, in any generation.
+    let other = other.filter(|_| told.is_none());
+    let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| refused(why)));
+    let why = match before(why) {
+        // A program that has ended is no matter of the network.
+        ToolError::Network(why) if is_process => {
+            ToolError::Advised { why, help: "run the command of the server by hand to see why it ends" }
+        }
+        ToolError::Timeout => late(server, said),
+        why => why,
+    };
+    (other, why)
+}
+
+/// The generation of the protocol that a server may have instead, after its handshake failed.
+fn other(why: &ClientInitializeError, probe: &Probe, is_process: bool) -> Option<Generation> {
+    if probe.is_late() {
+        return Some(Generation::Current);
+    }
+    match why {
+        // The server answers an unknown request with something else instead of an error.
+        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(Generation::Earlier),
+        // Some servers end when their first request is unknown, with or without an answer to it.
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } if is_process => {
+            Some(Generation::Earlier)
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => other(fallback, probe, is_process),
+        _ => None,
+    }
+}
+
+/// The same failure if the call was not sent yet, so that nothing can have been done.
+pub fn before(why: ToolError) -> ToolError {
+    match why {
+        ToolError::Broken(why) => ToolError::Network(why),
+        ToolError::Unusable(why) => ToolError::Failed(why),
+        why => why,
+    }
+}
+
+/// The error for a server that is not ready in time.
+pub fn late(server: &McpServer, said: &LastWords) -> ToolError {
+    let said = said.text();
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    let limit = server.start_limit().as_secs_f64();
+    ToolError::Unready(format!("the server did not finish its handshake within {limit} s{said}"))
+}
+
+/// The error for a server that has ended. The process may need a moment to exit.
+pub async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolError> {
+    let ended = tokio::time::timeout(PATIENCE / 4, process?.child.wait()).await.ok()?;
+    let how = match ended.ok()?.code() {
+        Some(code) => format!("it exited with {code}"),
+        None => "it was killed".to_owned(),
+    };
+    // Its last output is read by another task.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let said = said.text();
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    Some(ToolError::Broken(format!("the server stopped: {how}{said}")))
+}
+
+fn refused(why: &ClientInitializeError) -> ToolError {
+    match why {
+        ClientInitializeError::JsonRpcError(error) => {
+            failed(format!("the server rejected the request: {}", process::last_words(&error.message)))
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            ToolError::Network("the server closed the connection during initialization".to_owned())
+        }
+        ClientInitializeError::TransportError { error, .. } => unsent(error),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            failed(format!(
+                "the server does not support this client's versions of the protocol, only {}",
+                theirs.join(", ")
+            ))
+        }
+        _ => failed("the server does not support the protocol: its answer is not one to `initialize`".to_owned()),
+    }
+}
+
+/// Why a message was not accepted, or not sent. The SDK's own words name its types.
+pub fn unsent(error: &DynamicTransportError) -> ToolError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.error);
+    while let Some(one) = cause {
+        if let Some(failure) = one.downcast_ref::<HttpFailure>() {
+            return match failure {
+                StreamableHttpError::Client(fault) => fault.clone().into(),
+                // It did so again after a new handshake.
+                StreamableHttpError::SessionExpired => ToolError::Status {
+                    status: 404,
+                    message: "answered with 404: it does not know the session that it began".to_owned(),
+                    retry_after_ms: None,
+                },
+                StreamableHttpError::UnexpectedServerResponse(said) => failed(said.to_string()),
+                _ => ToolError::Network("the connection failed".to_owned()),
+            };
+        }
+        if let Some(failure) = one.downcast_ref::<std::io::Error>() {
+            return ToolError::Network(format!("the connection failed: {failure}"));
+        }
+        cause = one.source();
+    }
+    ToolError::Network("the connection failed".to_owned())
+}
