@@ -154,6 +154,23 @@ fn personal_data_that_a_guardrail_redacts_is_in_no_event_and_no_line() {
     assert!(events[0].to_string().contains("[REDACTED]"), "{}", events[0]);
     let left = format!("{}{}", ran.out, std::fs::read_to_string(folder.path().join("t.json")).unwrap());
     assert!(!left.contains("ann@") && !left.contains("41111111"), "{left}");
+    let items = r#"["ann@example.com", "bob"]"#;
+    folder.write(
+        "many.yaml",
+        "version: \"0.1\"\nguardrails: [{ name: pii }]\nagents:\n  a: { model: \"openai:m\", system: You look. }\n\
+         nodes:\n  one: { type: factory, agent: a, for_each: \"{{ inputs.message }}\", inputs: { task: \"{{ item }}\" }, writes: output.said }\n\
+         edges: []\ninput: { message: it }\n",
+    );
+    let many = |more: &[&str]| {
+        let args = ["run", "many.yaml", "--input", items, "--ephemeral", "--model", "embedded"];
+        let ran = run(&folder, &[&args[..], more].concat(), &[]);
+        ran.exits(0);
+        // The advice at the end repeats the user's own command.
+        let said = ran.out.lines().chain(ran.err.lines()).filter(|line| !line.contains("--input"));
+        assert!(said.into_iter().all(|line| !line.contains("ann@")), "{ran:?}");
+    };
+    many(&["--events", "jsonl"]);
+    many(&[]);
     // A changed text is not silent, and stays known.
     let lines = run(&folder, &[&["run", "one.yaml"], &args[..]].concat(), &[]);
     lines.exits(0).says(&["pii changed: personal data in the input"]);

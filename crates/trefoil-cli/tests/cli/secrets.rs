@@ -132,7 +132,7 @@ fn a_process_that_the_command_of_secrets_leaves_behind_does_not_hold_up_the_run(
         "config/config.toml",
         format!(
             "[tools.go]\ncommand = [\"sh\", \"-c\", \"printf '%s' \\\"${{{{#KEY}}}}\\\"\"]\nenv = {{ KEY = \"{{{{secrets.KEY}}}}\" }}\n\
-             [secrets]\ncommand = [\"sh\", \"-c\", \"(echo $$ > {}; exec sleep 300) & printf from-agent # {{name}}\"]\n",
+             [secrets]\ncommand = [\"sh\", \"-c\", \"(exec 2>/dev/null sh -c 'echo $$ > {}; exec sleep 100') & printf from-agent # {{name}}\"]\n",
             begun.display()
         ),
     );
@@ -141,6 +141,9 @@ fn a_process_that_the_command_of_secrets_leaves_behind_does_not_hold_up_the_run(
     let ran = crate::world::finish(command);
     assert_eq!(ran.exits(0).out.trim(), "10");
     assert!(began.elapsed().as_secs() < 60, "it waited for the agent");
+    // It is not ended, because it may be needed again.
+    let agent = std::fs::read_to_string(begun).unwrap();
+    assert!(std::process::Command::new("kill").arg(agent.trim()).status().unwrap().success());
 }
 
 /// A secret that is too short to be recognized in a text.

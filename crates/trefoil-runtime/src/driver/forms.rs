@@ -212,7 +212,7 @@ mod tests {
         }
         let standard = base64::engine::general_purpose::STANDARD;
         for before in ["", "a", "ab"] {
-            assert!(hides(&standard.encode(standard.encode(format!("{before}{VALUE}"))[..].to_owned())), "{before}");
+            assert!(hides(&standard.encode(standard.encode(format!("{before}{VALUE}")))), "{before}");
             let wide: Vec<u8> = format!("{before}{VALUE}").encode_utf16().flat_map(u16::to_le_bytes).collect();
             assert!(hides(&standard.encode(wide)), "{before}");
         }

@@ -77,7 +77,7 @@ mod unix {
         std::thread::sleep(NEXT_LINE);
         let more = !reader.buffer().is_empty() || rustix::io::ioctl_fionread(&terminal)? > 0;
         drop(restored);
-        eprintln!();
+        console::Term::stderr().write_line("")?;
         Ok(if more { Typed::Several } else { Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()) })
     }
 }
