@@ -156,7 +156,7 @@ pub fn input(input: Option<&Value>) -> String {
         }
         Some(other) => other.to_text().to_string(),
     };
-    cut(&words::line(&text), INPUT, "…")
+    cut(&words::line(if text.is_empty() { "none" } else { &text }), INPUT, "…")
 }
 
 impl Loop<'_> {
