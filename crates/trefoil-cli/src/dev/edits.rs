@@ -102,7 +102,7 @@ mod tests {
             shown(text, &text.replace("one", "1").replace("three", "3")),
             ["     2  - [-one-]{+1+} two", "     3  - [-three-]{+3+}"]
         );
-        assert_eq!(shown(text, text), [String::new(); 0]);
+        assert!(shown(text, text).is_empty());
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Loop<'_> {
         said::saved(&self.changed(&read));
         let before = self.read.as_ref().map(|before| &before.report);
         said::findings(before, &read.report, true);
-        output::note("the run continues with the earlier files");
+        output::refuse("the run continues with the earlier files until this is corrected", None);
         self.read = Some(read);
         self.is_current = false;
     }

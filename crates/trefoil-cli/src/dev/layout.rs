@@ -200,7 +200,8 @@ mod tests {
             shown("the colours", &format!("the colours {added}."), 24),
             ["the colours {+red+}", "{+green blue white+}", "{+black brown.+}"]
         );
-        assert_eq!(shown("", &"x".repeat(40), 24), [format!("{{+{}+}}", "x".repeat(20)); 2]);
+        let long = format!("{{+{}+}}", "x".repeat(20));
+        assert_eq!(shown("", &"x".repeat(40), 24), [long.clone(), long]);
         assert_eq!(shown("a\n  b", "a\n  c", 80), ["a⏎ [-b-]{+c+}"]);
     }
 

@@ -162,22 +162,22 @@ impl Loop<'_> {
         Ok((self.complete(loaded, given, is_first)?, Some(passed)))
     }
 
-    /// Completes an input with the properties that it lacks. If it is not the first one, only with those that are required.
+    /// Completes an input with the properties that it lacks. If it is not the first one, only with those that are required, or new.
     fn complete(&mut self, loaded: &Loaded, given: Option<Value>, is_first: bool) -> Result<Option<Value>, u8> {
         if !self.keyboard.keys && is_first {
             return ask::complete(loaded, given, false, false);
         }
-        let mut missing = inputs::missing(&loaded.program, given.as_ref());
-        missing.retain(|one| is_first || !one.may_be_empty());
-        if !self.keyboard.keys {
-            return match missing.first() {
-                Some(first) => Err(lacks(first)),
-                None => Ok(given),
-            };
-        }
+        let lacked = match self.last.as_ref().filter(|_| !is_first) {
+            Some(last) => inputs::missing(&last.flow.loaded().program, last.input.as_ref()),
+            None => Vec::new(),
+        };
+        let is_known = |one: &MissingInput| one.may_be_empty() && lacked.iter().any(|other| other.name == one.name);
         let mut given = given;
-        for one in missing {
-            let Some(value) = self.one_input(&one)? else { continue };
+        for one in inputs::missing(&loaded.program, given.as_ref()).iter().filter(|one| !is_known(one)) {
+            if !self.keyboard.keys {
+                return Err(lacks(one));
+            }
+            let Some(value) = self.one_input(one)? else { continue };
             one.put(&mut given, value);
         }
         Ok(given)
@@ -291,9 +291,9 @@ fn without_unknown(loaded: &Loaded, given: Option<Value>) -> Option<Value> {
     Some(Value::from(kept))
 }
 
-/// Reports a required property of the input that is missing.
+/// Reports a property of the input that is missing.
 fn lacks(one: &MissingInput) -> u8 {
-    let message = format!("the input `{}` is required and not set", one.name);
+    let message = format!("the input `{}` is not set", one.name);
     output::refuse(&message, Some(&format!("press `i`, and type `{}=VALUE`", one.name)));
     exit::NOT_STARTED
 }

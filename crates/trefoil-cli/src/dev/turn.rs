@@ -22,6 +22,7 @@ use super::edits::Changed;
 use super::seen::{Seen, Told};
 use super::{Loop, said, watch};
 use crate::commands::run::{cannot_start, did_not_start, followed};
+use crate::output;
 use crate::runs::past;
 
 /// What a turn should do.
@@ -209,6 +210,9 @@ impl Loop<'_> {
             self.edited = said::saved(&changed);
             let before = self.read.as_ref().map(|before| &before.report);
             said::findings(before, &read.report, loaded.is_none());
+            if loaded.is_none() {
+                output::refuse("nothing runs until this is corrected", None);
+            }
         } else {
             self.edited.clear();
         }

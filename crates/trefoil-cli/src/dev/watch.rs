@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ignore::WalkBuilder;
-use notify::event::{CreateKind, EventKind, ModifyKind};
+use notify::event::{EventKind, ModifyKind};
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 use trefoil::internals::Loaded;
@@ -43,9 +43,11 @@ pub struct Watch {
 impl Watch {
     /// Watches nothing yet. Saves are sent to `saved`.
     pub fn new(target: &Path, saved: UnboundedSender<Happening>) -> Result<Self, notify::Error> {
+        let target = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());
+        let project = if is_folder(&target) { target } else { target.parent().map(Path::to_owned).unwrap_or_default() };
         let files: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
         let grown = Arc::new(AtomicBool::new(true));
-        let (known, grows) = (files.clone(), grown.clone());
+        let (known, grows, within) = (files.clone(), grown.clone(), project.clone());
         // Others write to the same folders, such as the store. What is above a known file concerns it, too.
         let concerns = move |path: &PathBuf| {
             let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
@@ -55,12 +57,8 @@ impl Watch {
         };
         let tell = move |event: Result<Event, notify::Error>| {
             let Ok(event) = event else { return };
-            let is_moved = matches!(event.kind, EventKind::Modify(ModifyKind::Name(_)));
-            let is_folder = match event.kind {
-                EventKind::Create(CreateKind::Folder) => true,
-                EventKind::Create(_) => event.paths.iter().any(|path| is_folder(path)),
-                _ => is_moved && event.paths.iter().any(|path| is_folder(path)),
-            };
+            let is_new = matches!(event.kind, EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_)));
+            let is_folder = is_new && event.paths.iter().any(|path| path.starts_with(&within) && is_folder(path));
             // Events were lost, so anything may have changed.
             let anything = event.need_rescan();
             if is_folder || anything {
@@ -77,8 +75,6 @@ impl Watch {
                 Ok(watcher) => (Box::new(watcher), true),
                 Err(_) => (Box::new(PollWatcher::new(tell, Config::default().with_poll_interval(LOOK))?), false),
             };
-        let target = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());
-        let project = if is_folder(&target) { target } else { target.parent().map(Path::to_owned).unwrap_or_default() };
         Ok(Self { watcher, is_told, project, folders: BTreeMap::new(), files, grown })
     }
 

@@ -440,7 +440,7 @@ fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_t
 }
 
 /// The user's prices: a call of the provider with 10 input and 3 output tokens costs $0.016.
-pub const PRICES: &str = "[prices]\n\"openai:m\" = { input = 1000, output = 2000.0 }\n";
+const PRICES: &str = "[prices]\n\"openai:m\" = { input = 1000, output = 2000.0 }\n";
 
 pub fn priced(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
     let mut command = command(folder, provider, args);
