@@ -166,6 +166,33 @@ fn the_limits_of_the_host_hold_for_all_runs_of_a_worker() {
     end(worker).exits(0).says(&["6 runs are given back"]);
 }
 
+#[cfg(feature = "postgres")]
+#[test]
+fn a_run_that_another_process_has_taken_over_has_not_failed() {
+    let Some(server) = testbed::postgres::server() else { return };
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    provider.wait_before_answers(std::time::Duration::from_secs(3));
+    folder.write("hello.yaml", format!("{AGENT}prompt: P.\n"));
+    let database = server.database();
+    let url = server.address(&database);
+    let started = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_STORE", &url);
+        command.spawn().unwrap()
+    };
+    wait(started(&["run", "hello.yaml", "--detach", "--quiet"])).exits(0);
+    let worker = started(&["worker", "--once"]);
+    until("the call", || !provider.asked().is_empty());
+    server.sql(
+        &database,
+        "UPDATE trefoil.run SET owner = 'other', epoch = epoch + 1, lease_until = lease_until + 600000",
+    );
+    let ended = wait(worker);
+    ended.exits(0).says(&[" was taken over by another process"]);
+    assert!(!ended.err.contains("failed"), "{ended:?}");
+}
+
 #[test]
 fn a_worker_takes_no_more_runs_than_it_may_call_models_unless_it_is_told_to() {
     let (folder, provider) = (Folder::new(), Provider::start());

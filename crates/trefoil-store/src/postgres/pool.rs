@@ -255,6 +255,8 @@ impl Shared {
             Some((done, false)) => done,
             None => {
                 session.abandon();
+                // The idle connections are probably silent as well.
+                self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 Err(Fault::Silent)
             }
         }

@@ -181,7 +181,7 @@ fn caller() -> (Client, Provider, String) {
     std::fs::create_dir(folder.path().join("agents")).unwrap();
     folder.write(
         "main.yaml",
-        "id: main\nkind: sequential\ninputSchema: { n: string }\nsteps:\n  - ref: agents/sub.yaml\n    input: { text: '{{n}}' }\n",
+        "id: main\nkind: sequential\ninputSchema: { n: string }\nsteps:\n  - ref: sub\n    input: { text: '{{n}}' }\n",
     );
     folder.write(
         "agents/sub.yaml",
