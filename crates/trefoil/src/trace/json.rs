@@ -90,7 +90,7 @@ impl<'t> Index<'t> {
     }
 }
 
-/// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation}`; unknown members
+/// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation, others}`; unknown members
 /// are omitted.
 fn error(error: &RunError, files: &Files) -> Value {
     let mut all = json!(error);
