@@ -27,8 +27,10 @@ pub struct Queue {
     turned: Vec<Ready>,
     world: Arc<World>,
     /// Delays of calls whose steps may not be known to watchers yet.
-    delays: Arc<Mutex<Vec<(Arc<Activity>, Delay)>>>,
+    delays: Arc<Delays>,
 }
+
+type Delays = Mutex<Vec<(Arc<Activity>, Delay)>>;
 
 type Turn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
 
