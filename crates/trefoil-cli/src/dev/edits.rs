@@ -1,5 +1,6 @@
 //! What a save changed in a file: the lines, with the changed words marked.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,13 +35,11 @@ pub fn of(before: &str, now: &str, look: Look) -> Vec<String> {
     let width = look.width.saturating_sub(INDENT + 4);
     let mut shown = Vec::new();
     for place in all.iter().take(PLACES) {
-        let number = now.get(..place.now.start).unwrap_or_default().matches('\n').count() + 1;
-        let text = |text: &str, range: &Range<usize>| text.get(range.clone()).unwrap_or_default().trim().to_owned();
-        let diff = WordDiff::of(&text(before, &place.before), &text(now, &place.now));
+        let diff = WordDiff::of(place.before.trim(), place.now.trim());
         let lines = wrap(&spans(&diff, false), width, look.color);
         let count = lines.len();
         for (n, line) in lines.into_iter().take(LINES).enumerate() {
-            let number = if n == 0 { number.to_string() } else { String::new() };
+            let number = if n == 0 { place.number.to_string() } else { String::new() };
             let rest = if n + 1 == LINES && count > LINES { " ..." } else { "" };
             shown.push(format!("{number:>6}  {line}{rest}"));
         }
@@ -53,31 +52,49 @@ pub fn of(before: &str, now: &str, look: Look) -> Vec<String> {
     shown
 }
 
-/// Byte ranges of whole lines in both texts.
+/// Lines that differ.
 struct Place {
-    before: Range<usize>,
-    now: Range<usize>,
+    /// The number of the first line in the new text.
+    number: usize,
+    before: String,
+    now: String,
 }
 
+/// A number for each line, the same for equal lines.
+fn words<'t>(lines: &[&'t str], known: &mut HashMap<&'t str, usize>) -> String {
+    let mut all = Vec::new();
+    for line in lines {
+        let next = known.len();
+        all.push(known.entry(line).or_insert(next).to_string());
+    }
+    all.join(" ")
+}
+
+/// Compares two texts line by line. Lines that replace the same number of lines are separate places.
 fn places(before: &str, now: &str) -> Vec<Place> {
-    let mut all: Vec<Place> = Vec::new();
-    for hunk in WordDiff::of(before, now).hunks {
-        // The texts around a change are the same in both files.
-        let head = now.get(..hunk.now.start).unwrap_or_default();
-        let start = head.len() - head.rfind('\n').map_or(0, |at| at + 1);
-        let tail = now.get(hunk.now.end..).unwrap_or_default();
-        let ends = |text: &str, range: &Range<usize>| text.get(range.clone()).is_some_and(|text| text.ends_with('\n'));
-        let is_whole = start == 0 && (ends(before, &hunk.before) || ends(now, &hunk.now));
-        let end = if is_whole { 0 } else { tail.find('\n').unwrap_or(tail.len()) };
-        let place = Place {
-            before: hunk.before.start.saturating_sub(start)..hunk.before.end + end,
-            now: hunk.now.start - start..hunk.now.end + end,
-        };
-        match all.last_mut() {
-            Some(last) if place.now.start <= last.now.end || place.before.start <= last.before.end => {
-                (last.before.end, last.now.end) = (place.before.end, place.now.end);
-            }
-            _ => all.push(place),
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    // Each line becomes a word, so that comparing words compares lines.
+    let mut known = HashMap::new();
+    let (old_words, new_words) = (words(&old, &mut known), words(&new, &mut known));
+    let lines = |text: &str, range: &Range<usize>| {
+        let count = |range: Range<usize>| text.get(range).unwrap_or_default().split_whitespace().count();
+        let start = count(0..range.start);
+        start..start + count(range.clone())
+    };
+    let mut all = Vec::new();
+    for hunk in WordDiff::of(&old_words, &new_words).hunks {
+        let (then, range) = (lines(&old_words, &hunk.before), lines(&new_words, &hunk.now));
+        let (then, first) = (old.get(then).unwrap_or_default(), range.start + 1);
+        let lines = new.get(range).unwrap_or_default();
+        if then.len() == lines.len() {
+            let pairs = then.iter().zip(lines).enumerate();
+            all.extend(pairs.map(|(n, (before, now))| Place {
+                number: first + n,
+                before: (*before).to_owned(),
+                now: (*now).to_owned(),
+            }));
+        } else {
+            all.push(Place { number: first, before: then.join("\n"), now: lines.join("\n") });
         }
     }
     all
