@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use trefoil::internals::LoadOptions;
+use trefoil::internals::door::is_there;
 use trefoil::runs::{
     Edit, Fate, LastRun, Line, Preview, Prompted, Reason, TextReason, last_with, preview_with_its_models,
 };
@@ -255,7 +256,7 @@ impl Known {
     /// open file.
     pub fn target(&self, file: &Path) -> String {
         let target = &self.run.target;
-        if target.path.exists() { target.to_string() } else { file.display().to_string() }
+        if is_there(&target.path) { target.to_string() } else { file.display().to_string() }
     }
 }
 
