@@ -293,7 +293,7 @@ impl Loop<'_> {
         };
         let first = || last.told.steps.keys().next().cloned();
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
-        let edit = Edit { from, rerun: asked.rerun.clone() };
+        let edit = Edit { from, rerun: asked.rerun.clone(), ..Edit::default() };
         let edited = self.runtime.block_on(engine.edit(&last.run, flow, &edit));
         if let Err(Error::Store(StoreError::NoContent { .. })) = &edited {
             output::note("all steps run again: the last run was completed or cancelled without stored content");

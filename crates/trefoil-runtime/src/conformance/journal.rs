@@ -142,6 +142,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 run: "r0".to_owned(),
                 answers: false,
                 from: Some("draft".to_owned()),
+                all: true,
                 forked: true,
                 rerun: vec!["send".to_owned()],
                 max_calls: Some(5),

@@ -57,7 +57,12 @@ impl World {
     }
 
     /// Adds the values that the options declare to be hidden.
-    pub fn with(self, options: &Options) -> Self {
+    pub fn with(mut self, options: &Options) -> Self {
+        if let Some(seen) = &options.seen {
+            seen.also(&*self.ports.secrets, &self.prepared.holes);
+            self.watch.hides(seen.clone());
+            self.secrets = seen.clone();
+        }
         self.secrets.also(&*self.ports.secrets, &options.holes);
         self.secrets.keep(&options.keys);
         self

@@ -10,16 +10,17 @@ use trefoil_machine::request::Request;
 use trefoil_machine::{Key, Started};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
-use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
+use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Content, Store};
-use trefoil_template::{Hole, HoleKind};
+use trefoil_template::{Hole, HoleKind, Value};
 
 use super::Stored;
 use super::called::without_edited;
+use super::hidden::hide;
 use super::history::{prepared, reading};
 use super::why::{Comparing, Fate, Line, line};
-use crate::engine::{Engine, Ready};
+use crate::engine::{Engine, Inside, Ready, labels};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::run::Run;
@@ -27,10 +28,16 @@ use crate::run::Run;
 /// Options for reusing the results of an earlier run.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The step to repeat, with everything that started after it; `None`: only changed requests are made.
+    /// The step to repeat, with everything that started after it; `None`: only changed requests are made. `STEP/INNER` is a step of
+    /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
-    /// The steps whose tools and commands may run again although that may not be safe.
+    /// Whether every step is repeated.
+    pub all: bool,
+    /// The steps whose tools and commands may run again although that may not be safe; `*`: those of all steps. `STEP/INNER` is a
+    /// step of the flow that `STEP` calls as a tool; `STEP` alone: all of its steps.
     pub rerun: Vec<String>,
+    /// The input, if not that of the earlier run.
+    pub input: Option<Value>,
 }
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
@@ -41,6 +48,8 @@ pub struct Edited {
     pub started: Started,
     /// The activities of which the earlier run has results.
     had: Vec<Key>,
+    /// Another input.
+    input: Option<Value>,
 }
 
 impl Edited {
@@ -49,13 +58,13 @@ impl Edited {
         self.ready.reused().with(self.had.clone())
     }
 
-    /// Starts it, with the input of the earlier run.
+    /// Starts it, with the input of the earlier run, or [`Edit::input`].
     ///
     /// # Errors
     ///
     /// As [`Ready::start`].
     pub fn start(self) -> Result<Run> {
-        let input = self.started.input.as_ref().map(trefoil_template::Value::to_json);
+        let input = self.input.as_ref().or(self.started.input.as_ref()).map(Value::to_json);
         self.ready.start(input)
     }
 }
@@ -220,11 +229,15 @@ impl Engine {
         if !forked {
             memo = without_edited(memo, self, &store).await;
         }
-        are_steps(&edit.rerun, flow, &memo)?;
+        if let Some(from) = &edit.from {
+            is_inside(&store, from, &memo).await?;
+        }
+        self.are_steps(&edit.rerun, flow, &memo)?;
         let started = stored.started.clone();
         let basis = Basis {
             run: started.run.clone(),
             from: edit.from.clone(),
+            all: edit.all,
             rerun: edit.rerun.clone(),
             forked,
             ..Basis::default()
@@ -232,7 +245,30 @@ impl Engine {
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
-        Ok(Edited { ready, started, had })
+        hide(&ready, &*store, &started.run, None).await;
+        Ok(Edited { ready, started, had, input: edit.input.clone() })
+    }
+
+    /// Checks that all names are steps of the earlier runs, of the current flow, or of the flow of a tool that one of these calls.
+    pub(super) fn are_steps(&self, names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
+        // The names for a called run were checked for the run that was started.
+        if self.is_called() {
+            return Ok(());
+        }
+        let flows = self.flow_tools();
+        let knows = |name: &str| memo.has_step(name) || labels(&flow.loaded().program).any(|label| label == name);
+        let is_inner = |name: &str| {
+            let step = name.rsplit('/').next().unwrap_or_default();
+            flows.as_ref().is_some_and(|flows| step == EVERY_STEP || flows.have_step(step))
+        };
+        let is_known = |name: &str| {
+            let mut outer = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
+            name == EVERY_STEP || knows(name) || outer.any(knows) && is_inner(name)
+        };
+        match names.iter().find(|name| !is_known(name)) {
+            Some(name) => Err(no_step(name, memo)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -242,35 +278,48 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.clone().filter(|before| !before.answers) else { break };
+        let Some(before) = basis.clone().filter(|before| before.earlier().is_some()) else { break };
         // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
         // as done.
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         let Ok(mut older) = own(store.clone(), &earlier).await else { break };
-        if let Some(step) = &before.from {
-            older.drop_from(step);
-        }
+        drop_from(&mut older, before.from.as_deref(), before.all);
         memo = memo.over(older);
         basis = earlier.started.basis;
     }
-    if basis.is_some_and(|before| !before.answers) {
+    if basis.is_some_and(|before| before.earlier().is_some()) {
         memo = memo.cut_off();
     }
     let mut memo = memo.rerunning(edit.rerun.iter().cloned());
-    if let Some(step) = edit.from.as_ref().filter(|step| !memo.drop_from(step)) {
-        return Err(no_step(step, &memo));
+    if !drop_from(&mut memo, edit.from.as_deref(), edit.all) {
+        return Err(no_step(edit.from.as_deref().unwrap_or_default(), &memo));
     }
     Ok(memo)
 }
 
-/// Checks that all names are steps of the earlier runs or of the current flow.
-pub(super) fn are_steps(names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
-    let labels = || flow.loaded().program.steps.iter().filter_map(|step| step.label.as_deref());
-    let is_none = |name: &&String| !memo.has_step(name) && labels().all(|label| label != name.as_str());
-    match names.iter().find(is_none) {
-        Some(name) => Err(no_step(name, memo)),
-        None => Ok(()),
+/// Drops the results of a step and of everything that started after it, or all. Returns whether the step exists.
+fn drop_from(memo: &mut Memo, from: Option<&str>, all: bool) -> bool {
+    if all {
+        memo.drop_all();
     }
+    let Some(from) = from else { return true };
+    match Inside::of(from, memo) {
+        // The run of the call keeps what comes before.
+        Some(inside) => memo.drop_from(inside.call.activity.key.without_try()),
+        None => memo.drop_from(from),
+    }
+}
+
+/// If a name is of a step of a called flow, checks that the call has run it.
+pub(super) async fn is_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
+    let Some(inside) = Inside::of(from, memo) else { return Ok(()) };
+    let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
+    let stored = Stored::read(&**store, &run).await?;
+    let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
+    // Boxed, because a flow may call itself.
+    let memo = Box::pin(self::memo(store.clone(), &stored, &Edit::default())).await?;
+    Box::pin(self::memo(store.clone(), &stored, &edit)).await?;
+    Box::pin(is_inside(store, &inside.step, &memo)).await
 }
 
 fn no_step(step: &str, memo: &Memo) -> Error {

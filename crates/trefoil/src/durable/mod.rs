@@ -8,6 +8,7 @@ mod diff;
 mod edit;
 mod ended;
 mod filled;
+mod hidden;
 mod history;
 mod library;
 mod preview;

@@ -14,7 +14,7 @@ use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
 use super::called::without_edited;
-use super::edit::{Edit, Lines, are_steps, memo};
+use super::edit::{Edit, Lines, is_inside, memo};
 use super::history::{prepared, reading};
 use super::{Line, Stored};
 use crate::engine::{AnswersFrom, Engine};
@@ -114,7 +114,10 @@ async fn look(
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
     let memo = without_edited(memo(store.clone(), stored, edit).await?, engine, &store).await;
-    are_steps(&edit.rerun, flow, &memo)?;
+    if let Some(from) = &edit.from {
+        is_inside(&store, from, &memo).await?;
+    }
+    engine.are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
     let had = match &edit.from {
         Some(_) => super::edit::memo(store.clone(), stored, &Edit::default()).await?.results(),
@@ -138,7 +141,8 @@ async fn look(
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store, stored).await;
-    let ended = driver::preview(prepared, stored.started.input.clone(), hosts, described, options);
+    let input = edit.input.clone().or_else(|| stored.started.input.clone());
+    let ended = driver::preview(prepared, input, hosts, described, options);
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
@@ -156,7 +160,7 @@ async fn described(store: Arc<dyn Store>, stored: &Stored) -> Described {
     let mut all = and_of(Described::default(), &store, stored).await;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.filter(|before| !before.answers) else { break };
+        let Some(before) = basis.filter(|before| before.earlier().is_some()) else { break };
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         all = and_of(all, &store, &earlier).await;
         basis = earlier.started.basis;

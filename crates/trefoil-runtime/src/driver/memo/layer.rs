@@ -24,6 +24,8 @@ pub struct Layer {
     pub done: BTreeMap<Key, (usize, Arc<Activity>)>,
     /// Why an activity has no reusable result.
     pub lost: BTreeMap<Key, Lost>,
+    /// The activities that the user asked to repeat, with or without a result.
+    pub wanted: BTreeSet<Key>,
 }
 
 /// Why an activity has no reusable result.
@@ -52,6 +54,7 @@ impl Layer {
             came: BTreeMap::new(),
             done: BTreeMap::new(),
             lost: BTreeMap::new(),
+            wanted: BTreeSet::new(),
         }
     }
 
@@ -85,6 +88,7 @@ impl Layer {
         if let Some(first) = first {
             void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
         }
+        self.wanted = self.done.keys().filter(|key| void.contains(*key)).cloned().collect();
         self.drop_those(|key, _| void.contains(key).then_some(Lost::Wanted));
         first.is_some()
     }
