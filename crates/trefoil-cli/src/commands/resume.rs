@@ -185,7 +185,9 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     if let Some(base) = stored.started.basis.as_ref().and_then(|basis| basis.earlier()).filter(|_| !args.show.quiet)
         && let Err(StoreError::NoRun { .. }) = block_on(store.record(base))?
     {
-        output::note(&format!("run {base}, whose results it reuses, was deleted; what it has not reused yet runs again"));
+        output::note(&format!(
+            "run {base}, whose results it reuses, was deleted; what it has not reused yet runs again"
+        ));
     }
     if stored.started.basis.is_none() && !args.rerun.is_empty() {
         return Err(nothing_to_rerun(args, &store, &record)?);

@@ -251,7 +251,8 @@ impl Memo {
     /// The tool calls of the earlier runs, the newest run first, in the order in which they started.
     pub fn calls(&self) -> Vec<EarlierCall> {
         let of_layer = |layer: &Layer| {
-            let mut all: Vec<_> = layer.done.iter().filter(|(_, (_, a))| matches!(a.request, Request::Tool(_))).collect();
+            let mut all: Vec<_> =
+                layer.done.iter().filter(|(_, (_, a))| matches!(a.request, Request::Tool(_))).collect();
             all.sort_by_key(|(_, (at, _))| *at);
             let call = |(key, (_, activity)): (&Key, &(usize, Arc<Activity>))| EarlierCall {
                 run: layer.run.clone(),
