@@ -301,6 +301,9 @@ pub struct About {
     /// The result is reused from an earlier run. Nothing was performed and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<Cited>>,
+    /// For a tool call that started a run: the run's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     /// Warnings, reported before the end of the activity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

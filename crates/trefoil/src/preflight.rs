@@ -105,7 +105,8 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 }));
             }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.is_flow)(&call.name) => {
-                let secrets = walk::holes_of(step).into_iter().filter(|(kind, ..)| *kind == trefoil_template::HoleKind::Secret);
+                let secrets =
+                    walk::holes_of(step).into_iter().filter(|(kind, ..)| *kind == trefoil_template::HoleKind::Secret);
                 found.extend(secrets.map(|(_, name, at)| {
                     let message = format!("the secret `{name}` would be stored as input of the flow `{}`", call.name);
                     let help = format!("remove it, and write `{{{{secrets.{name}}}}}` in that flow where it is needed");

@@ -8,7 +8,9 @@ const FIRST: &str =
     "  - agent: { id: first, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: the first }\n";
 
 fn call(id: &str, message: &str) -> String {
-    format!("  - agent: {{ id: {id}, kind: tool, tool: {{ kind: local, name: ship, params: {{ message: {message} }} }} }}\n")
+    format!(
+        "  - agent: {{ id: {id}, kind: tool, tool: {{ kind: local, name: ship, params: {{ message: {message} }} }} }}\n"
+    )
 }
 
 fn caller(steps: &[&str]) -> String {
@@ -31,7 +33,9 @@ impl World {
     /// A trusted project whose caller has run once.
     fn new() -> Self {
         let (folder, provider) = (Folder::new(), Provider::start());
-        folder.write("flows/c.yaml", caller(&[FIRST, &call("one", "hello")])).write("other/ship.yaml", ship("me", "s2"));
+        folder
+            .write("flows/c.yaml", caller(&[FIRST, &call("one", "hello")]))
+            .write("other/ship.yaml", ship("me", "s2"));
         folder.write(
             "flows/trefoil.toml",
             "[tools.ship]\nflow = \"../other/ship.yaml\"\n[tools.mail]\ncommand = [\"sh\", \"-c\", \"echo mail $0 >> sent; echo sent-$0\", \"{to}\"]\n",
@@ -80,7 +84,10 @@ fn a_call_that_is_to_run_again_runs_again_and_its_tools_need_permission() {
     world.run(&["resume", &caller, "--rerun", "send"]).exits(2).says(&["unknown-step"]);
     world.run(&["resume", &caller, "--rerun", "one/sned"]).exits(2).says(&["unknown-step"]);
     world.run(&["resume", &caller, "--rerun", "one/send"]).exits(0);
-    assert_eq!((world.provider.asked(), world.sent().lines().count()), (vec!["the first".into(), "s2".into(), "s2".into()], 2));
+    assert_eq!(
+        (world.provider.asked(), world.sent().lines().count()),
+        (vec!["the first".into(), "s2".into(), "s2".into()], 2)
+    );
     for run in [&caller, &called] {
         world.run(&["replay", run]).exits(0);
     }
@@ -96,7 +103,10 @@ fn a_call_runs_again_from_a_step_of_its_flow() {
     let run = world.newest("caller");
     let again = world.run(&["runs", "fork", &run, "--from", "one/s2"]);
     again.exits(0);
-    assert_eq!((world.provider.asked(), world.sent().lines().count()), (vec!["the first".into(), "s2".into(), "s2".into()], 1));
+    assert_eq!(
+        (world.provider.asked(), world.sent().lines().count()),
+        (vec!["the first".into(), "s2".into(), "s2".into()], 1)
+    );
     world.run(&["replay", &world.newest("caller")]).exits(0);
     world.with(&run, "flows/c.yaml", &["--from", "one/s2"]).exits(0);
     assert_eq!((world.provider.asked().len(), world.sent().lines().count()), (4, 1));
@@ -118,7 +128,10 @@ fn a_call_that_was_moved_goes_on_from_its_earlier_run() {
     world.folder.write("flows/d.yaml", grouped("one", "hello"));
     let moved = world.with(&run, "flows/d.yaml", &["--explain"]);
     moved.exits(0);
-    assert_eq!((world.provider.asked(), world.sent().lines().count()), (vec!["the first".into(), "s2".into(), "deux".into()], 1));
+    assert_eq!(
+        (world.provider.asked(), world.sent().lines().count()),
+        (vec!["the first".into(), "s2".into(), "deux".into()], 1)
+    );
     // With another input, it may still be the same call, so what its run did is asked about.
     world.folder.write("flows/e.yaml", grouped("uno", "bye"));
     world.with(&run, "flows/e.yaml", &[]).exits(75).says(&["has stopped before `send`"]);
@@ -139,10 +152,14 @@ fn a_run_that_reuses_results_waits_at_a_limit_that_its_flow_has_reached() {
     let world = World::new();
     let run = world.newest("caller");
     // Called for the first time, and again from an earlier run.
-    let last = "  - agent: { id: last, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: the last }\n";
-    for (n, file) in [caller(&[FIRST, &call("one", "hello"), &call("two", "bye"), last]), caller(&[FIRST, &call("one", "more"), last])]
-        .iter()
-        .enumerate()
+    let last =
+        "  - agent: { id: last, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: the last }\n";
+    for (n, file) in [
+        caller(&[FIRST, &call("one", "hello"), &call("two", "bye"), last]),
+        caller(&[FIRST, &call("one", "more"), last]),
+    ]
+    .iter()
+    .enumerate()
     {
         world.folder.write("flows/d.yaml", file).write("other/ship.yaml", ship("me", &format!("x{n}")));
         let before = world.provider.asked().len();
@@ -162,10 +179,54 @@ fn a_run_that_reuses_results_waits_at_a_limit_that_its_flow_has_reached() {
 }
 
 #[test]
+fn what_called_runs_do_and_save_is_reported_with_their_call() {
+    let world = World::new();
+    let run = world.newest("caller");
+    let events = world.run(&["runs", "events", &run]);
+    let called: Vec<_> =
+        events.lines().into_iter().filter_map(|event| event["called"].as_str().map(str::to_owned)).collect();
+    assert_eq!(called, [world.newest("ship")], "{}", events.out);
+    world.folder.write("other/ship.yaml", ship("you", "deux"));
+    let foreseen = world.with(&run, "flows/c.yaml", &["--dry-run"]);
+    let out = &foreseen.exits(1).out;
+    assert!(
+        out.contains(" again  one") && out.contains("     stops  send") && out.contains("it would end there"),
+        "{out}"
+    );
+    world.folder.write("other/ship.yaml", ship("me", "deux"));
+    let foreseen = world.with(&run, "flows/c.yaml", &["--dry-run"]);
+    assert!(foreseen.exits(1).out.contains("     again  s2"), "{}", foreseen.out);
+    let edited = world.with(&run, "flows/c.yaml", &["--explain"]);
+    edited.exits(0).says(&[" again  one", "      kept  send", "     again  s2", "deux", "2 results of run"]);
+    edited.says(&["1 model call and 1 tool call made"]);
+    // Answers of called runs are reused, too.
+    let reused = world.run(&["run", "flows/c.yaml", "--reuse"]);
+    reused.exits(0).says(&["2 answers of earlier runs reused"]);
+}
+
+#[test]
+fn a_renamed_step_is_named_by_its_new_name_too() {
+    let world = World::new();
+    let run = world.newest("caller");
+    world.folder.write("flows/d.yaml", caller(&[&FIRST.replace("id: first", "id: erst"), &call("uno", "hello")]));
+    let again = world.with(&run, "flows/d.yaml", &["--from", "erst", "--dry-run"]);
+    assert!(again.exits(1).out.contains("new  erst"), "{}", again.out);
+    world.with(&run, "flows/d.yaml", &["--from", "uno"]).exits(75).says(&["has stopped before `send`"]);
+    world.with(&run, "flows/d.yaml", &["--from", "one/s2"]).exits(0);
+    assert_eq!(
+        (world.provider.asked(), world.sent().lines().count()),
+        (vec!["the first".into(), "s2".into(), "s2".into()], 1)
+    );
+    world.with(&run, "flows/d.yaml", &["--from", "none"]).exits(2).says(&["unknown-step"]);
+}
+
+#[test]
 fn an_edited_run_can_have_another_input() {
     let world = World::new();
     let ask = |prompt: &str, schema: &str| {
-        format!("id: asks\nkind: llm\ninputSchema: {{ {schema} }}\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: '{prompt}'\n")
+        format!(
+            "id: asks\nkind: llm\ninputSchema: {{ {schema} }}\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: '{prompt}'\n"
+        )
     };
     world.folder.write("flows/a.yaml", ask("{{x}}", "x: string"));
     world.run(&["run", "flows/a.yaml", "--input", "x=one"]).exits(0);

@@ -290,7 +290,9 @@ fn a_model_reads_nothing_of_it_in_what_a_tool_says() {
 fn flows(folder: &Folder) -> String {
     let (port, _) = telling("text/plain", |_, forms| forms.to_owned());
     let there = |id: &str, rest: &str| {
-        format!("id: {id}\nkind: tool\ntool: {{ kind: http, name: {id}, url: \"http://127.0.0.1:{port}/\", {rest}params: {{}} }}\n")
+        format!(
+            "id: {id}\nkind: tool\ntool: {{ kind: http, name: {id}, url: \"http://127.0.0.1:{port}/\", {rest}params: {{}} }}\n"
+        )
     };
     folder.write("sends.yaml", there("sends", "headers: { X-Key: \"{{secrets.KEY}}\" }, "));
     folder.write("asks.yaml", there("asks", "")).write("again.yaml", there("again", "method: POST, "));
@@ -333,7 +335,9 @@ fn nothing_is_left(folder: &Folder, said: &[&Ran]) {
 
 #[test]
 fn a_flow_and_the_flows_that_are_its_tools_hide_what_any_of_them_has_sent() {
-    for all in [[calls("a", "sender"), "  - ref: asks\n".to_owned()], ["  - ref: sends\n".to_owned(), calls("b", "asker")]] {
+    for all in
+        [[calls("a", "sender"), "  - ref: asks\n".to_owned()], ["  - ref: sends\n".to_owned(), calls("b", "asker")]]
+    {
         let folder = Folder::new();
         let host = flows(&folder);
         folder.write("one.yaml", steps(&[&all[0], &all[1]]));
@@ -377,7 +381,8 @@ fn a_worker_and_an_mcp_server_hide_what_flows_have_sent() {
     command.env("TREFOIL_SECRET_KEY", SECRET).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut server = command.spawn().unwrap();
     let (mut to, mut from) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
-    let started = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let started =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let mut said = String::new();
     for (id, method, params) in [
         (Some(1), "initialize", started),

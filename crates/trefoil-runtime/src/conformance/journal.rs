@@ -79,6 +79,7 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
     let about = About {
+        called: Some("r1".to_owned()),
         repeatable: true,
         model: Some("openai:gpt-5.4".to_owned()),
         usage: Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() }),

@@ -195,8 +195,8 @@ pub async fn perform(
     let Came { result, usage, repeatable, warnings, verdicts, told, partial } = came;
     let model = told.instead.clone().or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
-    let (kept, from) = (None, None);
-    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept, from };
+    let (kept, from, called) = (None, None, meter.called());
+    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept, from, called };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 

@@ -19,6 +19,7 @@ use super::Stored;
 use super::called::without_edited;
 use super::hidden::hide;
 use super::history::{prepared, reading};
+use super::preview::in_old_names;
 use super::why::{Comparing, Fate, Line, line};
 use crate::engine::{Engine, Inside, Ready, labels};
 use crate::error::{Error, Findings, Result};
@@ -28,7 +29,8 @@ use crate::run::Run;
 /// Options for reusing the results of an earlier run.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The step to repeat, with everything that started after it; `None`: only changed requests are made. `STEP/INNER` is a step of
+    /// The step to repeat, by its name in the earlier run or, if the edit renamed it, its new name, with everything that started after
+    /// it; `None`: only changed requests are made. `STEP/INNER` is a step of
     /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
     /// Whether every step is repeated.
@@ -75,7 +77,12 @@ pub struct Lines {
     program: Arc<Program>,
     had: Vec<Key>,
     decisions: Arc<Mutex<Vec<Decision>>>,
+    /// Those of the runs that it calls.
+    called: LinesOfCalls,
 }
+
+/// The decisions of called runs, by the keys of the calls.
+pub(crate) type LinesOfCalls = Arc<Mutex<Vec<(Key, Lines)>>>;
 
 /// What a run has done that was not there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,7 +100,12 @@ pub struct Made {
 impl Lines {
     /// For a run.
     pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
-        Self { flow, program, had: Vec::new(), decisions }
+        Self { flow, program, had: Vec::new(), decisions, called: LinesOfCalls::default() }
+    }
+
+    /// Adds those of the runs that the run calls.
+    pub(crate) fn calling(self, called: LinesOfCalls) -> Self {
+        Self { called, ..self }
     }
 
     /// Sets the results that the earlier run has.
@@ -111,10 +123,15 @@ impl Lines {
         let renamed = renamed.collect();
         let files = &self.flow.loaded().files;
         let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed };
-        decisions.iter().filter_map(|decision| line(decision, &comparing)).collect()
+        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        let with_called = |line: Line| {
+            let of_call = called.iter().filter(|(key, _)| *key == line.key && !line.fate.is_kept());
+            Line { called: of_call.flat_map(|(_, lines)| lines.all()).collect(), ..line }
+        };
+        decisions.iter().filter_map(|decision| line(decision, &comparing)).map(with_called).collect()
     }
 
-    /// How much was done by the run itself, by sort. What a run does that was started by one of its tools is in that tool's call.
+    /// How much was done by the run and those that it called, by sort.
     pub fn made(&self) -> Made {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut made = Made::default();
@@ -127,6 +144,13 @@ impl Lines {
                 Request::Human(_) => made.questions += 1,
                 Request::Describe(_) | Request::Timer { .. } | Request::Decide(_) => {}
             }
+        }
+        for (_, called) in self.called.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let Made { model_calls, tool_calls, commands, questions } = called.made();
+            made.model_calls += model_calls;
+            made.tool_calls += tool_calls;
+            made.commands += commands;
+            made.questions += questions;
         }
         made
     }
@@ -161,7 +185,8 @@ impl Lines {
             }
         }
         let left = self.had.iter().filter(|key| !met.contains(key.without_try()));
-        left.map(|key| Line { key: key.clone(), fate: Fate::Unused, reasons: Vec::new() }).collect()
+        let unused = |key: &Key| Line { key: key.clone(), fate: Fate::Unused, reasons: Vec::new(), called: Vec::new() };
+        left.map(unused).collect()
     }
 }
 
@@ -199,7 +224,8 @@ impl Engine {
         let now = stored.now();
         // The manifest's choice of models may be what was edited.
         let engine = if now.answers == "manifest" { self.clone() } else { self.clone().with_models_of(&now) };
-        engine.based_on(store, &stored, flow, edit, false).await
+        let edit = in_old_names(self, &store, &stored, flow, edit).await?;
+        engine.based_on(store, &stored, flow, &edit, false).await
     }
 
     /// Prepares a new run from a run of the [store](Self::store), with its files, models and input: completed steps are

@@ -21,6 +21,7 @@ pub use answer::{Trial, try_answer};
 pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
+pub(crate) use edit::LinesOfCalls;
 pub use edit::{Edit, Edited, Lines, Made};
 pub(crate) use ended::ended;
 pub use filled::{Filled, LastRun, last_of, last_with};

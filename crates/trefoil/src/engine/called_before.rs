@@ -93,16 +93,7 @@ impl Before {
 
     /// The steps of the called run whose tools and commands may be repeated: all, if the call may be.
     pub fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
-        let own = [at.key.as_str(), at.key.without_try()];
-        let label = at.labels.last().map(|label| &**label);
-        let within = |name: &str| -> Option<String> {
-            if name == EVERY_STEP || own.contains(&name) || label == Some(name) {
-                return Some(EVERY_STEP.to_owned());
-            }
-            let mut steps = own.into_iter().chain(label);
-            steps.find_map(|step| name.strip_prefix(step)?.strip_prefix('/')).map(str::to_owned)
-        };
-        self.rerun.iter().filter_map(|name| within(name)).collect()
+        rerun_within(&self.rerun, at.key, at.labels)
     }
 
     /// How much of an earlier call is reused.
@@ -148,9 +139,7 @@ impl Before {
         }
         match (left, &self.lost) {
             (Some(left), _) => CalledBefore::As(left, Again { all: true, from: None }),
-            (None, Some(lost)) => {
-                CalledBefore::Perhaps(Basis { run: id_of(lost, call.at.key, 0), ..Basis::default() })
-            }
+            (None, Some(lost)) => CalledBefore::Perhaps(Basis { run: id_of(lost, call.at.key, 0), ..Basis::default() }),
             (None, None) => CalledBefore::Never,
         }
     }
@@ -189,6 +178,20 @@ impl Before {
         }
         claimed
     }
+}
+
+/// The steps of a called run whose tools and commands may be repeated, if those of these steps may be in the calling one.
+pub(crate) fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String> {
+    let own = [call.as_str(), call.without_try()];
+    let label = labels.last().map(|label| &**label);
+    let within = |name: &str| -> Option<String> {
+        if name == EVERY_STEP || own.contains(&name) || label == Some(name) {
+            return Some(EVERY_STEP.to_owned());
+        }
+        let mut steps = own.into_iter().chain(label);
+        steps.find_map(|step| name.strip_prefix(step)?.strip_prefix('/')).map(str::to_owned)
+    };
+    rerun.iter().filter_map(|name| within(name)).collect()
 }
 
 /// A step of the flow that a call has called.

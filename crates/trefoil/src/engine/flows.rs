@@ -4,6 +4,8 @@
 //! run, and is cancelled with the call. If a cancelled call is made again, it starts a new run that reuses the results of the
 //! cancelled one. While the called run is suspended, the calling run waits for it.
 
+#[cfg(feature = "store")]
+use std::sync::PoisonError;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -38,7 +40,7 @@ use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
 #[cfg(feature = "store")]
-use crate::durable::{Edit, Edited, Stored};
+use crate::durable::{Edit, Edited, LinesOfCalls, Stored};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::load::LoadOptions;
@@ -59,6 +61,9 @@ pub(crate) struct FlowTools {
     /// The calls of the earlier runs whose results the calling run reuses. Empty if it reuses none.
     #[cfg(feature = "store")]
     before: OnceLock<Before>,
+    /// What the called runs have reused.
+    #[cfg(feature = "store")]
+    lines: LinesOfCalls,
 }
 
 /// A flow that can be called.
@@ -91,7 +96,20 @@ impl FlowTools {
             seen,
             #[cfg(feature = "store")]
             before: OnceLock::new(),
+            #[cfg(feature = "store")]
+            lines: LinesOfCalls::default(),
         }
+    }
+
+    /// What the called runs have reused.
+    #[cfg(feature = "store")]
+    pub fn lines(&self) -> &LinesOfCalls {
+        &self.lines
+    }
+
+    #[cfg(feature = "store")]
+    fn note(&self, at: CallSite<'_>, ready: &Ready) {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push((at.key.clone(), ready.reused()));
     }
 
     /// The values to hide that the calling run shares with those that it calls.
@@ -176,10 +194,12 @@ impl FlowTools {
                             }
                             None => self.first(&engine, at, tool, &input).await?,
                         };
+                        self.note(at, &ready);
                         Begun::Runs(ready.of_id(id).start(input)?)
                     }
                     Err(error) => return Err(Error::Store(error)),
                 };
+                at.meter.calls(&id_of(at.run, at.key, nth));
                 return Ok((begun, before));
             }
         }
@@ -219,7 +239,9 @@ impl FlowTools {
         let Some(owner) = engine.owner() else { return engine.resume(run).await };
         let stored = Stored::read(&**owner.store(), run).await?;
         let rerun = self.rerun(at).into_iter().filter(|step| !stored.may_rerun(step)).collect::<Vec<_>>();
-        engine.ready_again(&stored, &rerun).await?.resume(run).await
+        let ready = engine.ready_again(&stored, &rerun).await?;
+        self.note(at, &ready);
+        ready.resume(run).await
     }
 
     /// The steps of the run of a call that may be repeated.

@@ -70,8 +70,7 @@ impl Ready {
         let needs = Needs::of(engine, flow, None);
         let mut findings = Findings::new(flow.loaded().files.clone(), needs.lacks.clone());
         // The run of a call is a part of a run for which all of them were looked at.
-        let beneath =
-            if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Beneath::default() };
+        let beneath = if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Beneath::default() };
         let Needs { aimed, models, script, hosts, secrets, money, .. } = needs;
         let (Some(aimed), Some(models), true) = (aimed, models, findings.is_empty()) else { return Err(findings) };
         let mut elsewhere = aimed.elsewhere.clone();
@@ -174,7 +173,11 @@ impl Ready {
     #[cfg(feature = "store")]
     pub fn reused(&self) -> Lines {
         let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
-        Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions)
+        let lines = Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions);
+        match &self.hosts.flows {
+            Some(flows) => lines.calling(flows.lines().clone()),
+            None => lines,
+        }
     }
 
     /// The id that the run will have.

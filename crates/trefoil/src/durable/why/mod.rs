@@ -21,6 +21,15 @@ pub struct Line {
     pub fate: Fate,
     /// Why it is repeated. Empty if it is not, or is new.
     pub reasons: Vec<Reason>,
+    /// If it is a call of a flow: the decisions of that run.
+    pub called: Vec<Line>,
+}
+
+impl Line {
+    /// This line, and those of the runs that it has called.
+    pub fn and_called(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        Box::new(std::iter::once(self).chain(self.called.iter().flat_map(Self::and_called)))
+    }
 }
 
 /// The decision about an activity.
@@ -81,7 +90,7 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
         }
         again @ Reuse::Again { .. } => (Fate::Again, because(again, asked, comparing)),
     };
-    Some(Line { key: asked.key.clone(), fate, reasons })
+    Some(Line { key: asked.key.clone(), fate, reasons, called: Vec::new() })
 }
 
 /// Why it is repeated.
