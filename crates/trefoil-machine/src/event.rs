@@ -299,6 +299,9 @@ pub enum EventKind {
         /// The earlier run that the result was reused from. Nothing was performed.
         #[serde(skip_serializing_if = "Option::is_none")]
         reused_from: Option<Box<ReusedFrom>>,
+        /// The run that the tool started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        called: Option<String>,
     },
     /// An effect failed.
     EffectFailed {
@@ -315,6 +318,9 @@ pub enum EventKind {
         /// The provider's metadata of a model call.
         #[serde(flatten)]
         told: Told,
+        /// The run that the tool started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        called: Option<String>,
     },
     /// A failed step will be retried.
     RetryScheduled {
@@ -521,13 +527,14 @@ mod tests {
             },
             EventKind::ModelStopped { usage: Usage::default(), partial: None, told: Told::default() },
             EventKind::EffectStarted { effect: "tool", detail: Value::Null },
-            EventKind::EffectFinished { value: Value::Null, duration_ms: 0, reused_from: None },
+            EventKind::EffectFinished { value: Value::Null, duration_ms: 0, reused_from: None, called: None },
             EventKind::EffectFailed {
                 error: failed(),
                 duration_ms: 0,
                 usage: None,
                 partial: None,
                 told: Told::default(),
+                called: None,
             },
             EventKind::RetryScheduled { attempt: 2, delay_ms: 0, error: failed() },
             EventKind::ValidationFailed { iteration: 1, reason: String::new() },

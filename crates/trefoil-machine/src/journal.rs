@@ -308,6 +308,9 @@ pub struct About {
     /// The result is reused from an earlier run. Nothing was performed and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Box<Cited>>,
+    /// For a tool call that started a run: the run's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     /// Warnings, reported before the end of the activity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -365,7 +368,8 @@ impl Cited {
 /// The run whose results are reused, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
-    /// The run's id. Empty, with [`answers`](Self::answers): any earlier run.
+    /// The run's id. Empty, with [`answers`](Self::answers): any earlier run. Empty otherwise: none, but the run that called this one
+    /// reuses results, so this one treats limits as that one does.
     pub run: String,
     /// Whether only model answers are reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -373,6 +377,9 @@ pub struct Basis {
     /// No results of this step and of anything after it are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// No results are reused, but what the earlier run has done still counts as done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Whether this run has the files of the earlier one. Results of flows that it called are then reused even if those were edited.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forked: bool,
@@ -389,6 +396,13 @@ pub struct Basis {
     /// Maximum cost in micro-dollars, enforced by the driver as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_micro: Option<u64>,
+}
+
+impl Basis {
+    /// The run whose results are reused, if not only the answers of models are.
+    pub fn earlier(&self) -> Option<&str> {
+        Some(self.run.as_str()).filter(|run| !self.answers && !run.is_empty())
+    }
 }
 
 impl About {

@@ -57,6 +57,26 @@ struct Spending {
     own: Used,
     /// The totals of the runs started by tool calls in progress.
     beneath: BTreeMap<Key, Beneath>,
+    /// Whether the run waits for permission at the operator's limits, instead of ending.
+    waits: bool,
+}
+
+/// Why nothing was reserved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The message about the limit that would be exceeded.
+    pub why: String,
+    /// Whether the run with the limit waits until it is raised, so the run that was refused waits, too.
+    pub waits: bool,
+    /// The option that raises the limit.
+    pub option: &'static str,
+}
+
+impl Refusal {
+    /// A limit of the manifest or of the operator, which has this option.
+    fn of(why: String, option: &'static str) -> Self {
+        Self { why, waits: false, option }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -104,10 +124,11 @@ impl Allowance {
         Share { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
     }
 
-    /// Updates the operator's limits and the run's total. Calls that are no longer open are part of that total.
-    pub(crate) fn settle(&self, limit: Room, own: Used, open: impl Fn(&Key) -> bool) {
+    /// Updates the operator's limits and the run's total. Calls that are no longer open are part of that total. `waits`: the run
+    /// waits for permission at these limits.
+    pub(crate) fn settle(&self, (limit, waits): (Room, bool), own: Used, open: impl Fn(&Key) -> bool) {
         let mut state = self.state();
-        (state.limit, state.own) = (limit, own);
+        (state.limit, state.waits, state.own) = (limit, waits, own);
         state.beneath.retain(|key, _| open(key));
     }
 
@@ -115,15 +136,15 @@ impl Allowance {
     ///
     /// # Errors
     ///
-    /// The message about the limit that would be exceeded. Nothing is reserved then.
-    pub(crate) fn take(&self, own: Used) -> Result<(), String> {
+    /// The limit that would be exceeded. Nothing is reserved then.
+    pub(crate) fn take(&self, own: Used) -> Result<(), Refusal> {
         let (before, all) = {
             let mut state = self.state();
             let before = std::mem::replace(&mut state.own, own);
             let all = state.all();
             if let Err(why) = passes(all, state.limit) {
                 state.own = before;
-                return Err(why);
+                return Err(Refusal { waits: state.waits, ..why });
             }
             (before, all)
         };
@@ -158,20 +179,22 @@ impl Share {
         Some(left.saturating_add(self.counted.cost_micro))
     }
 
-    fn take(&self, whole: Used) -> Result<(), String> {
+    fn take(&self, whole: Used) -> Result<(), Refusal> {
         let taken = self.take_up(whole);
         self.refused.fetch_or(taken.is_err(), Ordering::Relaxed);
         taken
     }
 
-    fn take_up(&self, whole: Used) -> Result<(), String> {
+    fn take_up(&self, whole: Used) -> Result<(), Refusal> {
         let used = whole.beyond(self.counted);
         let (all, before) = {
             let mut state = self.of.state();
-            let limit = state.limit;
+            let (limit, waits) = (state.limit, state.waits);
             let Some(part) = state.beneath.get_mut(&self.key) else { return Ok(()) };
             let before = std::mem::replace(&mut part.used, used);
-            let fits = passes(used, part.room).and_then(|()| passes(state.all(), limit));
+            // A limit of the manifest cannot be raised.
+            let fits = passes(used, part.room);
+            let fits = fits.and_then(|()| passes(state.all(), limit).map_err(|why| Refusal { waits, ..why }));
             if let Err(why) = fits {
                 if let Some(part) = state.beneath.get_mut(&self.key) {
                     part.used = before;
@@ -191,19 +214,23 @@ impl Share {
 }
 
 /// Returns an error if the usage exceeds a limit.
-fn passes(used: Used, limit: Room) -> Result<(), String> {
+fn passes(used: Used, limit: Room) -> Result<(), Refusal> {
     if let Some(limit) = limit.calls.filter(|limit| used.calls > *limit) {
         let calls = if limit == 1 { "model call is" } else { "model calls are" };
-        return Err(format!("call limit reached: {limit} {calls} allowed, those of flows that are tools included"));
+        let why = format!("call limit reached: {limit} {calls} allowed, those of flows that are tools included");
+        return Err(Refusal::of(why, "--max-calls"));
     }
     if let Some(limit) = limit.tokens.filter(|limit| used.tokens > *limit) {
-        return Err(format!("token ceiling exceeded: {} tokens used, {limit} were left", used.tokens));
+        let why = format!("token ceiling exceeded: {} tokens used, {limit} were left", used.tokens);
+        // Only a manifest limits tokens.
+        return Err(Refusal::of(why, ""));
     }
     if let Some(limit) = limit.cost_micro.filter(|limit| used.cost_micro > *limit) {
         let (used, limit) = (Dollars(used.cost_micro), Dollars(limit));
-        return Err(format!(
+        let why = format!(
             "cost limit reached: with the next call, {used} of {limit} would be spent, flows that are tools included"
-        ));
+        );
+        return Err(Refusal::of(why, "--max-cost"));
     }
     Ok(())
 }
@@ -227,7 +254,7 @@ mod tests {
     #[test]
     fn runs_beneath_share_what_their_run_has_left() {
         let top = Allowance::new(None);
-        top.settle(limit(5), used(1), |_| true);
+        top.settle((limit(5), false), used(1), |_| true);
         let part = |name| top.part(&key(name), Room::default(), Usage::default());
         let [one, other] = ["a", "b"].map(|name| Allowance::new(Some(part(name))));
         assert!(one.take(used(2)).is_ok());
@@ -235,25 +262,25 @@ mod tests {
         assert!(other.take(used(3)).is_err(), "1 and 2 and 3 are more than 5");
         assert!(one.take(used(2)).is_ok(), "what was refused was not taken");
         assert!(top.take(used(2)).is_err(), "the run itself may not either");
-        top.settle(limit(5), used(3), |open| *open == key("b"));
+        top.settle((limit(5), false), used(3), |open| *open == key("b"));
         assert!(other.take(used(2)).is_ok(), "what was booked is not counted twice");
     }
 
     #[test]
     fn a_run_two_levels_down_is_held_by_the_top() {
         let top = Allowance::new(None);
-        top.settle(limit(3), used(0), |_| true);
+        top.settle((limit(3), true), used(0), |_| true);
         let middle = Allowance::new(Some(top.part(&key("m"), Room::default(), Usage::default())));
         middle.take(used(1)).unwrap();
         let bottom = Allowance::new(Some(middle.part(&key("b"), Room::default(), Usage::default())));
         assert!(bottom.take(used(2)).is_ok());
-        assert!(bottom.take(used(3)).is_err());
+        assert!(bottom.take(used(3)).unwrap_err().waits, "as the top does at its limit");
     }
 
     #[test]
     fn ceilings_of_flows_around_a_call_hold_for_it_and_what_was_counted_before_is_not_counted_again() {
         let top = Allowance::new(None);
-        top.settle(Room { cost_micro: Some(1_000), ..Room::default() }, used(0), |_| true);
+        top.settle((Room { cost_micro: Some(1_000), ..Room::default() }, true), used(0), |_| true);
         let room = Room { tokens: Some(25), cost_micro: Some(500), ..Room::default() };
         let counted = Usage { calls_beneath: 2, input_tokens: 20, cost_micro: 200, ..Usage::default() };
         let part = top.part(&key("a"), room, counted);
@@ -261,7 +288,7 @@ mod tests {
         let run = Allowance::new(Some(part));
         assert!(run.take(used(4)).is_ok(), "2 of 4 calls were counted");
         assert_eq!(
-            run.take(used(5)).unwrap_err(),
+            run.take(used(5)).unwrap_err().why,
             "token ceiling exceeded: 30 tokens used, 25 were left",
             "3 are beyond the tokens that are left"
         );

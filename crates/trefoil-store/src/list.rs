@@ -20,6 +20,8 @@ pub struct Filter {
     pub label: Option<(String, String)>,
     /// Was started by this run.
     pub parent: Option<String>,
+    /// Reuses the results of this run. Slow in a large store.
+    pub base: Option<String>,
 }
 
 /// Runs, newest first.

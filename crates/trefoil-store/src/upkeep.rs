@@ -1,6 +1,6 @@
 //! Keeping a store small and intact.
 
-/// Which runs may be deleted. Runs that have not ended are always kept.
+/// Which runs may be deleted. Runs that have not ended are always kept, and so are the runs whose results these reuse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Delete runs that were completed or cancelled before this time: milliseconds since 1970-01-01 UTC.

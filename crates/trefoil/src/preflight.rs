@@ -58,6 +58,8 @@ pub struct Host<'h> {
     pub fault: &'h dyn Fn(&str) -> Option<&'h str>,
     /// Whether the arguments of one of them are among those of a process.
     pub on_command_line: &'h dyn Fn(&str) -> bool,
+    /// Whether one of them is a flow, so that its arguments are the input of a run and stored with it.
+    pub is_flow: &'h dyn Fn(&str) -> bool,
     /// Whether a flow that is a tool has a human step of this name.
     pub asks: &'h dyn Fn(&str) -> bool,
     /// Whether commands may run.
@@ -95,6 +97,15 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.on_command_line)(&call.name) => {
                 found.extend(walk::holes_of(step).into_iter().map(|(kind, name, at)| {
                     let (message, help) = in_argument(kind, &name, &call.name);
+                    Diagnostic::error(IN_ARGUMENT, at, message).help(help)
+                }));
+            }
+            StepKind::Tool(call) if call.kind == ToolKind::Local && (host.is_flow)(&call.name) => {
+                let secrets =
+                    walk::holes_of(step).into_iter().filter(|(kind, ..)| *kind == trefoil_template::HoleKind::Secret);
+                found.extend(secrets.map(|(_, name, at)| {
+                    let message = format!("the secret `{name}` would be stored as input of the flow `{}`", call.name);
+                    let help = format!("remove it, and write `{{{{secrets.{name}}}}}` in that flow where it is needed");
                     Diagnostic::error(IN_ARGUMENT, at, message).help(help)
                 }));
             }

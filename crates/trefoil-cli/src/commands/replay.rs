@@ -48,13 +48,17 @@ fn replay(args: &Replay) -> Result<u8, u8> {
 }
 
 fn lines(run: &str, flow: &str, verified: &Verified) -> Vec<String> {
-    let Verified { entries, results, cited, ended, differences, .. } = verified;
+    let Verified { entries, results, cited, unchecked, ended, differences, .. } = verified;
     let count = |n: u64, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
     let mut lines = vec![format!("run       {run}"), format!("flow      {flow}")];
     let results = count(*results, "result", "results");
     lines.push(format!("compared  {}, {results}", count(*entries, "entry", "entries")));
     for (run, n) in cited {
         lines.push(format!("kept      {} of run {run}", count(*n, "result", "results")));
+    }
+    for (run, n) in unchecked {
+        let results = count(*n, "result", "results");
+        lines.push(format!("unchecked {results} of run {run}, which was deleted"));
     }
     for Difference { what, message, .. } in differences {
         lines.push(format!("differs   {}: {}", what.name(), safe(message)));
@@ -68,7 +72,7 @@ fn lines(run: &str, flow: &str, verified: &Verified) -> Vec<String> {
 }
 
 fn as_json(run: &str, verified: &Verified) -> Json {
-    let Verified { entries, results, cited, ended, differences, notes } = verified;
+    let Verified { entries, results, cited, unchecked, ended, differences, notes } = verified;
     let differences: Vec<Json> = differences
         .iter()
         .map(|Difference { seq, key, what, message }| {
@@ -81,6 +85,7 @@ fn as_json(run: &str, verified: &Verified) -> Json {
         "entries": entries,
         "results": results,
         "kept": cited,
+        "unchecked": unchecked,
         "ended": ended,
         "differences": differences,
         "notes": notes,

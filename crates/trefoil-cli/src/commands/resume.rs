@@ -6,7 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use trefoil::AnswersFrom;
 use trefoil::Flow;
+use trefoil::Value;
 use trefoil::internals::engine::Engine;
+use trefoil::internals::input::typed;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Target};
@@ -14,7 +16,7 @@ use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, next, waiting, why};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, next, waiting, why};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite};
@@ -34,11 +36,18 @@ pub struct Resume {
     /// Start a new run of an edited file that reuses this run's results where nothing changed
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     with: Option<String>,
-    /// With `--with`: repeat this step, and everything that started after it
+    /// With `--with`: repeat this step, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a
+    /// tool
     #[arg(long, value_name = "STEP", requires = "with")]
     from: Option<String>,
+    /// With `--with`: another input than that of RUN; `key=value` changes one property of it (repeatable)
+    #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true, requires = "with")]
+    inputs: Vec<String>,
+    /// With `--with`: another input as JSON; `@FILE` reads a file, `-` reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, requires = "with")]
+    input_json: Option<String>,
     /// For a run that reuses results of an earlier one: allow this step's tools and commands to run again even if that
-    /// may not be safe (repeatable)
+    /// may not be safe; a step that calls a flow as a tool: all steps of that flow, or STEP/INNER: one of them (repeatable)
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     rerun: Vec<String>,
     /// With `--with`: show for each step whether its result was kept, or why it ran again
@@ -173,6 +182,13 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
     }
+    if let Some(base) = stored.started.basis.as_ref().and_then(|basis| basis.earlier()).filter(|_| !args.show.quiet)
+        && let Err(StoreError::NoRun { .. }) = block_on(store.record(base))?
+    {
+        output::note(&format!(
+            "run {base}, whose results it reuses, was deleted; what it has not reused yet runs again"
+        ));
+    }
     if stored.started.basis.is_none() && !args.rerun.is_empty() {
         return Err(nothing_to_rerun(args, &store, &record)?);
     }
@@ -246,9 +262,10 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         settings: &settings,
         limits: &|engine| args.limited(engine),
     };
-    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };
     let run = based.id(run)?;
     refuse_called(args, &run, target)?;
+    let input = other_input(args, &run, &flow)?;
+    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), input, ..Edit::default() };
     if args.dry_run {
         // Chooses the same models as the run would.
         let engine = args.host.models.apply(Engine::new(), &settings);
@@ -278,6 +295,22 @@ fn refuse_called(args: &Resume, run: &str, target: &str) -> Result<(), u8> {
         )),
     );
     Err(exit::NOT_STARTED)
+}
+
+/// The input of the new run, if it is not that of the earlier one. `--input KEY=VALUE` changes properties of that.
+fn other_input(args: &Resume, run: &str, flow: &Flow) -> Result<Option<Value>, u8> {
+    let (loaded, json) = (flow.loaded(), args.input_json.as_deref());
+    if args.inputs.is_empty() && json.is_none() {
+        return Ok(None);
+    }
+    if json.is_none() {
+        let store = args.store.look_into()?;
+        let earlier = past::read(&*store, run)?.started.input.filter(|input| input.as_object().is_some());
+        if let Some(Ok(input)) = earlier.map(|earlier| typed(&loaded.program, &args.inputs, Some(earlier))) {
+            return Ok(input);
+        }
+    }
+    input::read(loaded, &args.inputs, json).map_err(|why| input::refuse(loaded, why))
 }
 
 /// Prints what a run would do. The exit code says whether it would do anything.

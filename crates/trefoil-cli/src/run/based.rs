@@ -79,7 +79,7 @@ impl Based<'_> {
 /// Reports the answers that were reused from any earlier runs.
 pub fn answers_reused(lines: &Lines) {
     let all = &lines.all();
-    let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
+    let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
     let made = words::made(lines.made());
     let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(&match kept {
@@ -116,7 +116,7 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
             }
         }
     }
-    let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
+    let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
     let (kept, made) = (count(kept, "result", "results"), words::made(lines.made()));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(&format!("{kept} of run {run} reused{saved}, {made}"));

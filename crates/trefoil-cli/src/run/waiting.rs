@@ -20,12 +20,18 @@ pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
 }
 
 fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
-    let one = |one: &Waiting| {
+    let commands: Vec<Vec<String>> = waiting.iter().map(|one| commands(run, one, waiting, store)).collect();
+    let one = |(at, one): (usize, &Waiting)| {
         let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
-        let answers = commands(run, one, waiting, store).into_iter().map(|command| format!("  {command}"));
+        // A command for several items is after the last of them.
+        let is_later = |command: &&String| commands.iter().skip(at + 1).any(|later| later.contains(command));
+        let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
+        let answers: Vec<String> = own.map(|command| format!("  {command}")).collect();
         [Some(format!("waiting: {}", line(one, waiting))), call].into_iter().flatten().chain(answers)
     };
-    waiting.iter().flat_map(one).chain([format!("then: trefoil resume {run}{store}")]).collect()
+    // A limit is raised, and the run resumed, with one command.
+    let then = (!waiting.iter().all(is_limit)).then(|| format!("then: trefoil resume {run}{store}"));
+    waiting.iter().enumerate().flat_map(one).chain(then).collect()
 }
 
 /// Maximum number of answers with a command of their own.
@@ -35,6 +41,8 @@ const ANSWERS: usize = 3;
 pub fn commands(run: &str, one: &Waiting, all: &[Waiting], store: &str) -> Vec<String> {
     let of = one.run.as_deref().unwrap_or(run);
     match one.sort {
+        // The limit is that of the run that was started.
+        "run" if is_limit(one) => return vec![next::resume(run, store, one.why.as_deref())],
         "run" if one.why.is_some() => return vec![next::resume(of, store, one.why.as_deref())],
         "run" => return vec![format!("trefoil runs show {of}{store}")],
         _ => {}
@@ -96,6 +104,11 @@ pub fn before(why: &RunError) -> String {
     let step = step.unwrap_or_else(|| "stopped: ".to_owned());
     let help = why.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
     format!("{step}{}{help}", why.message)
+}
+
+/// Whether a called run waits until a limit is raised.
+fn is_limit(one: &Waiting) -> bool {
+    one.why.as_ref().is_some_and(|why| why.code == "BUDGET_EXCEEDED")
 }
 
 /// Whether it waits for a decision, because its outcome is unknown.

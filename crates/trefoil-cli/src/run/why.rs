@@ -32,6 +32,7 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
         let pad = " ".repeat(width.saturating_sub(key.width()));
         all.push(notes.next().map_or_else(|| head.clone(), |note| format!("{head}{pad}  {note}")));
         all.extend(notes.map(|note| format!("{}{note}", " ".repeat(width.max(key.width()) + 10))));
+        all.extend(explained(&line.called, color).into_iter().map(|line| format!("    {line}")));
     }
     all
 }
@@ -99,7 +100,7 @@ fn middle_cut(text: &str, ends: usize) -> String {
 pub fn saved<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Option<String> {
     let mut all = Usage::default();
     let mut calls = 0u64;
-    for line in lines {
+    for line in lines.into_iter().flat_map(Line::and_called) {
         if let Fate::Kept { saved: Some(usage), .. } = &line.fate {
             all.add(*usage);
             calls += 1;

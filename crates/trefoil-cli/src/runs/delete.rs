@@ -1,7 +1,7 @@
 //! `trefoil runs delete RUN...`
 
 use clap::Args;
-use trefoil::store::{Filter, Store, StoreError};
+use trefoil::store::{Filter, Record, Store, StoreError};
 
 use crate::store::{StoreArgs, full_id, now, wait_to_free};
 use crate::{exit, output};
@@ -12,21 +12,39 @@ pub struct Delete {
     /// The runs' ids, or their first characters
     #[arg(required = true)]
     runs: Vec<String>,
+    /// Also delete runs whose results are needed by runs that have not ended
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 pub fn run(args: &Delete) -> Result<u8, u8> {
     let store = args.store.shrink()?;
+    let mut runs = Vec::new();
     for run in &args.runs {
-        let run = wait_to_free(full_id(&*store, run))?;
+        runs.push(wait_to_free(full_id(&*store, run))?);
+    }
+    for run in runs.clone() {
         if let Some(caller) = wait_to_free(caller_of(&*store, &run))? {
             let help = format!("delete that run instead: `trefoil runs delete {caller}{}`", args.store.option());
             output::refuse(&format!("run {run} is a part of run {caller}, which may call it again"), Some(&help));
             return Err(exit::NOT_STARTED);
         }
+        let dependent = wait_to_free(dependent(&*store, &run, &runs))?;
+        if let Some(open) = dependent.iter().find(|other| !other.status.is_end()).filter(|_| !args.force) {
+            let (open, store) = (&open.run, args.store.option());
+            let help = format!(
+                "end that run first: `trefoil runs cancel {open}{store}`, or delete this one anyway with `--force`"
+            );
+            output::refuse(&format!("run {open} has not ended, and reuses results of run {run}"), Some(&help));
+            return Err(exit::NOT_STARTED);
+        }
         wait_to_free(store.delete(&run, now(&*store)))?;
         output::note(&format!("deleted {run}"));
+        for other in dependent.iter().filter(|other| other.status.is_end()) {
+            output::note(&format!("run {} reused results of it, which `replay` can no longer compare", other.run));
+        }
         let mut left = vec![run];
         while let Some(caller) = left.pop() {
             for called in wait_to_free(called(&*store, &caller))? {
@@ -49,16 +67,34 @@ async fn caller_of(store: &dyn Store, run: &str) -> Result<Option<String>, Store
     }
 }
 
+/// The runs that reuse results of a run, or of runs that do, except for those that are to be deleted, too.
+async fn dependent(store: &dyn Store, run: &str, deleted: &[String]) -> Result<Vec<Record>, StoreError> {
+    let (mut all, mut left) = (Vec::<Record>::new(), vec![run.to_owned()]);
+    while let Some(base) = left.pop() {
+        for record in listed(store, &Filter { base: Some(base), ..Filter::default() }).await? {
+            if !deleted.contains(&record.run) && all.iter().all(|known| known.run != record.run) {
+                left.push(record.run.clone());
+                all.push(record);
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// Maximum number of runs in a page of a list.
 const PAGE: usize = 1_000;
 
 /// The runs that a run's tools started.
 async fn called(store: &dyn Store, run: &str) -> Result<Vec<String>, StoreError> {
     let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
+    Ok(listed(store, &filter).await?.into_iter().map(|record| record.run).collect())
+}
+
+async fn listed(store: &dyn Store, filter: &Filter) -> Result<Vec<Record>, StoreError> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = store.list(&filter, after, PAGE).await?;
-        all.extend(page.runs.into_iter().map(|record| record.run));
+        let page = store.list(filter, after, PAGE).await?;
+        all.extend(page.runs);
         after = page.next;
         if after.is_none() {
             return Ok(all);

@@ -14,10 +14,11 @@ use crate::store::{ContentArg, DurabilityArg, StoreArgs};
 pub struct Fork {
     /// The run's id, or its first characters
     run: String,
-    /// Repeat this step, and everything that started after it
+    /// Repeat this step, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a tool
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
-    /// Allow this step's tools and commands to run again even if that may not be safe (repeatable)
+    /// Allow this step's tools and commands to run again even if that may not be safe; a step that calls a flow as a tool: all steps
+    /// of that flow, or STEP/INNER: one of them (repeatable)
     #[arg(long, value_name = "STEP")]
     rerun: Vec<String>,
     /// Show for each step whether its result was kept, or why it ran again

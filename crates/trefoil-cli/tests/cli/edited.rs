@@ -303,9 +303,13 @@ fn a_journal_is_verified_with_what_it_says_of_the_run_before() {
     assert!(text.code == 1 && text.out.contains("differs   content: ") && text.out.contains("failed    "), "{text:?}");
     forge(&folder, "\"say won\"", "\"say one\"");
     trefoil(&folder, &provider, &["replay", &new]).exits(0);
-    trefoil(&folder, &provider, &["runs", "delete", &run]).exits(0);
+    let deleted = trefoil(&folder, &provider, &["runs", "delete", &run]);
+    deleted.exits(0).says(&[&format!("run {new} reused results of it")]);
     let gone = trefoil(&folder, &provider, &["replay", &new]);
-    assert!(gone.code == 1 && gone.out.contains("which cannot be read"), "{gone:?}");
+    let unchecked = format!("unchecked 1 result of run {run}, which was deleted");
+    assert!(gone.exits(0).out.contains(&unchecked), "{gone:?}");
+    let json = trefoil(&folder, &provider, &["replay", &new, "--output", "json"]).json();
+    assert_eq!((&json["verified"], &json["unchecked"][&run]), (&true.into(), &1.into()), "{json}");
     assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
 }
 

@@ -107,9 +107,13 @@ fn a_run_that_reuses_answers_shares_its_limits_with_those_that_it_calls() {
     let folder = folder(["first", "second", "third"]);
     run(&folder, &provider, &["trust", "flows"]).exits(0);
     let ended = run(&folder, &provider, &["run", "flows/caller.yaml", "--reuse", "--max-calls", "4"]);
-    assert!([1, 75].contains(&ended.code), "{ended:?}");
-    ended.says(&["BUDGET_EXCEEDED"]);
+    let (caller, _) = runs(&folder, &provider);
+    ended.exits(75).says(&["call limit reached", &format!("trefoil resume {} --max-calls N", id(&caller))]);
+    assert_eq!(caller["status"], "waiting");
     assert!(provider.asked().len() <= 4, "{:?}", provider.asked());
+    // What was called before the limit is not called again.
+    run(&folder, &provider, &["resume", id(&caller), "--max-calls", "9"]).exits(0);
+    assert_eq!(provider.asked().len(), 7, "{:?}", provider.asked());
 }
 
 #[test]

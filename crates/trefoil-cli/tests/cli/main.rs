@@ -26,6 +26,7 @@ mod dev;
 mod discovery;
 mod durable;
 mod edited;
+mod edited_calls;
 mod edited_flows;
 mod examples;
 mod fix;

@@ -87,8 +87,12 @@ fn what_a_deleted_run_may_have_done_is_not_repeated_unasked() {
     folder.write("w.yaml", workflow("second"));
     go(&["resume", &run, "--with", "w.yaml"]).exits(75);
     let new = newest(&folder, &provider);
-    trefoil(&folder, &provider, &["runs", "delete", &run]).exits(0);
-    go(&["resume", &new]).exits(75).says(&["WOULD_REPEAT", "an earlier run that cannot be read any more"]);
+    trefoil(&folder, &provider, &["store", "prune", "--keep", "0s", "--keep-failed", "0s"]).exits(0);
+    trefoil(&folder, &provider, &["runs", "delete", &run]).exits(2).says(&[&new, "has not ended", "--force"]);
+    trefoil(&folder, &provider, &["runs", "delete", &run, "--force"]).exits(0);
+    let stopped = go(&["resume", &new]);
+    stopped.exits(75).says(&["WOULD_REPEAT", "an earlier run that cannot be read any more"]);
+    stopped.says(&[&format!("run {run}, whose results it reuses, was deleted")]);
     assert_eq!(lines(&folder, "sent.txt"), 1);
     go(&["resume", &new, "--rerun", "SEND"]).exits(0);
     assert_eq!(lines(&folder, "sent.txt"), 2);

@@ -291,3 +291,154 @@ fn a_model_reads_nothing_of_it_in_what_a_tool_says() {
         assert!(!prompts.contains(&trace), "{trace}: {prompts}");
     }
 }
+
+/// Two flows that are tools: `sender` sends the secret to a server, and `asker` asks that server without it.
+fn flows(folder: &Folder) -> String {
+    let (port, _) = telling("text/plain", |_, forms| forms.to_owned());
+    let there = |id: &str, rest: &str| {
+        format!(
+            "id: {id}\nkind: tool\ntool: {{ kind: http, name: {id}, url: \"http://127.0.0.1:{port}/\", {rest}params: {{}} }}\n"
+        )
+    };
+    folder.write("sends.yaml", there("sends", "headers: { X-Key: \"{{secrets.KEY}}\" }, "));
+    folder.write("asks.yaml", there("asks", "")).write("again.yaml", there("again", "method: POST, "));
+    folder.write(
+        "config/config.toml",
+        "[tools.sender]\nflow = \"../sends.yaml\"\n[tools.asker]\nflow = \"../asks.yaml\"\n",
+    );
+    format!("127.0.0.1:{port}")
+}
+
+fn calls(id: &str, tool: &str) -> String {
+    format!("  - agent: {{ id: {id}, kind: tool, tool: {{ kind: local, name: {tool}, params: {{ input: x }} }} }}\n")
+}
+
+fn steps(steps: &[&str]) -> String {
+    format!("id: one\nkind: sequential\nsteps:\n{}", steps.concat())
+}
+
+/// Searches everything that all runs of the store left, and what was printed.
+fn nothing_is_left(folder: &Folder, said: &[&Ran]) {
+    let listed = run(folder, &["runs", "list", "--store", "runs.db", "--output", "json"], &[]).json();
+    let mut left = said.iter().map(|ran| format!("{}\n{}\n", ran.out, ran.err)).collect::<String>();
+    for one in listed["runs"].as_array().unwrap() {
+        let id = one["run"].as_str().unwrap();
+        for args in [&["runs", "export", id][..], &["runs", "show", id], &["runs", "events", id]] {
+            left.push_str(&run(folder, &[args, &["--store", "runs.db"]].concat(), &[]).out);
+        }
+    }
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            left.push_str(&String::from_utf8_lossy(&std::fs::read(path).unwrap()));
+        }
+    }
+    for trace in traces_of_it() {
+        assert!(!left.contains(&trace), "{trace} is left: {left}");
+    }
+    assert!(left.contains("***"), "nothing was hidden, so nothing was tried");
+}
+
+#[test]
+fn a_flow_and_the_flows_that_are_its_tools_hide_what_any_of_them_has_sent() {
+    for all in
+        [[calls("a", "sender"), "  - ref: asks\n".to_owned()], ["  - ref: sends\n".to_owned(), calls("b", "asker")]]
+    {
+        let folder = Folder::new();
+        let host = flows(&folder);
+        folder.write("one.yaml", steps(&[&all[0], &all[1]]));
+        leaves_nothing(&folder, &["--allow-host", &host], &[], 0);
+        nothing_is_left(&folder, &[]);
+    }
+}
+
+#[test]
+fn runs_that_reuse_results_hide_what_the_earlier_ones_and_their_flows_have_sent() {
+    for first in [calls("a", "sender"), "  - ref: sends\n".to_owned()] {
+        let folder = Folder::new();
+        let host = flows(&folder);
+        let go_on = ["--store", "runs.db", "--allow-host", &host, "--events", "jsonl", "--trace", "t.json"];
+        folder.write("one.yaml", steps(&[&first, "  - ref: asks\n"]));
+        let ran = run(&folder, &[&["run", "one.yaml", "--input", "x"], &go_on[..]].concat(), &[]);
+        let id = ran.exits(0).lines()[0]["run"].as_str().unwrap().to_owned();
+        // The call that sent it is not repeated.
+        let args = ["runs", "fork", &id, "--from", "asks", "--rerun", "asks"];
+        let forked = run(&folder, &[&args, &go_on[..]].concat(), &[]);
+        forked.exits(0);
+        // The new program does not name it, and asks twice.
+        folder.write("two.yaml", steps(&["  - ref: again\n", &calls("c", "asker")]).replace("one", "two"));
+        let edited = run(&folder, &[&["resume", &id, "--with", "two.yaml"], &go_on[..]].concat(), &[]);
+        edited.exits(0);
+        nothing_is_left(&folder, &[&ran, &forked, &edited]);
+    }
+}
+
+#[test]
+fn a_worker_and_an_mcp_server_hide_what_flows_have_sent() {
+    let folder = Folder::new();
+    let host = flows(&folder);
+    folder.write("one.yaml", steps(&[&calls("a", "sender"), "  - ref: asks\n"]));
+    run(&folder, &["run", "one.yaml", "--input", "x", "--store", "runs.db", "--detach"], &[]).exits(0);
+    let worked = run(&folder, &["worker", "--once", "--store", "runs.db", "--allow-host", &host], &[]);
+    worked.exits(0).says(&["completed"]);
+
+    let mut command = folder.command(&["mcp", "one.yaml", "--store", "runs.db", "--allow-host", &host]);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    command.env("TREFOIL_SECRET_KEY", SECRET).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let (mut to, mut from) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
+    let started =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let mut said = String::new();
+    for (id, method, params) in [
+        (Some(1), "initialize", started),
+        (None, "notifications/initialized", json!({})),
+        (Some(2), "tools/call", json!({"name": "one", "arguments": {"input": "x"}})),
+    ] {
+        let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        if let Some(id) = id {
+            message["id"] = id.into();
+        }
+        writeln!(to, "{message}").unwrap();
+        while id.is_some_and(|id| !said.contains(&format!("\"id\":{id}"))) {
+            assert!(from.read_line(&mut said).unwrap() > 0, "{said}");
+        }
+    }
+    drop(to);
+    let ended = crate::world::wait(server);
+    assert!(said.contains("***"), "{said}");
+    let said = Ran { out: format!("{said}{}", ended.out), ..ended };
+    nothing_is_left(&folder, &[&worked, &said]);
+}
+
+#[test]
+fn a_secret_is_in_no_input_of_a_flow() {
+    let folder = Folder::new();
+    flows(&folder);
+    local(&folder, "{ input: \"{{secrets.KEY}}\" }");
+    let text = std::fs::read_to_string(folder.path().join("one.yaml")).unwrap();
+    folder.write("one.yaml", text.replace("show", "asker"));
+    let refused = run(&folder, &["run", "one.yaml", "--input", "x", "--ephemeral"], &[]);
+    refused.exits(2).says(&["secret-in-argument", "would be stored as input of the flow `asker`", "{{secrets.KEY}}"]);
+}
+
+/// A run that a call has started is resumed alone, or after the flow that it called was edited.
+#[test]
+fn a_resumed_run_hides_what_the_runs_around_it_have_sent() {
+    let folder = Folder::new();
+    let host = flows(&folder);
+    // The called run waits for a person, and then asks the server.
+    let human = "version: \"0.1\"\nnodes:\n  ok: { type: human, prompt: \"Sure?\", writes: working.said }\n  there: { type: tool, tool: http, config: { url: \"http://HOST/\", method: GET }, output_key: said }\nagents: {}\nedges: [{ from: ok, to: there }]\ninput: { message: it }\n";
+    folder.write("asks.yaml", human.replace("HOST", &host));
+    folder.write("one.yaml", steps(&["  - ref: sends\n", &calls("b", "asker").replace("input: x", "message: x")]));
+    let store = ["--store", "runs.db", "--allow-host", &host];
+    let waits = run(&folder, &[&["run", "one.yaml", "--input", "x"], &store[..]].concat(), &[]);
+    waits.exits(75);
+    let runs = run(&folder, &["runs", "list", "--output", "json", "--store", "runs.db"], &[]).json();
+    let called = runs["runs"].as_array().unwrap().iter().find(|run| !run["parent"].is_null()).unwrap()["run"].clone();
+    let called = called.as_str().unwrap();
+    run(&folder, &["runs", "answer", called, "ok", "yes", "--store", "runs.db"], &[]).exits(0);
+    let resumed = run(&folder, &[&["resume", called], &store[..]].concat(), &[]);
+    resumed.exits(0);
+    nothing_is_left(&folder, &[&waits, &resumed]);
+}

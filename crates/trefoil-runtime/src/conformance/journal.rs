@@ -79,6 +79,7 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
     let about = About {
+        called: Some("r1".to_owned()),
         repeatable: true,
         model: Some("openai:gpt-5.4".to_owned()),
         usage: Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() }),
@@ -145,6 +146,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 run: "r0".to_owned(),
                 answers: false,
                 from: Some("draft".to_owned()),
+                all: true,
                 forked: true,
                 rerun: vec!["send".to_owned()],
                 max_calls: Some(5),

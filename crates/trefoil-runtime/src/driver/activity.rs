@@ -59,7 +59,12 @@ impl World {
     }
 
     /// Adds the values that the options declare to be hidden.
-    pub fn with(self, options: &Options) -> Self {
+    pub fn with(mut self, options: &Options) -> Self {
+        if let Some(seen) = &options.seen {
+            seen.also(&*self.ports.secrets, &self.prepared.holes);
+            self.watch.hides(seen.clone());
+            self.secrets = seen.clone();
+        }
         self.secrets.also(&*self.ports.secrets, &options.holes);
         self.secrets.keep(&options.keys);
         self
@@ -217,9 +222,22 @@ pub async fn perform(
     let duration_ms = effect.then_some(duration_ms);
     // A failed call binds nothing: its server may be repaired before the run continues.
     let tools = if result.is_ok() { meter.take_seen() } else { Vec::new() };
-    let (kept, from) = (None, None);
-    let about =
-        About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, sent, kept, from, tools };
+    let (kept, from, called) = (None, None, meter.called());
+    let about = About {
+        model,
+        usage,
+        repeatable,
+        duration_ms,
+        told,
+        warnings,
+        verdicts,
+        partial,
+        sent,
+        kept,
+        from,
+        tools,
+        called,
+    };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 

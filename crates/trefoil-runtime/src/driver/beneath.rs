@@ -7,7 +7,7 @@ use futures_util::stream::StreamExt as _;
 use super::activity::{Done, Performed};
 use super::told::STOPPED;
 use super::turns::Driver;
-use crate::allowance::Used;
+use crate::allowance::{Refusal, Used};
 use crate::ports::Meter;
 use trefoil_machine::Completion;
 use trefoil_machine::error::RunError;
@@ -20,19 +20,24 @@ const MOMENT_MS: u64 = 1_000;
 
 impl Driver {
     /// Returns an error if the requested model calls and the usage of the runs above and below this one would together exceed a
-    /// limit.
-    pub(super) fn beyond_limits(&mut self) -> Option<RunError> {
+    /// limit, and whether the run waits until that is raised.
+    pub(super) fn beyond_limits(&mut self) -> Option<(RunError, bool)> {
         if !self.has_parts && !self.allowance.is_of_call() {
             return None;
         }
         let now = self.settle();
         let call = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_)))?;
-        let why = self.allowance.take(now).err()?;
+        let Refusal { why, waits, option } = self.allowance.take(now).err()?;
         let location = self.world.prepared.program.step(call.step).map(|step| step.origin);
         let error = RunError { key: Some(call.key.clone()), location, ..RunError::new("BUDGET_EXCEEDED", why) };
-        Some(error.help(
-            "raise the limit of the run that was started: `--max-calls`, `--max-cost`, or the one in its manifest",
-        ))
+        let help = match waits {
+            true => format!("allow more with `{option}`"),
+            false => {
+                "raise the limit of the run that was started: `--max-calls`, `--max-cost`, or the one in its manifest"
+                    .to_owned()
+            }
+        };
+        Some((error.help(help), waits))
     }
 
     /// Updates the allowance with the run's current total and the open tool calls.
@@ -41,7 +46,7 @@ impl Driver {
         let limit = self.guard.within(Room { calls: flags.max_calls, tokens: None, cost_micro: flags.max_cost_micro });
         let (calls, tokens) = (self.machine.calls(), usage.total());
         let now = Used { calls, tokens, cost_micro: self.machine.spent_and_set_aside() };
-        self.allowance.settle(limit, now, |key| {
+        self.allowance.settle((limit, self.memo.is_some()), now, |key| {
             self.under_way.contains_key(key)
                 || self.winding.iter().any(|(activity, _)| activity.key == *key)
                 || self.starting.iter().any(|(activity, _)| activity.key == *key)

@@ -15,6 +15,8 @@ type Known = Mutex<KnownValues>;
 
 /// Values that this run may use. Secrets are masked in all incoming data, including results. Environment values are
 /// masked in output (events, errors, traces), and in results only where a hole inserted them.
+///
+/// A run shares them with the runs that its tools start, because a server may return to one of these runs what another one has sent.
 #[derive(Default)]
 pub struct SeenValues {
     secrets: Known,
@@ -22,10 +24,16 @@ pub struct SeenValues {
     all: Known,
 }
 
+impl std::fmt::Debug for SeenValues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SeenValues").finish_non_exhaustive()
+    }
+}
+
 impl SeenValues {
     /// Contains all values that a program names, even unused ones: an earlier process of the run may have used them, so they may
     /// occur in any answer.
-    pub fn of(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Self {
+    pub(crate) fn of(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Self {
         let seen = Self::default();
         seen.also(secrets, holes);
         seen
@@ -41,7 +49,7 @@ impl SeenValues {
     }
 
     /// Adds secret values.
-    pub fn keep(&self, values: &[Secret]) {
+    pub(crate) fn keep(&self, values: &[Secret]) {
         values.iter().for_each(|value| self.remember(HoleKind::Secret, value.expose()));
     }
 
@@ -53,7 +61,7 @@ impl SeenValues {
     }
 
     /// Returns the value of a hole. A strict hole without a value is an error.
-    pub fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
+    pub(crate) fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
         if let Some(value) = &found {
             self.remember(hole.kind, value.expose());
@@ -70,7 +78,7 @@ impl SeenValues {
     }
 
     /// A value as it may be shown: `***` for values from outside, the default if it was used.
-    pub fn shown(&self, secrets: &dyn Secrets, value: &Value) -> Value {
+    pub(crate) fn shown(&self, secrets: &dyn Secrets, value: &Value) -> Value {
         let shown = value.replace(&mut |hole: &Hole| -> Result<Option<String>, std::convert::Infallible> {
             let found = secrets.get(hole.kind, &hole.name);
             let content = hole.content(found.as_ref().map(|value| value.expose().to_owned()));
@@ -81,34 +89,34 @@ impl SeenValues {
     }
 
     /// Masks secret values in the texts and keys of a result.
-    pub fn scrub_value(&self, value: Value) -> Value {
+    pub(crate) fn scrub_value(&self, value: Value) -> Value {
         known(&self.secrets).value(value)
     }
 
     /// Whether a value contains a secret.
-    pub fn contains_secret(&self, value: &Value) -> bool {
+    pub(crate) fn contains_secret(&self, value: &Value) -> bool {
         let mask = known(&self.secrets);
         !mask.is_empty() && mask.value(value.clone()) != *value
     }
 
     /// A text as it may be shown.
-    pub fn hide(&self, text: &str) -> String {
+    pub(crate) fn hide(&self, text: &str) -> String {
         known(&self.all).text(text)
     }
 
     /// An error as it may be shown and stored.
-    pub fn hide_error(&self, error: RunError) -> RunError {
+    pub(crate) fn hide_error(&self, error: RunError) -> RunError {
         known(&self.all).error(error)
     }
 
     /// An event as it may be shown. The run's own output is not changed.
-    pub fn hide_event(&self, kind: EventKind) -> EventKind {
+    pub(crate) fn hide_event(&self, kind: EventKind) -> EventKind {
         let mask = known(&self.all);
         if mask.is_empty() { kind } else { mask_event(kind, &mask) }
     }
 
     /// Returns a masked stream of text. It also masks secrets that are split between two pieces.
-    pub fn stream(&self) -> Stream {
+    pub(crate) fn stream(&self) -> Stream {
         Stream::new(known(&self.all))
     }
 }

@@ -51,6 +51,7 @@ use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
 
 use activity::World;
 pub use cancel::Cancel;
+pub use fill::SeenValues;
 use memo::Memo;
 use past::{Reader, Teller, Using};
 pub use preview::{Described, preview};
@@ -87,6 +88,8 @@ pub struct Options {
     pub holes: Vec<(HoleKind, Arc<str>)>,
     /// More values to hide: keys of providers.
     pub keys: Vec<Secret>,
+    /// The values to hide that the run shares with the runs above and below it. `None`: it shares none.
+    pub seen: Option<Arc<SeenValues>>,
     /// The share of the calling run's allowance, if a tool call of another run started this one.
     pub within: Option<Share>,
     /// The program's files, for the journal.
@@ -131,6 +134,7 @@ impl Default for Options {
             places: None,
             holes: Vec::new(),
             keys: Vec::new(),
+            seen: None,
             within: None,
             sources: Vec::new(),
             bundle: None,
@@ -463,7 +467,7 @@ async fn next<W: Watcher + Send>(
 }
 
 fn journal_error(error: JournalError) -> RunError {
-    let JournalError { message, help } = error;
+    let JournalError { message, help, .. } = error;
     let error = RunError::new("JOURNAL_ERROR", message);
     match help {
         Some(help) => error.help(help),

@@ -89,6 +89,12 @@ impl Driver {
         Some(error.help(format!("allow more with `{help}`")))
     }
 
+    /// Stops the run before the requested activities, until somebody allows them.
+    pub(super) fn stop_before_asked(&mut self, why: &RunError) {
+        self.memo.iter().for_each(|memo| memo.stop(self.asked.iter()));
+        self.wait_for_permission(why);
+    }
+
     /// Looks up answers of earlier runs to the requested activities.
     pub(super) async fn look_up(&mut self) {
         let (run, models) = (&self.world.watch.run, &self.world.ports.models);

@@ -113,6 +113,7 @@ impl World {
     pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
+        let called = about.called.clone();
         let reused_from = about.from.as_deref().map(|cited| Box::new(ReusedFrom::of(cited)));
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return Vec::new(),
@@ -128,13 +129,14 @@ impl World {
                 let (usage, partial, told) = (usage.unwrap_or_default(), partial.clone(), told.clone());
                 EventKind::ModelStopped { usage, partial, told }
             }
-            (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms, reused_from },
+            (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms, reused_from, called },
             (_, Err(error)) => EventKind::EffectFailed {
                 error: error.clone(),
                 duration_ms,
                 usage: *usage,
                 partial: partial.clone(),
                 told: told.clone(),
+                called,
             },
         };
         let warnings = warnings.iter().cloned().map(|message| EventKind::Warning { message });

@@ -216,7 +216,11 @@ impl Driver {
                 turn = Ok(());
                 continue;
             }
-            if let Some(error) = self.beyond_limits() {
+            if let Some((error, waits)) = self.beyond_limits() {
+                if waits {
+                    self.stop_before_asked(&error);
+                    return TurnsEnd::With(Err(error));
+                }
                 let output = self.machine.end(error);
                 self.take_piece(output);
                 self.book_stopped();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::journal_error;
-use crate::ports::Journal;
+use crate::ports::{Journal, JournalError};
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{Cited, Entry, EntryKind};
 use trefoil_machine::key::{ContentKey, Key};
@@ -22,6 +22,8 @@ pub struct Verified {
     pub results: u64,
     /// Of these, the results of earlier runs, by run.
     pub cited: BTreeMap<String, u64>,
+    /// How many of these could not be compared, because that run was deleted.
+    pub unchecked: BTreeMap<String, u64>,
     /// Whether the journal has the end of the run.
     pub ended: bool,
     /// All differences between the journal and the program or an earlier run, in the order of the entries.
@@ -117,7 +119,7 @@ pub async fn verify(prepared: Arc<Prepared>, run: &str, journal: &dyn Journal) -
     let resumed = replay.end(&mut Unwatched)?;
     verified.notes = resumed.notes;
     verified.differences = resumed.differences;
-    look_up(journal, &citations, &mut verified.differences).await;
+    look_up(journal, &citations, &mut verified).await;
     verified.differences.sort_by_key(|difference| difference.seq);
     Ok(verified)
 }
@@ -141,12 +143,16 @@ fn note(verified: &mut Verified, entry: &Entry, citations: &mut Vec<Citation>) {
 }
 
 /// Compares the citations with the journals of the earlier runs.
-async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mut Vec<Difference>) {
+async fn look_up(journal: &dyn Journal, citations: &[Citation], verified: &mut Verified) {
     let runs: BTreeSet<&str> = citations.iter().map(|one| one.cited.run.as_str()).collect();
     for run in runs {
         let of_run = citations.iter().filter(|one| one.cited.run == run);
         let wanted = of_run.clone().map(|one| one.cited.key.as_ref().unwrap_or(&one.key)).collect();
         let results = results(journal, run, &wanted).await;
+        if results.as_ref().is_err_and(|error| error.is_deleted) {
+            verified.unchecked.insert(run.to_owned(), of_run.count() as u64);
+            continue;
+        }
         for Citation { seq, key, cited, value } in of_run {
             let there = cited.key.as_ref().unwrap_or(key);
             let message = match &results {
@@ -162,7 +168,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mu
                     Some(_) => continue,
                 },
             };
-            differences.push(Difference::of(*seq, Some(key), What::Citation, message));
+            verified.differences.push(Difference::of(*seq, Some(key), What::Citation, message));
         }
     }
 }
@@ -170,10 +176,10 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mu
 type Results = BTreeMap<Key, (Option<ContentKey>, Value)>;
 
 /// The requests and results of these activities of a run.
-async fn results(journal: &dyn Journal, run: &str, wanted: &BTreeSet<&Key>) -> Result<Results, RunError> {
+async fn results(journal: &dyn Journal, run: &str, wanted: &BTreeSet<&Key>) -> Result<Results, JournalError> {
     let (mut asked, mut results, mut next) = (BTreeMap::new(), Results::new(), 0);
     loop {
-        let page = journal.read(run, next).await.map_err(journal_error)?;
+        let page = journal.read(run, next).await?;
         if page.is_empty() {
             return Ok(results);
         }

@@ -32,6 +32,11 @@ impl Watch {
         Self { run, sink, clock, secrets, state: Mutex::new(state) }
     }
 
+    /// Hides these values from now on.
+    pub fn hides(&mut self, secrets: Arc<SeenValues>) {
+        self.secrets = secrets;
+    }
+
     /// Sets the clock of a resumed run to this time.
     pub fn continue_from(&self, at_ms: u64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).base_ms = at_ms;

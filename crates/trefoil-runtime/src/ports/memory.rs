@@ -78,7 +78,7 @@ impl Journal for NoJournal {
 }
 
 fn unknown(run: &str) -> JournalError {
-    JournalError::new(format!("unknown run `{run}`"))
+    JournalError { is_deleted: true, ..JournalError::new(format!("unknown run `{run}`")) }
 }
 
 /// Stores events in memory.

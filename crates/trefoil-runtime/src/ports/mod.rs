@@ -95,6 +95,7 @@ pub struct Meter {
     secrets: Mutex<Vec<Secret>>,
     place: OnceLock<Weak<CallPermit>>,
     tools: ToolReports,
+    called: OnceLock<String>,
 }
 
 impl Meter {
@@ -132,6 +133,14 @@ impl Meter {
     /// Takes the secrets that the call has obtained since the last time.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    /// Reports the run that the call has started.
+    pub fn calls(&self, run: &str) {
+        let _ = self.called.set(run.to_owned());
+    }
+    /// The run that the call has started.
+    pub(crate) fn called(&self) -> Option<String> {
+        self.called.get().cloned()
     }
     /// A switch that a tool requests if it needs to clean up. When the call is stopped, the driver uses the switch and gives the
     /// call a moment to end, instead of dropping it.
@@ -476,12 +485,14 @@ pub struct JournalError {
     pub message: String,
     /// How to fix it.
     pub help: Option<String>,
+    /// Whether the run does not exist, or not any more.
+    pub is_deleted: bool,
 }
 
 impl JournalError {
     /// A failure without specific help.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None }
+        Self { message: message.into(), help: None, is_deleted: false }
     }
 }
 

@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trefoil_machine::RunError;
+use trefoil_machine::journal::Basis;
+use trefoil_machine::{EntryKind, RunError};
 use trefoil_template::Value;
 
 use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, started};
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash, INLINE};
 use crate::error::StoreError;
+use crate::list::Filter;
 use crate::port::{NewRun, Store};
 use crate::record::Content;
 use crate::upkeep::Retention;
@@ -110,7 +112,46 @@ async fn pruning(store: &dyn Store) -> Result<(), String> {
     let gone = done(store.prune(&retention).await, "pruning")?;
     expect(gone.runs > 0 && gone.failed == gone.runs, "pruning says how many runs went, and how many had failed")?;
     equal(&left().await?, &vec!["new", "new-bad", "open"], "what is left then")?;
-    called(store).await
+    called(store).await?;
+    based(store).await
+}
+
+/// A run whose results an open run reuses stays as long as that one is open.
+async fn based(store: &dyn Store) -> Result<(), String> {
+    let retention = Retention { ended_before: Some(AT + 10_000), failed_before: Some(AT), max_bytes: None };
+    let runs = ["first", "second", "third"];
+    let mut last = None;
+    for (at, run) in runs.into_iter().enumerate() {
+        let mut kind = started(run, "prune", AT + 700, "in".into());
+        if let (EntryKind::Started(started), Some(base)) = (&mut kind, at.checked_sub(1).and_then(|at| runs.get(at))) {
+            started.basis = Some(Box::new(Basis { run: (*base).to_owned(), ..Basis::default() }));
+        }
+        let claim = Some(claim("suite", AT + 700, AT + 10_700));
+        let first = batch(&[entry(0, kind)])?;
+        let new = NewRun { run: run.to_owned(), claim, batch: first, now: AT + 700, ..NewRun::default() };
+        let lease = done(store.create(new).await, "creating a run that reuses results")?;
+        let lease = lease.ok_or_else(|| "a run that is created for somebody has no lease".to_owned())?;
+        if run == "third" {
+            last = Some(lease);
+        } else {
+            done(store.append(&lease, batch(&[entry(1, finished(None))])?).await, "ending")?;
+        }
+    }
+    let filter = Filter { base: Some("first".to_owned()), ..Filter::default() };
+    let listed = done(store.list(&filter, None, 10).await, "listing")?;
+    let listed: Vec<&str> = listed.runs.iter().map(|record| record.run.as_str()).collect();
+    equal(&listed, &vec!["second"], "the runs that reuse the results of a run")?;
+    done(store.prune(&retention).await, "pruning")?;
+    for run in runs {
+        expect(store.record(run).await.is_ok(), "what an open run needs stays")?;
+    }
+    let last = last.ok_or_else(|| "there is no open run".to_owned())?;
+    done(store.append(&last, batch(&[entry(1, finished(None))])?).await, "ending")?;
+    done(store.prune(&retention).await, "pruning")?;
+    for run in runs {
+        expect(store.record(run).await.is_err(), "what no open run needs goes")?;
+    }
+    Ok(())
 }
 
 /// A run that another one has called goes with that one.

@@ -425,6 +425,7 @@ impl Journal for Hold {
 /// The error with which the run fails.
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
-        Self { message: error.to_string(), help: error.help().map(str::to_owned) }
+        let is_deleted = matches!(error, StoreError::NoRun { .. });
+        Self { message: error.to_string(), help: error.help().map(str::to_owned), is_deleted }
     }
 }

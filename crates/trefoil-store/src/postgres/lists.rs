@@ -109,7 +109,7 @@ type Value = Box<dyn ToSql + Sync + Send>;
 
 /// The conditions of a filter, and their parameters.
 fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
-    let Filter { status, flow, since, until, text: part, label, parent } = filter;
+    let Filter { status, flow, since, until, text: part, label, parent, base } = filter;
     let (mut all, mut values) = (vec!["true".to_owned()], Vec::<Value>::new());
     // Each `#` in a condition is replaced by the number of a parameter.
     let mut add = |condition: &str, new: Vec<Value>| {
@@ -137,6 +137,10 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
     }
     if let Some(parent) = parent {
         add("parent = #", vec![of(parent)]);
+    }
+    if let Some(base) = base {
+        let of_run = concat!("(SELECT ", base!(), " FROM entry WHERE entry.run = run.no AND entry.seq = 0) = #");
+        add(of_run, vec![of(base)]);
     }
     if let Some((key, value)) = label {
         add("no IN (SELECT run FROM label WHERE key = # AND value = #)", vec![of(key), of(value)]);

@@ -34,10 +34,19 @@ pub async fn one(s: &mut Session, run: &str, now: u64, before: Before) -> Done<(
     s.commit().await
 }
 
-/// The condition for a run that may be deleted by itself: it has ended, and it is no part of a run that has called it.
+/// The condition for a run that may be deleted by itself: it has ended, it is no part of a run that has called it, and no open run
+/// reuses its results, directly or through others.
 macro_rules! done {
     () => {
-        "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent)"
+        concat!(
+            "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent) \
+             AND id NOT IN (WITH RECURSIVE needed (base) AS (SELECT ",
+            base!(),
+            " FROM run AS open JOIN entry ON entry.run = open.no AND entry.seq = 0 WHERE open.ended IS NULL UNION SELECT ",
+            base!(),
+            " FROM needed JOIN run AS earlier ON earlier.id = needed.base JOIN entry ON entry.run = earlier.no AND entry.seq = 0) \
+             SELECT base FROM needed WHERE base IS NOT NULL)"
+        )
     };
 }
 

@@ -93,7 +93,7 @@ pub fn page(c: &Connection, filter: &Filter, after: Option<Cursor>, limit: usize
 
 /// The conditions of a filter, and their parameters.
 fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>) {
-    let Filter { status, flow, since, until, text, label, parent } = filter;
+    let Filter { status, flow, since, until, text, label, parent, base } = filter;
     let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
     let mut add = |condition: &str, values: Vec<Parameter>| {
         all.push(condition.to_owned());
@@ -115,6 +115,10 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>
     }
     if let Some(parent) = parent {
         add("parent = ?", vec![Parameter::Text(parent.clone())]);
+    }
+    if let Some(base) = base {
+        let of_run = concat!("(SELECT ", base!(), " FROM entry WHERE entry.id = run.no << 32) = ?");
+        add(of_run, vec![Parameter::Text(base.clone())]);
     }
     if let Some((key, value)) = label {
         let values = vec![Parameter::Text(key.clone()), Parameter::Text(value.clone())];

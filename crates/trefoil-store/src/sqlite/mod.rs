@@ -4,6 +4,13 @@
 //! write at the same time, so the system's library is never used, and older `sqlite3` tools must not open a store in
 //! use.
 
+/// The run whose results a run reuses, in its first entry.
+macro_rules! base {
+    () => {
+        "CASE WHEN json_valid(entry.body) THEN json_extract(entry.body, '$.entry.started.basis.run') END"
+    };
+}
+
 mod alive;
 mod asked;
 mod blobs;

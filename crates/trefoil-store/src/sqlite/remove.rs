@@ -25,10 +25,19 @@ pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
     }
 }
 
-/// The condition for a run that may be deleted by itself: it has ended, and it is no part of a run that has called it.
+/// The condition for a run that may be deleted by itself: it has ended, it is no part of a run that has called it, and no open run
+/// reuses its results, directly or through others.
 macro_rules! done {
     () => {
-        "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent)"
+        concat!(
+            "ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS above WHERE above.id = run.parent) \
+             AND id NOT IN (WITH RECURSIVE needed (base) AS (SELECT ",
+            base!(),
+            " FROM run AS open JOIN entry ON entry.id = open.no << 32 WHERE open.ended IS NULL UNION SELECT ",
+            base!(),
+            " FROM needed JOIN run AS earlier ON earlier.id = needed.base JOIN entry ON entry.id = earlier.no << 32) \
+             SELECT base FROM needed WHERE base IS NOT NULL)"
+        )
     };
 }
 

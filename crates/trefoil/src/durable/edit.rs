@@ -11,16 +11,18 @@ use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{EntryKind, Key, Prepared, Started};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
-use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
+use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Content, Status, Store, StoreError};
-use trefoil_template::{Hole, HoleKind};
+use trefoil_template::{Hole, HoleKind, Value};
 
 use super::Stored;
 use super::called::without_edited;
+use super::hidden::hide;
 use super::history::{prepared, reading};
+use super::preview::in_old_names;
 use super::why::{Comparing, Fate, Line, line, similarity};
-use crate::engine::{Engine, Ready};
+use crate::engine::{Engine, Inside, Ready, labels};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::run::Run;
@@ -28,12 +30,19 @@ use crate::run::Run;
 /// Options for reusing the results of an earlier run.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The step to repeat, with everything that started after it; `None`: only changed requests are made.
+    /// The step to repeat, by its name in the earlier run or, if the edit renamed it, its new name, with everything that started after
+    /// it; `None`: only changed requests are made. `STEP/INNER` is a step of
+    /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
-    /// The steps whose tools and commands may run again although that may not be safe.
+    /// Whether every step is repeated.
+    pub all: bool,
+    /// The steps whose tools and commands may run again although that may not be safe; `*`: those of all steps. `STEP/INNER` is a
+    /// step of the flow that `STEP` calls as a tool; `STEP` alone: all of its steps.
     pub rerun: Vec<String>,
     /// Whether the new run uses the models of the engine and the manifests, even if other models were chosen for the earlier run.
     pub own_models: bool,
+    /// The input, if not that of the earlier run.
+    pub input: Option<Value>,
 }
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
@@ -44,6 +53,8 @@ pub struct Edited {
     pub started: Started,
     /// The activities of which the earlier run has results.
     had: Vec<Arc<Activity>>,
+    /// Another input.
+    input: Option<Value>,
 }
 
 impl Edited {
@@ -52,13 +63,13 @@ impl Edited {
         self.ready.reused().with(self.had.clone())
     }
 
-    /// Starts it, with the input of the earlier run.
+    /// Starts it, with the input of the earlier run, or [`Edit::input`].
     ///
     /// # Errors
     ///
     /// As [`Ready::start`].
     pub fn start(self) -> Result<Run> {
-        let input = self.started.input.as_ref().map(trefoil_template::Value::to_json);
+        let input = self.input.as_ref().or(self.started.input.as_ref()).map(Value::to_json);
         self.ready.start(input)
     }
 }
@@ -69,7 +80,12 @@ pub struct Lines {
     program: Arc<Program>,
     had: Vec<Arc<Activity>>,
     decisions: Arc<Mutex<Vec<Decision>>>,
+    /// Those of the runs that it calls.
+    called: LinesOfCalls,
 }
+
+/// The decisions of called runs, by the keys of the calls.
+pub(crate) type LinesOfCalls = Arc<Mutex<Vec<(Key, Lines)>>>;
 
 /// What a run has done that was not there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,7 +103,12 @@ pub struct Made {
 impl Lines {
     /// For a run.
     pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
-        Self { flow, program, had: Vec::new(), decisions }
+        Self { flow, program, had: Vec::new(), decisions, called: LinesOfCalls::default() }
+    }
+
+    /// Adds those of the runs that the run calls.
+    pub(crate) fn calling(self, called: LinesOfCalls) -> Self {
+        Self { called, ..self }
     }
 
     /// Sets the results that the earlier run has.
@@ -113,7 +134,12 @@ impl Lines {
                 line(&Decision { asked: decision.asked.clone(), is }, &comparing)
             }
         };
-        decisions.iter().filter_map(one).collect()
+        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        let with_called = |line: Line| {
+            let of_call = called.iter().filter(|(key, _)| *key == line.key && !line.fate.is_kept());
+            Line { called: of_call.flat_map(|(_, lines)| lines.all()).collect(), ..line }
+        };
+        decisions.iter().filter_map(one).map(with_called).collect()
     }
 
     /// New calls of models and questions that were probably steps of the earlier run before they were renamed and changed, by their
@@ -142,7 +168,7 @@ impl Lines {
         pairs
     }
 
-    /// How much was done by the run itself, by sort. What a run does that was started by one of its tools is in that tool's call.
+    /// How much was done by the run and those that it called, by sort.
     pub fn made(&self) -> Made {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut made = Made::default();
@@ -155,6 +181,13 @@ impl Lines {
                 Request::Human(_) => made.questions += 1,
                 Request::Describe(_) | Request::Timer { .. } | Request::Decide(_) => {}
             }
+        }
+        for (_, called) in self.called.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let Made { model_calls, tool_calls, commands, questions } = called.made();
+            made.model_calls += model_calls;
+            made.tool_calls += tool_calls;
+            made.commands += commands;
+            made.questions += questions;
         }
         made
     }
@@ -184,7 +217,14 @@ impl Lines {
         let mut met = met(&decisions);
         met.extend(self.changed(&decisions).values().map(|before| before.key.without_try().to_owned()));
         let left = self.had.iter().filter(|had| !met.contains(had.key.without_try()));
-        left.map(|had| Line { key: had.key.clone(), fate: Fate::Unused, was: None, reasons: Vec::new() }).collect()
+        let unused = |had: &Arc<Activity>| Line {
+            key: had.key.clone(),
+            fate: Fate::Unused,
+            was: None,
+            reasons: Vec::new(),
+            called: Vec::new(),
+        };
+        left.map(unused).collect()
     }
 }
 
@@ -242,7 +282,8 @@ impl Engine {
         // The manifest's choice of models may be what was edited.
         let own = edit.own_models || now.answers == "manifest";
         let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
-        engine.based_on(store, &stored, flow, edit, false).await
+        let edit = in_old_names(self, &store, &stored, flow, edit).await?;
+        engine.based_on(store, &stored, flow, &edit, false).await
     }
 
     /// Prepares a new run from a run of the [store](Self::store), with its files, models and input: completed steps are
@@ -274,11 +315,15 @@ impl Engine {
             true => without_failed(memo, &*store, stored).await?,
             false => without_edited(memo, self, &store).await,
         };
-        are_steps(&edit.rerun, flow, &memo)?;
+        if let Some(from) = &edit.from {
+            is_inside(&store, from, &memo).await?;
+        }
+        self.are_steps(&edit.rerun, flow, &memo)?;
         let started = stored.started.clone();
         let basis = Basis {
             run: started.run.clone(),
             from: edit.from.clone(),
+            all: edit.all,
             rerun: edit.rerun.clone(),
             forked,
             execution: Some(started.execution().to_owned()),
@@ -287,7 +332,30 @@ impl Engine {
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
-        Ok(Edited { ready, started, had })
+        hide(&ready, &*store, &started.run, None).await;
+        Ok(Edited { ready, started, had, input: edit.input.clone() })
+    }
+
+    /// Checks that all names are steps of the earlier runs, of the current flow, or of the flow of a tool that one of these calls.
+    pub(super) fn are_steps(&self, names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
+        // The names for a called run were checked for the run that was started.
+        if self.is_called() {
+            return Ok(());
+        }
+        let flows = self.flow_tools();
+        let knows = |name: &str| memo.has_step(name) || labels(&flow.loaded().program).any(|label| label == name);
+        let is_inner = |name: &str| {
+            let step = name.rsplit('/').next().unwrap_or_default();
+            flows.as_ref().is_some_and(|flows| step == EVERY_STEP || flows.have_step(step))
+        };
+        let is_known = |name: &str| {
+            let mut outer = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
+            name == EVERY_STEP || knows(name) || outer.any(knows) && is_inner(name)
+        };
+        match names.iter().find(|name| !is_known(name)) {
+            Some(name) => Err(no_step(name, memo)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -312,23 +380,21 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.clone().filter(|before| !before.answers) else { break };
+        let Some(before) = basis.clone().filter(|before| before.earlier().is_some()) else { break };
         // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
         // as done.
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         let Ok(mut older) = own(store.clone(), &earlier).await else { break };
-        if let Some(step) = &before.from {
-            older.drop_from(step);
-        }
+        drop_from(&mut older, before.from.as_deref(), before.all);
         memo = memo.over(older);
         basis = earlier.started.basis;
     }
-    if basis.is_some_and(|before| !before.answers) {
+    if basis.is_some_and(|before| before.earlier().is_some()) {
         memo = memo.cut_off();
     }
     let mut memo = memo.rerunning(edit.rerun.iter().cloned());
-    if let Some(step) = edit.from.as_ref().filter(|step| !memo.drop_from(step)) {
-        return Err(no_step(step, &memo));
+    if !drop_from(&mut memo, edit.from.as_deref(), edit.all) {
+        return Err(no_step(edit.from.as_deref().unwrap_or_default(), &memo));
     }
     Ok(memo)
 }
@@ -354,14 +420,29 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
     Ok(memo.trying_again(run, &scan.end(), &error.code))
 }
 
-/// Checks that all names are steps of the earlier runs or of the current flow.
-pub(super) fn are_steps(names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
-    let labels = || flow.loaded().program.steps.iter().filter_map(|step| step.label.as_deref());
-    let is_none = |name: &&String| !memo.has_step(name) && labels().all(|label| label != name.as_str());
-    match names.iter().find(is_none) {
-        Some(name) => Err(no_step(name, memo)),
-        None => Ok(()),
+/// Drops the results of a step and of everything that started after it, or all. Returns whether the step exists.
+fn drop_from(memo: &mut Memo, from: Option<&str>, all: bool) -> bool {
+    if all {
+        memo.drop_all();
     }
+    let Some(from) = from else { return true };
+    match Inside::of(from, memo) {
+        // The run of the call keeps what comes before.
+        Some(inside) => memo.drop_from(inside.call.activity.key.without_try()),
+        None => memo.drop_from(from),
+    }
+}
+
+/// If a name is of a step of a called flow, checks that the call has run it.
+pub(super) async fn is_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
+    let Some(inside) = Inside::of(from, memo) else { return Ok(()) };
+    let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
+    let stored = Stored::read(&**store, &run).await?;
+    let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
+    // Boxed, because a flow may call itself.
+    let memo = Box::pin(self::memo(store.clone(), &stored, &Edit::default())).await?;
+    Box::pin(self::memo(store.clone(), &stored, &edit)).await?;
+    Box::pin(is_inside(store, &inside.step, &memo)).await
 }
 
 fn no_step(step: &str, memo: &Memo) -> Error {

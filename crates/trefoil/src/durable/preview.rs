@@ -1,24 +1,25 @@
 //! A preview of a run of an edited flow: what would be kept and what repeated.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
-use trefoil_machine::{Prepared, Started};
+use trefoil_machine::{Key, Prepared, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
+use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 use trefoil_runtime::driver::{self, Described, Options};
 use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
 use super::called::without_edited;
-use super::edit::{Edit, Lines, are_steps, memo};
+use super::edit::{Edit, Lines, is_inside, memo};
 use super::history::{prepared, reading};
-use super::{Line, Stored};
-use crate::engine::{AnswersFrom, Engine};
+use super::{Fate, Line, Stored};
+use crate::engine::{AnswersFrom, Engine, Inside, labels, last_run_of, rerun_within};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 
@@ -55,6 +56,7 @@ impl Preview {
 /// As [`Engine::edit`](crate::Engine::edit).
 pub async fn preview(engine: &Engine, store: Arc<dyn Store>, run: &str, flow: &Flow, edit: &Edit) -> Result<Preview> {
     let stored = Stored::read(&*store, run).await?;
+    let edit = &in_old_names(engine, &store, &stored, flow, edit).await?;
     let (program, from) = aimed(engine, flow, &stored.now());
     look(engine, store, &stored, flow, edit, (program, &from?)).await
 }
@@ -72,6 +74,7 @@ pub async fn preview_with_its_models(
     edit: &Edit,
 ) -> Result<Preview> {
     let stored = Stored::read(&*store, run).await?;
+    let edit = &in_old_names(engine, &store, &stored, flow, edit).await?;
     let now = stored.now();
     let own = &flow.loaded().program;
     let (program, from) = match now.answers.as_str() {
@@ -82,6 +85,37 @@ pub async fn preview_with_its_models(
         },
     };
     look(engine, store, &stored, flow, edit, (program, &from)).await
+}
+
+/// The edit with the name that its step has in the earlier run: a step that was renamed keeps its result, and that says what it was.
+pub(super) async fn in_old_names(
+    engine: &Engine,
+    store: &Arc<dyn Store>,
+    stored: &Stored,
+    flow: &Flow,
+    edit: &Edit,
+) -> Result<Edit> {
+    let Some(from) = edit.from.as_deref() else { return Ok(edit.clone()) };
+    let known = memo(store.clone(), stored, &Edit::default()).await?;
+    let is_new = !known.has_step(from) && labels(&flow.loaded().program).any(|label| label == from);
+    if !is_new || Inside::of(from, &known).is_some() {
+        return Ok(edit.clone());
+    }
+    let edit = Edit { from: None, ..edit.clone() };
+    // Boxed, because a preview needs the name itself.
+    let seen = preview_with_its_models(engine, store.clone(), &stored.started.run, flow, &edit);
+    let seen = Box::pin(seen).await?;
+    let was = seen.lines.iter().find_map(|line| match &line.fate {
+        Fate::Kept { was: Some(was), .. } if label_of(&line.key) == from => Some(was.without_try().to_owned()),
+        _ => None,
+    });
+    Ok(Edit { from: was.or_else(|| Some(from.to_owned())), ..edit })
+}
+
+/// The label of the step of an activity.
+fn label_of(key: &Key) -> &str {
+    let step = own_step(without_try(&key.0)).rsplit('/').next().unwrap_or_default();
+    step.split(['@', '[']).next().unwrap_or_default()
 }
 
 /// The flow with the models that the engine chooses for it, as far as they are known, and the source of answers.
@@ -115,7 +149,10 @@ async fn look(
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
     let memo = without_edited(memo(store.clone(), stored, edit).await?, engine, &store).await;
-    are_steps(&edit.rerun, flow, &memo)?;
+    if let Some(from) = &edit.from {
+        is_inside(&store, from, &memo).await?;
+    }
+    engine.are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
     let had = match &edit.from {
         Some(_) => super::edit::memo(store.clone(), stored, &Edit::default()).await?.results(),
@@ -127,6 +164,7 @@ async fn look(
         _ => None,
     };
     let memo = memo.without_made_up(made_up).used_by(&prepared);
+    let (decisions, runs) = (memo.decisions(), memo.runs().cloned().collect::<Vec<_>>());
     let lines = Lines::of(flow.clone(), prepared.program.clone(), memo.decisions()).with(had);
     let execution = Some(stored.started.execution().to_owned());
     let basis = Some(Basis { run: stored.started.run.clone(), execution, ..Basis::default() });
@@ -140,18 +178,48 @@ async fn look(
         None => Arc::new(NoTools),
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
-    let described = described(store, stored).await;
-    let ended = driver::preview(prepared, stored.started.input.clone(), hosts, described, options);
+    let described = described(store.clone(), stored).await;
+    let input = edit.input.clone().or_else(|| stored.started.input.clone());
+    let ended = driver::preview(prepared, input, hosts, described, options);
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
-    let error = ended.and_then(|outcome| outcome.result.err());
+    let mut error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
-    let labels: BTreeSet<&str> = flow.loaded().program.steps.iter().filter_map(|step| step.label.as_deref()).collect();
-    let is_there = |line: &Line| {
-        let step = own_step(without_try(&line.key.0)).rsplit('/').next().unwrap_or_default();
-        labels.contains(step.split(['@', '[']).next().unwrap_or_default())
-    };
+    let labels: BTreeSet<&str> = labels(&flow.loaded().program).collect();
+    let is_there = |line: &Line| labels.contains(label_of(&line.key));
     let (later, unused) = lines.unused().into_iter().partition(|line| !is_done && is_there(line));
-    Ok(Preview { lines: lines.all(), later, unused, error, is_done })
+    let mut lines = lines.all();
+    let decisions = std::mem::take(&mut *decisions.lock().unwrap_or_else(PoisonError::into_inner));
+    for decision in &decisions {
+        let Some(seen) = look_beneath(engine, &store, edit, &runs, decision).await else { continue };
+        error = error.or(seen.error);
+        for line in lines.iter_mut().filter(|line| line.key == decision.asked.key) {
+            line.called.clone_from(&seen.lines);
+        }
+    }
+    Ok(Preview { lines, later, unused, error, is_done })
+}
+
+/// What the run of a call would do that is made again because its flow was edited.
+async fn look_beneath(
+    engine: &Engine,
+    store: &Arc<dyn Store>,
+    edit: &Edit,
+    runs: &[Arc<str>],
+    decision: &Decision,
+) -> Option<Preview> {
+    let Reuse::Again { before, lost: Some(Lost::Edited(tool)) } = &decision.is else { return None };
+    let (called, engine) = engine.flow_tools()?.run_of(tool, false)?;
+    let mut found = None;
+    for run in runs {
+        found = last_run_of(&**store, run, &before.key).await;
+        if found.is_some() {
+            break;
+        }
+    }
+    let rerun = rerun_within(&edit.rerun, &decision.asked.key, &decision.asked.labels);
+    let edit = Edit { rerun, ..Edit::default() };
+    // Boxed, because a flow may call itself.
+    Box::pin(preview_with_its_models(&engine, store.clone(), &found?, &called, &edit)).await.ok()
 }
 
 /// The tool descriptions in a run and in those that it reused itself. Runs that cannot be read are ignored.
@@ -159,7 +227,7 @@ async fn described(store: Arc<dyn Store>, stored: &Stored) -> Described {
     let mut all = and_of(Described::default(), &store, stored).await;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.filter(|before| !before.answers) else { break };
+        let Some(before) = basis.filter(|before| before.earlier().is_some()) else { break };
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         all = and_of(all, &store, &earlier).await;
         basis = earlier.started.basis;

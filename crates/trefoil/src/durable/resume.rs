@@ -10,7 +10,8 @@ use trefoil_store::{Content, Store, StoreError};
 
 use super::bundle::entry_of;
 use super::called::without_edited;
-use super::edit::{Edit, are_steps, memo, without_failed};
+use super::edit::{Edit, memo, without_failed};
+use super::hidden::hide;
 use super::unpack;
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
@@ -57,6 +58,11 @@ impl Stored {
             (now.flags.prices, now.flags.windows, now.flags.fallbacks) = (prices, windows, fallbacks);
         }
         now
+    }
+
+    /// Whether this step's tools and commands may be repeated already.
+    pub(crate) fn may_rerun(&self, step: &String) -> bool {
+        self.later.rerun.contains(step) || self.started.basis.as_ref().is_some_and(|basis| basis.rerun.contains(step))
     }
 }
 
@@ -111,14 +117,20 @@ impl Engine {
     #[doc(hidden)]
     pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
+        let Some(owner) = self.owner() else { return Ok(ready) };
+        let store: Arc<dyn Store> = owner.store().clone();
+        hide(&ready, &*store, &stored.started.run, Some(&stored.started)).await;
         if let Some(basis) = stored.started.basis.as_ref().filter(|basis| basis.answers) {
             return Ok(ready.based_on((**basis).clone(), self.answers(basis)?));
         }
-        let (Some(basis), Some(owner)) = (&stored.started.basis, self.owner()) else { return Ok(ready) };
-        let store: Arc<dyn Store> = owner.store().clone();
+        let Some(basis) = &stored.started.basis else { return Ok(ready) };
         let ready = ready.allowing(rerun);
         let rerun = basis.rerun.iter().chain(&stored.later.rerun).chain(rerun).cloned().collect();
-        let edit = Edit { from: basis.from.clone(), rerun, ..Edit::default() };
+        let edit = Edit { from: basis.from.clone(), all: basis.all, rerun, ..Edit::default() };
+        if basis.earlier().is_none() {
+            let memo = Memo::default().rerunning(edit.rerun.iter().cloned());
+            return Ok(ready.based_on((**basis).clone(), memo));
+        }
         let memo = match Stored::read(&*store, &basis.run).await {
             Ok(earlier) => {
                 let memo = memo(store.clone(), &earlier, &edit).await?;
@@ -133,7 +145,7 @@ impl Engine {
             }
             Err(error) => return Err(error),
         };
-        are_steps(&edit.rerun, &stored.flow, &memo)?;
+        self.are_steps(&edit.rerun, &stored.flow, &memo)?;
         Ok(ready.based_on((**basis).clone(), memo))
     }
 

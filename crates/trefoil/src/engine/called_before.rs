@@ -1,27 +1,60 @@
-//! Whether the flow of a call was called before: in a run whose results the calling run reuses.
+//! Whether the flow of a call was called before, in a run whose results the calling run reuses, and what of that is reused.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::{Basis, Started};
-use trefoil_machine::{EntryKind, Key};
+use trefoil_machine::{EntryKind, Key, Prepared};
+use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
 use trefoil_runtime::ports::CallSite;
 use trefoil_store::{Filter, Store};
 use trefoil_template::Value;
 
 use super::flows::id_of;
-use crate::durable::Stored;
 
-/// Runs before the calling one that are searched for the same call.
-const BEFORE: usize = 64;
 /// Called runs of one run that are searched for the same call under another name.
 const CALLED: usize = 1_000;
+
+/// The tool calls of the earlier runs whose results a run reuses.
+pub(crate) struct Before {
+    /// The earlier runs, the newest first.
+    runs: Vec<Arc<str>>,
+    /// Their calls, with whether the step that made the call is not in the run's program.
+    calls: Vec<(EarlierCall, bool)>,
+    /// The call in which the run starts again, and the step of its flow.
+    from: Option<(Arc<str>, Key, String)>,
+    /// The steps whose tools and commands may be repeated.
+    rerun: Vec<String>,
+    /// What no run is named after if an earlier run cannot be read any more.
+    lost: Option<String>,
+    /// The called runs whose results other calls of this process reuse.
+    taken: Mutex<HashSet<String>>,
+    /// The results that the run has reused in this process.
+    decisions: Arc<Mutex<Vec<Decision>>>,
+}
+
+/// What other calls of a run reuse.
+struct Claimed {
+    /// Called runs.
+    runs: HashSet<String>,
+    /// Calls, with their runs.
+    calls: HashSet<(String, Key)>,
+}
+
+/// How much of a called run is reused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Again {
+    /// Nothing, although what it did counts as done.
+    pub all: bool,
+    /// Nothing from this step on.
+    pub from: Option<String>,
+}
 
 /// Whether a call was made in an earlier run.
 pub(super) enum CalledBefore {
     /// It was, with this run.
-    As(String),
+    As(String, Again),
     /// It was not.
     Never,
     /// A run before the calling one cannot be read any more.
@@ -36,78 +69,157 @@ pub(super) struct Call<'c> {
     pub flow: &'c str,
     /// Its input.
     pub input: Option<Value>,
-    /// The called runs whose results other calls of this process reuse.
-    pub taken: &'c Mutex<HashSet<String>>,
 }
 
-impl Call<'_> {
-    /// The run of the same call in the runs before the calling one: the one with its key, or else one with its input whose step
-    /// has another name now.
-    pub async fn before(&self, store: &dyn Store) -> CalledBefore {
-        let mut run = self.at.run.to_owned();
-        for _ in 0..BEFORE {
-            let Some(started) = started(store, &run).await else {
-                return CalledBefore::Perhaps(Basis { run: id_of(&run, self.at.key, 0), ..Basis::default() });
-            };
-            let Some(basis) = started.basis.filter(|basis| !basis.answers) else { return CalledBefore::Never };
-            run = basis.run;
-            let found = match last_run_of(store, &run, self.at.key).await {
-                None => self.renamed(store, &run).await,
-                found => found,
-            };
-            if let Some(found) = found {
-                return CalledBefore::As(found);
-            }
+impl Before {
+    /// For a run of this program.
+    pub fn of(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
+        let calls: Vec<_> = memo.calls();
+        let from = basis.from.as_deref().and_then(|from| Inside::of(from, memo)).map(|inside| {
+            let Inside { call, step } = inside;
+            (call.run.clone(), call.activity.key.clone(), step)
+        });
+        let is_gone = |call: &EarlierCall| !prepared.has_effect(&call.activity.labels);
+        Self {
+            runs: memo.runs().cloned().collect(),
+            calls: calls.into_iter().map(|call| (is_gone(&call), call)).map(|(gone, call)| (call, gone)).collect(),
+            from,
+            rerun: memo.rerun().map(str::to_owned).collect(),
+            lost: memo.is_cut_off().then(|| format!("{}~", basis.run)),
+            taken: Mutex::default(),
+            decisions: memo.decisions(),
         }
-        CalledBefore::Never
     }
 
-    /// A call with the same flow and input in an earlier run, if its step is not in the calling run's program.
-    async fn renamed(&self, store: &dyn Store, run: &str) -> Option<String> {
-        let alike = self.alike(store, run).await;
-        if alike.is_empty() {
+    /// The steps of the called run whose tools and commands may be repeated: all, if the call may be.
+    pub fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
+        rerun_within(&self.rerun, at.key, at.labels)
+    }
+
+    /// How much of an earlier call is reused.
+    fn again(&self, call: &EarlierCall) -> Again {
+        match &self.from {
+            Some((run, key, step)) if *run == call.run && *key == call.activity.key => {
+                Again { all: false, from: Some(step.clone()) }
+            }
+            _ => Again { all: call.wanted, from: None },
+        }
+    }
+
+    /// The run of a call in the runs before the calling one: that with its key, or else one with its input whose step is not in the
+    /// program any more. If such a step called the flow with another input, the call may still be the same one, so whatever that
+    /// run did counts as done.
+    pub(super) async fn run_of(&self, call: &Call<'_>, store: &dyn Store) -> CalledBefore {
+        let mut left = None;
+        let mut claimed = None;
+        for run in &self.runs {
+            if let Some(found) = last_run_of(store, run, call.at.key).await {
+                let earlier = self.calls.iter().map(|(earlier, _)| earlier);
+                let mut own = earlier.filter(|earlier| earlier.run == *run && earlier.activity.key == *call.at.key);
+                return CalledBefore::As(found, own.next().map(|own| self.again(own)).unwrap_or_default());
+            }
+            for (earlier, _) in self.calls.iter().filter(|(earlier, gone)| *gone && earlier.run == *run) {
+                let claimed = match &claimed {
+                    Some(known) => known,
+                    None => claimed.insert(self.claimed(store, call.at.run).await),
+                };
+                if claimed.calls.contains(&(run.to_string(), earlier.activity.key.clone())) {
+                    continue;
+                }
+                let Some(found) = last_run_of(store, run, &earlier.activity.key).await else { continue };
+                let Some(started) = started(store, &found).await.filter(|one| *one.program.flow == *call.flow) else {
+                    continue;
+                };
+                let is_free = !claimed.runs.contains(&found);
+                if is_free && started.input == call.input && self.takes(&found) {
+                    return CalledBefore::As(found, self.again(earlier));
+                }
+                left = left.or(Some(found).filter(|found| is_free && !self.has_taken(found)));
+            }
+        }
+        match (left, &self.lost) {
+            (Some(left), _) => CalledBefore::As(left, Again { all: true, from: None }),
+            (None, Some(lost)) => CalledBefore::Perhaps(Basis { run: id_of(lost, call.at.key, 0), ..Basis::default() }),
+            (None, None) => CalledBefore::Never,
+        }
+    }
+
+    /// Takes the results of a called run, if no other call of this process has.
+    fn takes(&self, run: &str) -> bool {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(run.to_owned())
+    }
+
+    fn has_taken(&self, run: &str) -> bool {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(run)
+    }
+
+    /// What the calls of a run reuse, in this process and in earlier ones.
+    async fn claimed(&self, store: &dyn Store, run: &str) -> Claimed {
+        let mut claimed = Claimed { runs: HashSet::new(), calls: HashSet::new() };
+        for called in called_by(store, run).await {
+            claimed.runs.extend(started(store, &called).await.and_then(|started| Some(started.basis?.run)));
+        }
+        let mut next = 0;
+        while let Ok(page) = store.entries(run, next).await {
+            let Some(end) = page.last() else { break };
+            next = end.seq.saturating_add(1);
+            for entry in page {
+                if let EntryKind::Completed { key, about, .. } = entry.kind
+                    && let Some(cited) = about.from
+                {
+                    claimed.calls.insert((cited.run, cited.key.unwrap_or(key)));
+                }
+            }
+        }
+        for decision in self.decisions.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if let Reuse::Kept { run, was: Some(was), .. } = &decision.is {
+                claimed.calls.insert((run.clone(), was.clone()));
+            }
+        }
+        claimed
+    }
+}
+
+/// The steps of a called run whose tools and commands may be repeated, if those of these steps may be in the calling one.
+pub(crate) fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String> {
+    let own = [call.as_str(), call.without_try()];
+    let label = labels.last().map(|label| &**label);
+    let within = |name: &str| -> Option<String> {
+        if name == EVERY_STEP || own.contains(&name) || label == Some(name) {
+            return Some(EVERY_STEP.to_owned());
+        }
+        let mut steps = own.into_iter().chain(label);
+        steps.find_map(|step| name.strip_prefix(step)?.strip_prefix('/')).map(str::to_owned)
+    };
+    rerun.iter().filter_map(|name| within(name)).collect()
+}
+
+/// A step of the flow that a call has called.
+pub(crate) struct Inside {
+    /// The call.
+    pub call: EarlierCall,
+    /// The step: a label or key of the called run.
+    pub step: String,
+}
+
+impl Inside {
+    /// The meaning of `CALL/STEP`, unless the earlier runs have a step with this name themselves.
+    pub fn of(name: &str, memo: &Memo) -> Option<Self> {
+        if memo.has_step(name) {
             return None;
         }
-        let (before, now) = (program(store, run).await?, program(store, self.at.run).await?);
-        let (before, now) = (labels(&before), labels(&now));
-        let is_gone = |key: &Key| {
-            let names = key.0.split('/').filter_map(|segment| segment.split(['@', '[', '~', '!']).next());
-            names.into_iter().any(|name| before.contains(name) && !now.contains(name))
-        };
-        let others = self.taken_before(store).await;
-        for key in tools_of(store, run).await.iter().filter(|key| is_gone(key)) {
-            let Some(found) = last_run_of(store, run, key).await.filter(|found| alike.contains(found)) else {
-                continue;
-            };
-            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-            if !others.contains(&found) && taken.insert(found.clone()) {
-                return Some(found);
-            }
-        }
-        None
+        let calls = memo.calls();
+        // The longest name of a call.
+        name.rmatch_indices('/').find_map(|(at, _)| {
+            let (call, step) = (name.get(..at)?, name.get(at + 1..)?);
+            let call = calls.iter().find(|earlier| earlier.is_of(call))?.clone();
+            Some(Self { call, step: step.to_owned() })
+        })
     }
 
-    /// The called runs of a run with the same flow and input.
-    async fn alike(&self, store: &dyn Store, run: &str) -> HashSet<String> {
-        let mut alike = HashSet::new();
-        for called in called_by(store, run).await {
-            if let Some(started) = started(store, &called).await
-                && *started.program.flow == *self.flow
-                && started.input == self.input
-            {
-                alike.insert(called);
-            }
-        }
-        alike
-    }
-
-    /// The called runs whose results the calling run has reused already.
-    async fn taken_before(&self, store: &dyn Store) -> HashSet<String> {
-        let mut taken = HashSet::new();
-        for called in called_by(store, self.at.run).await {
-            taken.extend(started(store, &called).await.and_then(|started| Some(started.basis?.run)));
-        }
-        taken
+    /// The run of the call.
+    pub async fn run(&self, store: &dyn Store) -> Option<String> {
+        last_run_of(store, &self.call.run, &self.call.activity.key).await
     }
 }
 
@@ -124,7 +236,8 @@ pub(crate) async fn last_run_of(store: &dyn Store, run: &str, key: &Key) -> Opti
     found
 }
 
-async fn called_by(store: &dyn Store, run: &str) -> Vec<String> {
+/// The runs that a run has called.
+pub(crate) async fn called_by(store: &dyn Store, run: &str) -> Vec<String> {
     let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
     let page = store.list(&filter, None, CALLED).await;
     page.map(|page| page.runs.into_iter().map(|record| record.run).collect()).unwrap_or_default()
@@ -138,24 +251,7 @@ pub(crate) async fn started(store: &dyn Store, run: &str) -> Option<Started> {
     }
 }
 
-async fn program(store: &dyn Store, run: &str) -> Option<Arc<Program>> {
-    Some(Stored::read(store, run).await.ok()?.flow.loaded().program.clone())
-}
-
-fn labels(program: &Program) -> BTreeSet<&str> {
-    program.steps.iter().filter_map(|step| step.label.as_deref()).collect()
-}
-
-/// The keys of the tool calls of a run, in their order.
-async fn tools_of(store: &dyn Store, run: &str) -> Vec<Key> {
-    let (mut keys, mut next) = (Vec::new(), 0);
-    while let Ok(page) = store.entries(run, next).await {
-        let Some(end) = page.last() else { break };
-        next = end.seq.saturating_add(1);
-        keys.extend(page.into_iter().filter_map(|entry| match entry.kind {
-            EntryKind::Scheduled { key, sort, .. } if sort == "tool" => Some(key),
-            _ => None,
-        }));
-    }
-    keys
+/// The labels of a program's steps.
+pub(crate) fn labels(program: &Program) -> impl Iterator<Item = &str> {
+    program.steps.iter().filter_map(|step| step.label.as_deref())
 }

@@ -5,9 +5,7 @@
 //! cancelled one. While the called run is suspended, the calling run waits for it.
 
 #[cfg(feature = "store")]
-use std::collections::HashSet;
-#[cfg(feature = "store")]
-use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -18,10 +16,14 @@ use trefoil_machine::Effects;
 use trefoil_machine::Key;
 #[cfg(feature = "store")]
 use trefoil_machine::event::Waiting;
+#[cfg(feature = "store")]
+use trefoil_machine::journal::Basis;
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::memo::Memo;
+
+use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::ports::CallSite;
 #[cfg(feature = "store")]
 use trefoil_runtime::ports::SuspendedCall;
@@ -33,12 +35,12 @@ use trefoil_template::Value;
 #[cfg(feature = "store")]
 use super::Ready;
 #[cfg(feature = "store")]
-use super::called_before::{Call, CalledBefore};
+use super::called_before::{Again, Before, Call, CalledBefore, labels};
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
 #[cfg(feature = "store")]
-use crate::durable::{Edit, Edited};
+use crate::durable::{Edit, Edited, LinesOfCalls, Stored};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::load::LoadOptions;
@@ -54,9 +56,14 @@ pub(crate) struct FlowTools {
     engine: Engine,
     /// The tools. Each flow is loaded when it is first needed.
     tools: Vec<(FlowTool, OnceLock<Result<Loaded, String>>)>,
-    /// The called runs of earlier runs whose results a renamed step has.
+    /// The values to hide that the calling run and all runs beneath it share.
+    seen: Arc<SeenValues>,
+    /// The calls of the earlier runs whose results the calling run reuses. Empty if it reuses none.
     #[cfg(feature = "store")]
-    taken: Mutex<HashSet<String>>,
+    before: OnceLock<Before>,
+    /// What the called runs have reused.
+    #[cfg(feature = "store")]
+    lines: LinesOfCalls,
 }
 
 /// A flow that can be called.
@@ -72,7 +79,9 @@ impl FlowTools {
     /// The flows in the operator's settings. A flow that does not load fails when it is called.
     pub fn new(engine: &Engine) -> Self {
         let tools = engine.parts.settings.flows.iter().map(|tool| (tool.clone(), OnceLock::new())).collect();
+        let seen = engine.parts.seen.clone().unwrap_or_default();
         let engine = engine.clone().with(|parts| {
+            parts.seen = Some(seen.clone());
             parts.events.clear();
             (parts.journal, parts.begun) = (None, None);
             // A called flow chooses its own models, as it did when the run started.
@@ -84,9 +93,34 @@ impl FlowTools {
         Self {
             engine,
             tools,
+            seen,
             #[cfg(feature = "store")]
-            taken: Mutex::default(),
+            before: OnceLock::new(),
+            #[cfg(feature = "store")]
+            lines: LinesOfCalls::default(),
         }
+    }
+
+    /// What the called runs have reused.
+    #[cfg(feature = "store")]
+    pub fn lines(&self) -> &LinesOfCalls {
+        &self.lines
+    }
+
+    #[cfg(feature = "store")]
+    fn note(&self, at: CallSite<'_>, ready: &Ready) {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push((at.key.clone(), ready.reused()));
+    }
+
+    /// The values to hide that the calling run shares with those that it calls.
+    pub fn seen(&self) -> &Arc<SeenValues> {
+        &self.seen
+    }
+
+    /// Sets the calls of the earlier runs whose results the calling run reuses.
+    #[cfg(feature = "store")]
+    pub fn reuse(&self, before: Before) {
+        let _ = self.before.set(before);
     }
 
     /// Why the flow with this name does not load.
@@ -151,35 +185,69 @@ impl FlowTools {
                         cancelled = Some(record.run);
                         continue;
                     }
-                    Ok(record) => Begun::Runs(engine.resume(&record.run).await?),
+                    Ok(record) => Begun::Runs(self.again(&engine, at, &record.run).await?),
                     Err(StoreError::NoRun { .. }) => {
                         let ready = match cancelled {
-                            Some(cancelled) => reusing(&engine, tool, engine.fork(&cancelled, &Edit::default()).await)?,
-                            None => match self.call(at, tool, &input).before(store).await {
-                                CalledBefore::As(run) => {
-                                    reusing(&engine, tool, engine.edit(&run, &tool.flow, &Edit::default()).await)?
-                                }
-                                CalledBefore::Never => engine.ready(&tool.flow)?,
-                                CalledBefore::Perhaps(basis) => {
-                                    engine.ready(&tool.flow)?.based_on(basis, Memo::default().cut_off())
-                                }
-                            },
+                            Some(cancelled) => {
+                                let edit = Edit { rerun: self.rerun(at), ..Edit::default() };
+                                reusing(&engine, tool, &cancelled, engine.fork(&cancelled, &edit).await)?
+                            }
+                            None => self.first(&engine, at, tool, &input).await?,
                         };
+                        self.note(at, &ready);
                         Begun::Runs(ready.of_id(id).start(input)?)
                     }
                     Err(error) => return Err(Error::Store(error)),
                 };
+                at.meter.calls(&id_of(at.run, at.key, nth));
                 return Ok((begun, before));
             }
         }
         Ok((Begun::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
     }
 
+    /// Prepares the first run of a call.
     #[cfg(feature = "store")]
-    fn call<'c>(&'c self, at: CallSite<'c>, tool: &'c Loaded, input: &serde_json::Value) -> Call<'c> {
+    async fn first(
+        &self,
+        engine: &Engine,
+        at: CallSite<'_>,
+        tool: &Loaded,
+        input: &serde_json::Value,
+    ) -> Result<Ready, Error> {
+        let (Some(before), Some(owner)) = (self.before.get(), engine.owner()) else { return engine.ready(&tool.flow) };
         let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
-        let flow = &tool.flow.loaded().program.name;
-        Call { at, flow, input, taken: &self.taken }
+        let call = Call { at, flow: &tool.flow.loaded().program.name, input };
+        match before.run_of(&call, &**owner.store()).await {
+            CalledBefore::As(run, Again { all, from }) => {
+                let edit = Edit { all, from, rerun: self.rerun(at), ..Edit::default() };
+                reusing(engine, tool, &run, engine.edit(&run, &tool.flow, &edit).await)
+            }
+            // Its limits are those of the calling run, which waits until they are raised.
+            CalledBefore::Never => Ok(engine.ready(&tool.flow)?.based_on(Basis::default(), Memo::default())),
+            CalledBefore::Perhaps(basis) => {
+                let basis = Basis { rerun: self.rerun(at), ..basis };
+                let memo = Memo::default().cut_off().rerunning(basis.rerun.iter().cloned());
+                Ok(engine.ready(&tool.flow)?.based_on(basis, memo))
+            }
+        }
+    }
+
+    /// Resumes the run of a call, with what the calling run may repeat.
+    #[cfg(feature = "store")]
+    async fn again(&self, engine: &Engine, at: CallSite<'_>, run: &str) -> Result<Run, Error> {
+        let Some(owner) = engine.owner() else { return engine.resume(run).await };
+        let stored = Stored::read(&**owner.store(), run).await?;
+        let rerun = self.rerun(at).into_iter().filter(|step| !stored.may_rerun(step)).collect::<Vec<_>>();
+        let ready = engine.ready_again(&stored, &rerun).await?;
+        self.note(at, &ready);
+        ready.resume(run).await
+    }
+
+    /// The steps of the run of a call that may be repeated.
+    #[cfg(feature = "store")]
+    fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
+        self.before.get().map(|before| before.rerun(at)).unwrap_or_default()
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process.
@@ -263,10 +331,13 @@ impl FlowTools {
 
 /// A run of a call that reuses the results of an earlier run of it.
 #[cfg(feature = "store")]
-fn reusing(engine: &Engine, tool: &Loaded, edited: Result<Edited, Error>) -> Result<Ready, Error> {
+fn reusing(engine: &Engine, tool: &Loaded, run: &str, edited: Result<Edited, Error>) -> Result<Ready, Error> {
     match edited {
-        // The results were deleted with the run's content.
-        Err(Error::Store(StoreError::NoContent { .. })) => engine.ready(&tool.flow),
+        // The results were deleted with the run's content, but it may have done anything.
+        Err(Error::Store(StoreError::NoContent { .. })) => {
+            let basis = Basis { run: run.to_owned(), ..Basis::default() };
+            Ok(engine.ready(&tool.flow)?.based_on(basis, Memo::default().cut_off()))
+        }
         edited => edited.map(|edited| edited.ready),
     }
 }
@@ -415,6 +486,13 @@ impl FlowTools {
         self.get(name)?.as_ref().ok().map(|tool| &tool.flow)
     }
 
+    /// Whether one of these flows has a step with this label.
+    #[cfg(feature = "store")]
+    pub fn have_step(&self, label: &str) -> bool {
+        let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
+        flows.into_iter().any(|tool| labels(&tool.flow.loaded().program).any(|known| known == label))
+    }
+
     /// Whether a flow can call one of these.
     #[cfg(feature = "store")]
     pub fn are_called_by(&self, flow: &Flow) -> bool {
@@ -433,6 +511,12 @@ impl FlowTools {
 }
 
 impl Engine {
+    /// Whether its runs are called by other runs.
+    #[cfg(feature = "store")]
+    pub(crate) fn is_called(&self) -> bool {
+        self.parts.depth > 0
+    }
+
     /// The flows of the settings as tools, if there are any.
     #[cfg(feature = "store")]
     pub(crate) fn flow_tools(&self) -> Option<Arc<FlowTools>> {

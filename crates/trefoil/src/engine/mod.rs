@@ -35,7 +35,7 @@ use crate::run::Run;
 use crate::settings::Settings;
 
 #[cfg(feature = "store")]
-pub(crate) use called_before::{last_run_of, started};
+pub(crate) use called_before::{Inside, called_by, labels, last_run_of, rerun_within, started};
 #[cfg(feature = "store")]
 pub(crate) use flows::FlowTools;
 pub use models::{Answering, AnswersFrom};
@@ -138,6 +138,8 @@ struct Parts {
     depth: u32,
     /// The share of the calling run's allowance that its runs may use.
     within: Option<trefoil_runtime::Share>,
+    /// The values to hide that its runs share with the calling run.
+    seen: Option<Arc<trefoil_runtime::driver::SeenValues>>,
     /// The calling run.
     #[cfg(feature = "store")]
     caller: Option<String>,

@@ -64,6 +64,7 @@ impl Needs {
             tools: &*hosts.tools,
             fault: &|name| hosts.flow_of(name)?.fault(name),
             on_command_line: &|name| !rehearsal && hosts.is_after(name) && settings_show(parts, name),
+            is_flow: &|name| !rehearsal && hosts.flow_of(name).is_some(),
             asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
             commands: parts.commands.is_some() || resumes || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),
@@ -132,6 +133,15 @@ pub(super) struct Caller<'c> {
     resumes: bool,
 }
 
+/// The flows that a flow can call as tools, and those that they can call.
+#[derive(Default)]
+pub(super) struct Beneath {
+    /// The flows.
+    pub flows: Vec<Flow>,
+    /// Where else than at the provider their models are called.
+    pub elsewhere: Vec<Elsewhere>,
+}
+
 /// A call of a flow that was not looked at yet.
 struct FlowCall {
     tool: Arc<str>,
@@ -150,10 +160,10 @@ impl FlowCall {
 
 impl Needs {
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
-    /// itself. Returns where else than at the provider their models are called.
-    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) -> Vec<Elsewhere> {
-        let mut elsewhere = Vec::new();
-        let Some(flows) = &self.hosts.flows else { return elsewhere };
+    /// itself.
+    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) -> Beneath {
+        let mut beneath = Beneath::default();
+        let Some(flows) = &self.hosts.flows else { return beneath };
         let parts = &*engine.parts;
         let caller = Caller { hosts: &self.hosts, secrets: &self.secrets, resumes: parts.begun.is_some() };
         // Flows that have a cost limit in their manifest are SirenSpec's, and call no flows as tools.
@@ -177,10 +187,11 @@ impl Needs {
                     findings.push(of_tool(lack, &tool, at));
                 }
             }
-            elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
+            beneath.elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
             left.extend(FlowCall::of(&called.loaded().program, &needs, &files));
+            beneath.flows.push(called);
         }
-        elsewhere
+        beneath
     }
 }
 

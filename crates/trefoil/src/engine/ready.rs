@@ -9,15 +9,17 @@ use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
-use trefoil_runtime::driver::{Options, run_prepared};
+use trefoil_runtime::driver::{Options, SeenValues, run_prepared};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::{first_entry, resume_prepared};
-use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome, Share};
-use trefoil_template::{Value, limits};
+use trefoil_template::{HoleKind, Value, limits};
 
+#[cfg(feature = "store")]
+use super::called_before::Before;
 use super::hosts::{Hosts, is_rehearsal};
-use super::needs::Needs;
+use super::needs::{Beneath, Needs};
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, Parts, explain};
 use crate::answers::Answers;
@@ -47,6 +49,8 @@ pub struct Ready {
     hosts: Hosts,
     /// The share of the calling run's allowance, if this run is a tool call.
     within: Option<Share>,
+    /// The values to hide, shared with the runs above and below this one.
+    seen: Arc<SeenValues>,
     /// The calling run.
     #[cfg(feature = "store")]
     caller: Option<String>,
@@ -66,11 +70,11 @@ impl Ready {
         let needs = Needs::of(engine, flow, None);
         let mut findings = Findings::new(flow.loaded().files.clone(), needs.lacks.clone());
         // The run of a call is a part of a run for which all of them were looked at.
-        let beneath = if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Vec::new() };
+        let beneath = if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Beneath::default() };
         let Needs { aimed, models, script, hosts, secrets, money, .. } = needs;
         let (Some(aimed), Some(models), true) = (aimed, models, findings.is_empty()) else { return Err(findings) };
         let mut elsewhere = aimed.elsewhere.clone();
-        for one in beneath {
+        for one in beneath.elsewhere {
             if !elsewhere.contains(&one) {
                 elsewhere.push(one);
             }
@@ -90,7 +94,8 @@ impl Ready {
         // Stored runs with the same seed need different ids.
         let own: &dyn Random = if parts.seed.is_some() && engine.keeps_runs() { &SystemRandom } else { &*ports.random };
         let id = format!("{:016x}", own.next());
-        Ok(Self {
+        let seen = hosts.flows.as_ref().map(|flows| flows.seen().clone()).or_else(|| parts.seen.clone());
+        let ready = Self {
             flow: flow.clone(),
             prepared: aimed.prepared.clone(),
             run: id,
@@ -112,12 +117,29 @@ impl Ready {
             #[cfg(feature = "store")]
             caller: parts.caller.clone(),
             within: parts.within.clone(),
+            seen: seen.unwrap_or_default(),
             basis: None,
             #[cfg(feature = "store")]
             kept: parts.owner.clone(),
             #[cfg(feature = "store")]
             content: parts.content,
-        })
+        };
+        // Nothing is sent in a rehearsal, and those of another process are read there.
+        if !is_rehearsal(&aimed.from) && !parts.submits {
+            beneath.flows.iter().for_each(|flow| ready.hides(flow));
+        }
+        Ok(ready)
+    }
+
+    /// Hides what the run of another flow may have sent somewhere from where it can come back: its secrets and environment values.
+    pub(crate) fn hides(&self, flow: &Flow) {
+        let (prepared, secrets) = (flow.prepared(), &*self.ports.secrets);
+        self.seen.also(secrets, &prepared.holes);
+        // Each flow has its own environment files.
+        let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
+        let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
+        let own: Vec<_> = prepared.holes.iter().filter(|(kind, _)| *kind == HoleKind::Env).cloned().collect();
+        self.seen.also(&environment, &own);
     }
 
     /// Sets the run's id.
@@ -141,6 +163,9 @@ impl Ready {
             Some(kind @ ("embedded" | "scripted")) => Some(kind),
             _ => None,
         };
+        if let Some(flows) = self.hosts.flows.as_ref().filter(|_| !basis.answers) {
+            flows.reuse(Before::of(&memo, &basis, &self.prepared));
+        }
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
     }
 
@@ -148,7 +173,11 @@ impl Ready {
     #[cfg(feature = "store")]
     pub fn reused(&self) -> Lines {
         let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
-        Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions)
+        let lines = Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions);
+        match &self.hosts.flows {
+            Some(flows) => lines.calling(flows.lines().clone()),
+            None => lines,
+        }
     }
 
     /// The id that the run will have.
@@ -298,6 +327,7 @@ impl Ready {
             places: self.places.clone(),
             holes: self.hosts.holes.clone(),
             keys: self.hosts.keys.clone(),
+            seen: Some(self.seen.clone()),
             within: self.within.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,

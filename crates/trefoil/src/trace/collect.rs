@@ -231,11 +231,11 @@ fn ended(call: &mut TraceCall, kind: &EventKind) {
             call.duration_ms = Some(*duration_ms);
             call.reused_from.clone_from(reused_from);
         }
-        EventKind::EffectFinished { value, duration_ms, reused_from } => {
+        EventKind::EffectFinished { value, duration_ms, reused_from, .. } => {
             call.reused_from.clone_from(reused_from);
             (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
         }
-        EventKind::EffectFailed { error, duration_ms, usage, partial, told } => {
+        EventKind::EffectFailed { error, duration_ms, usage, partial, told, .. } => {
             call.usage = *usage;
             call.partial.clone_from(partial);
             call.told.clone_from(told);

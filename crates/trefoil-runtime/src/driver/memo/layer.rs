@@ -31,6 +31,8 @@ pub struct Layer {
     pub undone: BTreeSet<Key>,
     /// The run's program.
     pub program: Option<Arc<Prepared>>,
+    /// The activities that the user asked to repeat, with or without a result.
+    pub wanted: BTreeSet<Key>,
 }
 
 /// Why an activity has no reusable result.
@@ -62,6 +64,7 @@ impl Layer {
             reused: BTreeMap::new(),
             undone: BTreeSet::new(),
             program: None,
+            wanted: BTreeSet::new(),
         }
     }
 
@@ -107,6 +110,7 @@ impl Layer {
         if let Some(first) = first {
             void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
         }
+        self.wanted = self.done.keys().filter(|key| void.contains(*key)).cloned().collect();
         self.drop_those(|key, _| void.contains(key).then_some(Lost::Wanted));
         first.is_some()
     }

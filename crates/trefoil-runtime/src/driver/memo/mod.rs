@@ -84,6 +84,34 @@ fn is_named(activity: &Activity, name: &str) -> bool {
     key == name || own_step(key) == name || activity.labels.iter().any(|label| **label == *name)
 }
 
+/// Whether this is the activity's own step.
+fn is_step(activity: &Activity, name: &str) -> bool {
+    let key = &activity.key;
+    [key.as_str(), key.without_try(), own_step(key.as_str())].contains(&name)
+        || activity.labels.last().is_some_and(|label| **label == *name)
+}
+
+/// The name of all steps, for [`Memo::rerunning`].
+pub const EVERY_STEP: &str = "*";
+
+/// A tool call of an earlier run.
+#[derive(Debug, Clone)]
+pub struct EarlierCall {
+    /// The run.
+    pub run: Arc<str>,
+    /// The call.
+    pub activity: Arc<Activity>,
+    /// Whether the user asked to repeat it.
+    pub wanted: bool,
+}
+
+impl EarlierCall {
+    /// Whether the step that made the call has this label or key.
+    pub fn is_of(&self, step: &str) -> bool {
+        is_step(&self.activity, step)
+    }
+}
+
 /// The place of a result: the index of its run, and its key.
 pub type ClaimPlace = (usize, Key);
 
@@ -203,6 +231,46 @@ impl Memo {
         met
     }
 
+    /// Drops all results.
+    pub fn drop_all(&mut self) {
+        for layer in &mut self.layers {
+            layer.wanted = layer.done.keys().cloned().collect();
+            layer.drop_those(|_, _| Some(Lost::Wanted));
+        }
+        self.index();
+    }
+
+    /// The earlier runs, the newest first.
+    pub fn runs(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.layers.iter().map(|layer| &layer.run)
+    }
+
+    /// The tool calls of the earlier runs, the newest run first, in the order in which they started.
+    pub fn calls(&self) -> Vec<EarlierCall> {
+        let of_layer = |layer: &Layer| {
+            let mut all: Vec<_> =
+                layer.done.iter().filter(|(_, (_, a))| matches!(a.request, Request::Tool(_))).collect();
+            all.sort_by_key(|(_, (at, _))| *at);
+            let call = |(key, (_, activity)): (&Key, &(usize, Arc<Activity>))| EarlierCall {
+                run: layer.run.clone(),
+                activity: activity.clone(),
+                wanted: layer.wanted.contains(key),
+            };
+            all.into_iter().map(call).collect::<Vec<_>>()
+        };
+        self.layers.iter().flat_map(of_layer).collect()
+    }
+
+    /// Whether there are older runs that were not read.
+    pub fn is_cut_off(&self) -> bool {
+        self.cut
+    }
+
+    /// The steps whose tools and commands may be repeated.
+    pub fn rerun(&self) -> impl Iterator<Item = &str> {
+        self.rerun.iter().map(String::as_str)
+    }
+
     /// The labels of all steps in the earlier runs.
     pub fn steps(&self) -> Vec<String> {
         self.layers.iter().flat_map(Layer::labels).collect::<BTreeSet<_>>().into_iter().collect()
@@ -248,7 +316,7 @@ impl Memo {
         self
     }
 
-    /// Allows the tools and commands of these steps to be repeated.
+    /// Allows the tools and commands of these steps to be repeated; those of [`EVERY_STEP`]: of all.
     #[must_use]
     pub fn rerunning(mut self, steps: impl IntoIterator<Item = String>) -> Self {
         self.rerun.extend(steps);
@@ -274,7 +342,10 @@ impl Memo {
     pub fn stop<'a>(&self, asked: impl Iterator<Item = &'a Arc<Activity>>) {
         let stopped =
             asked.map(|asked| Decision { asked: asked.clone(), is: Reuse::Stopped(self.again(asked).map(Box::new)) });
-        self.decisions.lock().unwrap_or_else(PoisonError::into_inner).extend(stopped);
+        let stopped: Vec<Decision> = stopped.collect();
+        let mut all = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| stopped.iter().all(|stopped| stopped.asked.key != one.asked.key));
+        all.extend(stopped);
     }
 
     /// What happened to each request so far.
@@ -448,7 +519,7 @@ impl Memo {
 
     /// Whether the user allowed the activity to be repeated.
     pub fn may_rerun(&self, asked: &Activity) -> bool {
-        self.rerun.iter().any(|name| is_named(asked, name))
+        self.rerun.iter().any(|name| name == EVERY_STEP || is_named(asked, name))
     }
 
     fn index(&mut self) {

@@ -23,6 +23,15 @@ pub struct Line {
     pub was: Option<Key>,
     /// Why it is repeated. Empty if it is not, or is new.
     pub reasons: Vec<Reason>,
+    /// If it is a call of a flow: the decisions of that run.
+    pub called: Vec<Line>,
+}
+
+impl Line {
+    /// This line, and those of the runs that it has called.
+    pub fn and_called(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        Box::new(std::iter::once(self).chain(self.called.iter().flat_map(Self::and_called)))
+    }
 }
 
 /// The decision about an activity.
@@ -88,7 +97,7 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
         Reuse::Stopped(before) => (Fate::Stopped, before.iter().flat_map(|before| again(before)).collect()),
         before @ Reuse::Again { .. } => (Fate::Again, again(before)),
     };
-    Some(Line { key: asked.key.clone(), fate, was, reasons })
+    Some(Line { key: asked.key.clone(), fate, was, reasons, called: Vec::new() })
 }
 
 /// How similar the texts of two requests are, between 0 and 1.

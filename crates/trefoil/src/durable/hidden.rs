@@ -1,0 +1,35 @@
+//! What the runs before, above and below a run may have sent somewhere, so that it is hidden if that run gets it back.
+
+use std::collections::HashSet;
+
+use trefoil_machine::Started;
+use trefoil_machine::journal::Basis;
+use trefoil_store::Store;
+
+use super::unpack;
+use crate::engine::{Ready, called_by, started};
+
+/// Maximum number of runs whose programs are read.
+const MOST: usize = 1_000;
+
+/// Hides the secrets and environment values in the programs of a run, of the runs whose results it reuses, of those that called these,
+/// and of those that they called. Runs that were deleted are skipped. `own`: the start of the run itself, which knows its own program.
+pub(super) async fn hide(ready: &Ready, store: &dyn Store, run: &str, own: Option<&Started>) {
+    let mut programs: HashSet<Option<String>> = own.map(|own| own.program.bundle.clone()).into_iter().collect();
+    let (mut met, mut left) = (HashSet::new(), vec![run.to_owned()]);
+    while let Some(run) = left.pop() {
+        if met.len() >= MOST || !met.insert(run.clone()) {
+            continue;
+        }
+        let Ok(record) = store.record(&run).await else { continue };
+        let Some(started) = started(store, &run).await else { continue };
+        left.extend(called_by(store, &run).await);
+        left.extend(record.parent);
+        left.extend(started.basis.as_deref().and_then(Basis::earlier).map(str::to_owned));
+        if programs.insert(started.program.bundle.clone())
+            && let Ok((flow, _)) = unpack(store, &run, &started.program).await
+        {
+            ready.hides(&flow);
+        }
+    }
+}
