@@ -41,8 +41,8 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             mask.told(told);
         }
         E::EffectStarted { effect: _, detail } => mask.member(detail),
-        E::EffectFinished { value, duration_ms: _, reused_from: _ } => mask.member(value),
-        E::EffectFailed { error, duration_ms: _, usage: _, partial, told } => {
+        E::EffectFinished { value, duration_ms: _, reused_from: _, called: _ } => mask.member(value),
+        E::EffectFailed { error, duration_ms: _, usage: _, partial, told, called: _ } => {
             mask.failure(error);
             partial.iter_mut().for_each(|partial| mask.string(partial));
             mask.told(told);
