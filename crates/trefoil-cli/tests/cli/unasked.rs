@@ -135,7 +135,7 @@ fn a_step_that_was_renamed_and_changed_is_explained() {
     edited.exits(0).says(&[
         "  kept  one\n",
         " again  zwei (was two)   user message, main.yaml:19: say {+well+} two\n",
-        " again  new (was three)  user message, main.yaml:26: [-say three-]{+other+}\n",
+        " again  new (was three)  user message, main.yaml:27: [-say three-]{+other+}\n",
     ]);
     assert!(!edited.err.contains("unused"), "{}", edited.err);
 }
