@@ -21,8 +21,7 @@ impl Trace {
                 self.input.clone_from(input);
                 self.effective_input.clone_from(effective_input);
             }
-            // The clock of a run includes the time without a process, and the last of these events is emitted at its
-            // time.
+            // The clock of a run includes the time without a process, and the last of these events has its time.
             EventKind::RunResumed { .. } => (self.started_at, self.end) = (began(at), None),
             EventKind::StepStarted { label, kind } => {
                 self.begin(StepTrace { kind, ..step(event, label) });
