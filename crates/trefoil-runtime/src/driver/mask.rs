@@ -83,7 +83,7 @@ impl FormSet {
     fn found(&self, text: &str) -> Vec<Range<usize>> {
         match &self.search {
             Some(search) => search.find_overlapping_iter(text).map(|found| found.range()).collect(),
-            None => vec![0..text.len()],
+            None => std::iter::once(0..text.len()).collect(),
         }
     }
 
