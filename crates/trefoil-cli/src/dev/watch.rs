@@ -137,8 +137,7 @@ impl Watch {
 
 /// Whether a folder is one in which manifests are looked for.
 fn is_searched(entry: &ignore::DirEntry) -> bool {
-    let is_folder = entry.file_type().is_some_and(|sort| sort.is_dir());
-    is_folder && entry.file_name() != "node_modules" && entry.file_name() != "target"
+    is_folder(entry.path()) && entry.file_name() != "node_modules" && entry.file_name() != "target"
 }
 
 /// The files of a target.
