@@ -170,7 +170,8 @@ impl StoreArgs {
     /// The same for commands that are used in any folder.
     #[cfg(feature = "mcp")]
     pub fn option_anywhere(&self) -> String {
-        let place = self.place.as_ref().map(|place| match Location::parse(place, env) {
+        let place = self.place.as_ref().and_then(|place| Location::parse(place, env).ok());
+        let place = place.map(|place| match place {
             Location::File(path) => std::path::absolute(&path).unwrap_or(path).display().to_string(),
             server => server.to_string(),
         });

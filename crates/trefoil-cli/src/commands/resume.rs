@@ -263,7 +263,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         limits: &|engine| args.limited(engine),
     };
     let run = based.id(run)?;
-    refuse_called(args, &run, target)?;
+    refuse_called(args, &run, &target)?;
     let input = other_input(args, &run, &flow)?;
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), input, ..Edit::default() };
     if args.dry_run {
@@ -276,9 +276,8 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
 }
 
 /// Refuses a file that the run's own file calls: it would run by itself, with none of the results of the run.
-fn refuse_called(args: &Resume, run: &str, target: &str) -> Result<(), u8> {
+fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     let store = args.store.look_into()?;
-    let named = Target::parse(target);
     let Some(mut entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
     if let Some(inside) =
         std::env::current_dir().ok().and_then(|here| entry.path.strip_prefix(here).ok().map(PathBuf::from))
@@ -290,8 +289,8 @@ fn refuse_called(args: &Resume, run: &str, target: &str) -> Result<(), u8> {
         &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),
         Some(&format!(
             "write `--with {entry}`: the edits of all its files count; or, to run this file by itself, use \
-             `trefoil run {} --reuse {run}`",
-            next::pasted(target)
+             `trefoil run {} --reuse={run}`",
+            next::pasted(&named.to_string())
         )),
     );
     Err(exit::NOT_STARTED)

@@ -210,7 +210,7 @@ impl Loop<'_> {
         };
         let first = || last.told.steps.keys().next().cloned();
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
-        let edit = Edit { from, rerun: asked.rerun.clone(), own_models: true };
+        let edit = Edit { from, rerun: asked.rerun.clone(), own_models: true, ..Edit::default() };
         match self.runtime.block_on(engine.edit(&last.run, flow, &edit)) {
             Err(Error::Store(StoreError::NoContent { .. })) => {
                 output::note("all steps run again: the last run was completed or cancelled without stored content");

@@ -56,7 +56,7 @@ pub fn serve(flows: Flows, base: Engine, options: Option<CommandOptions>) -> u8 
     let server = Server { flows: Arc::new(flows), calls: calls.clone() };
     let stopped = Cancel::new();
     // Ends the process soon after a signal, whatever it is doing.
-    if let Err(error) = SignalStop::listen(stopped.clone(), None) {
+    if let Err(error) = SignalStop::listen(stopped.clone(), None, None) {
         return not_started(&error);
     }
     let code = runtime.block_on(async {

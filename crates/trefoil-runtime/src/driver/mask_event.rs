@@ -190,6 +190,7 @@ mod tests {
                 usage: None,
                 partial: Some(TOKEN.to_owned()),
                 told: told(),
+                called: None,
             },
             E::Verdict(verdict),
             E::SignalWanted {
