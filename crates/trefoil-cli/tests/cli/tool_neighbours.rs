@@ -263,10 +263,18 @@ fn a_refused_host_and_a_rejected_token_have_their_own_advice() {
         format!("type: oauth2_client_credentials, token_url: \"http://{host}/\", client_id: me, client_secret: x");
     let tool =
         |more: &str| format!("id: one\nkind: tool\ntool: {{ kind: http, name: get, url: \"http://{host}/\"{more} }}\n");
-    folder.write("one.yaml", tool("")).write("two.yaml", tool(&format!(", auth: {{ {auth} }}")));
-    let ran = |file: &str, more: &[&str]| run(&folder, &[&["run", file, "--input", "x", "--ephemeral"], more].concat());
-    ran("one.yaml", &[]).exits(1).says(&["= help: call another host, or allow this one with `--allow-host`"]);
-    ran("two.yaml", &["--allow-host", &host]).exits(1).says(&["failed with 401", "= help: check the credentials"]);
+    // A host that is spelled out is rejected before the run.
+    let dynamic = tool("").replace("kind: tool\n", "kind: tool\ninputSchema: { to: string }\n");
+    folder
+        .write("one.yaml", dynamic.replace(&format!("http://{host}/"), "http://{{to}}/"))
+        .write("two.yaml", tool(&format!(", auth: {{ {auth} }}")));
+    let ran = |file: &str, more: &[&str]| run(&folder, &[&["run", file, "--ephemeral"], more].concat());
+    ran("one.yaml", &["-i", &format!("to={host}"), "--no-check"])
+        .exits(1)
+        .says(&["= help: call another host, or allow this one with `--allow-host`"]);
+    ran("two.yaml", &["--input", "x", "--allow-host", &host])
+        .exits(1)
+        .says(&["failed with 401", "= help: check the credentials"]);
 }
 
 /// The settings with this binary as an MCP server.
@@ -336,7 +344,8 @@ fn a_failure_to_list_tools_points_at_the_server() {
 /// A tool of an MCP server, which is this binary.
 fn mcp(tool: &str, code: &str, says: &[&str], asks: bool) {
     let folder = Folder::new();
-    with_server(&folder, "timeout = \"5s\"\n");
+    let limit = if code == "TOOL_TIMEOUT" { "5s" } else { "2m" };
+    with_server(&folder, &format!("timeout = \"{limit}\"\n"));
     folder.write(
         "one.yaml",
         format!("id: one\nkind: tool\ntool:\n  kind: mcp\n  server: bad\n  name: {tool}\n  params: {{ key: \"{{{{secrets.KEY}}}}\" }}\n"),

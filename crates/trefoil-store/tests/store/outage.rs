@@ -52,8 +52,8 @@ fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
         assert_eq!(others, (0, 0), "the lease expired while nobody could renew it");
         appended.unwrap();
         assert_eq!(entries(&*store, "through").await.len(), 2);
-        // Reading gives up earlier, and everybody is told once for each outage.
-        assert!((1..=2).contains(&SAID.load(Ordering::SeqCst)));
+        // Reading gives up earlier, and everybody is told once for each outage; a server that is starting may close a connection again.
+        assert!((1..=4).contains(&SAID.load(Ordering::SeqCst)), "{SAID:?}");
     });
 }
 
@@ -89,16 +89,16 @@ fn a_server_that_does_not_respond_is_noticed() {
 fn a_server_that_works_for_long_is_not_taken_for_a_silent_one() {
     let Some(server) = server() else { return };
     let database = server.database();
-    let url = format!("{}?connect_timeout=3", server.address(&database));
+    let url = format!("{}?connect_timeout=8", server.address(&database));
     drop(open(&url, Options::default()));
     let locked = std::thread::spawn(move || {
-        server.sql(&database, "BEGIN; LOCK TABLE trefoil.format; SELECT pg_sleep(12); COMMIT");
+        server.sql(&database, "BEGIN; LOCK TABLE trefoil.format; SELECT pg_sleep(25); COMMIT");
     });
     std::thread::sleep(Duration::from_millis(700));
     let began = Instant::now();
     // It is not retried: one try must last.
     drop(open(&url, Options::default()));
-    assert!(began.elapsed() > Duration::from_secs(8), "it was not locked");
+    assert!(began.elapsed() > Duration::from_secs(18), "it was not locked");
     locked.join().unwrap();
 }
 

@@ -159,7 +159,9 @@ impl Lines {
         let mut pairs = BTreeMap::new();
         for asked in new {
             let place = |a: &Activity| (a.request.sort(), a.labels.split_last().map(|(_, above)| above.to_vec()));
-            let there = gone.iter().enumerate().filter(|(_, before)| place(before) == place(asked));
+            // The same request was not changed: its result was dropped.
+            let is_same = |before: &Activity| before.content == asked.content;
+            let there = gone.iter().enumerate().filter(|(_, before)| place(before) == place(asked) && !is_same(before));
             let alike = there.map(|(at, before)| (at, similarity(before, asked)));
             if let Some((at, _)) = alike.reduce(|best, one| if one.1 > best.1 { one } else { best }) {
                 pairs.insert(asked.key.clone(), gone.remove(at).clone());
