@@ -383,6 +383,9 @@ pub struct Basis {
     /// Whether this run has the files of the earlier one. Results of flows that it called are then reused even if those were edited.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forked: bool,
+    /// Whether the step at which the earlier run failed is repeated, also if the files are others. So in every fork.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
     /// The steps whose tools and commands may be repeated although they are not idempotent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
@@ -399,6 +402,10 @@ pub struct Basis {
 }
 
 impl Basis {
+    /// Whether the step at which the earlier run failed is repeated.
+    pub fn repeats_failed(&self) -> bool {
+        self.forked || self.failed
+    }
     /// The run whose results are reused, if not only the answers of models are.
     pub fn earlier(&self) -> Option<&str> {
         Some(self.run.as_str()).filter(|run| !self.answers && !run.is_empty())

@@ -26,7 +26,7 @@ const LONGEST_END: usize = 16 << 10;
 const END: Duration = Duration::from_millis(100);
 /// Maximum length of a request id.
 const LONGEST_ID: usize = 200;
-/// Longer waits are ignored.
+/// Longer waits count as this, which is more than any call may wait.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
 /// The connection pool, shared by all providers of a registry.
@@ -366,8 +366,8 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
         Some(until.duration_since(SystemTime::now()).unwrap_or_default().as_millis() as f64)
     };
     let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0)).or_else(date)?;
-    // The range check also excludes NaN.
-    (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
+    // The check also excludes NaN.
+    (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
 }
 
 /// The wait in the body, where Google puts it: `{"error": {"details": [{"retryDelay": "34s"}]}}`.
@@ -376,7 +376,7 @@ fn retry_delay(body: &str) -> Option<u64> {
     let details = json.pointer("/error/details")?.as_array()?;
     let said = details.iter().find_map(|one| one.get("retryDelay")?.as_str()?.strip_suffix('s'))?;
     let ms = said.parse::<f64>().ok()? * 1000.0;
-    (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
+    (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
 }
 
 #[cfg(test)]

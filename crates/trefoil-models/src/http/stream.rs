@@ -83,10 +83,16 @@ impl HttpModel {
     ) -> Result<bool, ModelError> {
         let mut came = false;
         for event in events.push(bytes) {
-            let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
-            came = true;
-            partial.known = partial.known || self.endpoint.knows(&event);
-            self.endpoint.read_event(&event, partial, delta)?;
+            let read = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what)).and_then(|event| {
+                came = true;
+                partial.known = partial.known || self.endpoint.knows(&event);
+                self.endpoint.read_event(&event, partial, delta)
+            });
+            match read {
+                // A failure after a complete answer is the end of it.
+                Err(_) if partial.ended => partial.done = true,
+                read => read?,
+            }
             // Data after the end is not part of the answer.
             if partial.done {
                 break;

@@ -134,6 +134,18 @@ pub fn encoded(value: &str) -> Vec<String> {
     all
 }
 
+/// The most common forms of one line of a longer secret: as text, and encoded.
+pub fn forms_of_line(line: &str) -> (Vec<String>, Vec<String>) {
+    let mut texts = vec![line.to_owned()];
+    texts.extend(Some(quoted(line)).filter(|form| form != line));
+    let standard = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD);
+    let mut encoded: Vec<String> = (0..3).filter_map(|offset| inside(&standard, line.as_bytes(), offset)).collect();
+    let hex: String = line.bytes().map(|byte| format!("{byte:02x}")).collect();
+    encoded.push(hex.to_uppercase());
+    encoded.push(hex);
+    (texts, encoded)
+}
+
 /// Writes some characters as UTF-16 units.
 fn in_units(text: &str, hex: fn(u16) -> String, those: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());

@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use trefoil_machine::error::RunError;
 use trefoil_template::{Object, Value};
 
-use super::forms::{encoded, forms, parts};
+use super::forms::{encoded, forms, forms_of_line, parts};
 
 /// What replaces a secret.
 pub const HIDDEN: &str = "***";
@@ -36,15 +36,21 @@ impl KnownValues {
         }
         self.prepared = None;
         self.values.push(value.to_owned());
-        for part in parts(value) {
-            let (texts, encoded) = (forms(part), encoded(part));
+        for (at, part) in parts(value).into_iter().enumerate() {
+            // A secret may have hundreds of lines.
+            let (texts, encoded) = if at == 0 { (forms(part), encoded(part)) } else { forms_of_line(part) };
             let solid = |form: &&String| {
                 form.chars().count() >= SHORTEST_WRAPPED && !form.contains(|c: char| c.is_whitespace() || c == '\\')
             };
             self.wrapped.extend(texts.iter().filter(solid).chain(&encoded).cloned());
             self.forms.extend(texts.into_iter().chain(encoded));
-            let begins = part.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
-            self.numbers.extend(part.parse::<f64>().ok().filter(|number| begins && number.is_finite()));
+            // Only in the usual spelling: `000000` is not the number 0.
+            let digits = part.strip_prefix('-').unwrap_or(part);
+            let is_usual = digits.starts_with(|c: char| c.is_ascii_digit())
+                && (!digits.starts_with('0') || digits.starts_with("0."))
+                && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+            let is_long = |number: &f64| number.to_string().len() >= SHORTEST;
+            self.numbers.extend(part.parse::<f64>().ok().filter(|number| is_usual && is_long(number)));
         }
     }
 
@@ -171,10 +177,15 @@ impl Mask {
 
     /// The first position from which the rest of the text may be the start of a form.
     fn begun(&self, text: &str) -> Option<usize> {
-        let wrapped = || {
-            let joined = Joined::of(text)?;
-            let at = self.wrapped.begun(&joined.text)?;
-            Some(joined.origin(&(at..at + 1)).start)
+        // Backslashes at the end may be the start of an escaped line break.
+        let whole = text.trim_end_matches('\\');
+        let wrapped = || match Joined::of(whole) {
+            Some(joined) => {
+                let at = self.wrapped.begun(&joined.text)?;
+                Some(joined.origin(&(at..at + 1)).start)
+            }
+            None if whole.len() < text.len() => self.wrapped.begun(whole),
+            None => None,
         };
         self.forms.begun(text).into_iter().chain(wrapped()).min()
     }
@@ -193,6 +204,10 @@ impl Mask {
             }
             out.push_str(mark);
             rest = after.get(mark.len()..).unwrap_or_default();
+            // A row of dots is one mark.
+            let dots = rest.len() - rest.trim_start_matches('.').len();
+            out.push_str(rest.get(..dots).unwrap_or_default());
+            rest = rest.get(dots..).unwrap_or_default();
             if let Some(part) = self.forms.sorted.iter().filter_map(|value| last_part(value, rest)).max() {
                 out.push_str(HIDDEN);
                 rest = rest.get(part..).unwrap_or_default();

@@ -43,6 +43,8 @@ pub struct Edit {
     pub own_models: bool,
     /// The input, if not that of the earlier run.
     pub input: Option<Value>,
+    /// Whether the step at which the earlier run failed is repeated, as in a fork.
+    pub failed: bool,
 }
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
@@ -313,10 +315,12 @@ impl Engine {
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
         let mut memo = memo(store.clone(), stored, edit).await?;
-        memo = match forked {
-            true => without_failed(memo, &*store, stored).await?,
-            false => without_edited(memo, self, &store).await,
-        };
+        if forked || edit.failed {
+            memo = without_failed(memo, &*store, stored).await?;
+        }
+        if !forked {
+            memo = without_edited(memo, self, &store).await;
+        }
         if let Some(from) = &edit.from {
             is_inside(&store, from, &memo).await?;
         }
@@ -328,6 +332,7 @@ impl Engine {
             all: edit.all,
             rerun: edit.rerun.clone(),
             forked,
+            failed: edit.failed,
             execution: Some(started.execution().to_owned()),
             ..Basis::default()
         };

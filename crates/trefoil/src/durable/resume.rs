@@ -133,11 +133,11 @@ impl Engine {
         }
         let memo = match Stored::read(&*store, &basis.run).await {
             Ok(earlier) => {
-                let memo = memo(store.clone(), &earlier, &edit).await?;
-                match basis.forked {
-                    true => without_failed(memo, &*store, &earlier).await?,
-                    false => without_edited(memo, self, &store).await,
+                let mut memo = memo(store.clone(), &earlier, &edit).await?;
+                if basis.repeats_failed() {
+                    memo = without_failed(memo, &*store, &earlier).await?;
                 }
+                if basis.forked { memo } else { without_edited(memo, self, &store).await }
             }
             // A run that was deleted provides no results, but it may have done anything.
             Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => {

@@ -26,6 +26,8 @@ pub(crate) struct Before {
     from: Option<(Arc<str>, Key, String)>,
     /// The steps whose tools and commands may be repeated.
     rerun: Vec<String>,
+    /// Whether the steps at which called runs failed are repeated.
+    failed: bool,
     /// What no run is named after if an earlier run cannot be read any more.
     lost: Option<String>,
     /// The called runs whose results other calls of this process reuse.
@@ -85,6 +87,7 @@ impl Before {
             calls: calls.into_iter().map(|call| (is_gone(&call), call)).map(|(gone, call)| (call, gone)).collect(),
             from,
             rerun: memo.rerun().map(str::to_owned).collect(),
+            failed: basis.repeats_failed(),
             lost: memo.is_cut_off().then(|| format!("{}~", basis.run)),
             taken: Mutex::default(),
             decisions: memo.decisions(),
@@ -94,6 +97,11 @@ impl Before {
     /// The steps of the called run whose tools and commands may be repeated: all, if the call may be.
     pub fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
         rerun_within(&self.rerun, at.key, at.labels)
+    }
+
+    /// Whether the steps at which called runs failed are repeated, as that of the calling one is.
+    pub fn repeats_failed(&self) -> bool {
+        self.failed
     }
 
     /// How much of an earlier call is reused.

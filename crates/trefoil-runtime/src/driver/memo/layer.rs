@@ -110,7 +110,7 @@ impl Layer {
         if let Some(first) = first {
             void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
         }
-        self.wanted = self.done.keys().filter(|key| void.contains(*key)).cloned().collect();
+        self.wanted.extend(self.done.keys().filter(|key| void.contains(*key)).cloned());
         self.drop_those(|key, _| void.contains(key).then_some(Lost::Wanted));
         first.is_some()
     }

@@ -174,9 +174,13 @@ impl Memo {
 
     /// The most similar of these executions, if it may be the former one of an activity of a new step.
     fn pick<'e>(&self, asked: &Activity, gone: impl Iterator<Item = &'e Execution>) -> Option<&'e Execution> {
-        let is_new = |one: &Execution| {
-            let program = self.layers.get(one.at).and_then(|layer| layer.program.as_ref());
-            program.is_none_or(|program| !program.has_effect(&asked.labels))
+        // Of each run once, because it walks the whole program.
+        let mut known: BTreeMap<usize, bool> = BTreeMap::new();
+        let mut is_new = |one: &Execution| {
+            *known.entry(one.at).or_insert_with(|| {
+                let program = self.layers.get(one.at).and_then(|layer| layer.program.as_ref());
+                program.is_none_or(|program| !program.has_effect(&asked.labels))
+            })
         };
         let score = |one: &Execution| {
             let (then, now) = (one.activity.labels.split_last(), asked.labels.split_last());
