@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, ValueEnum};
 use trefoil::internals::settings::{self, Settings};
 use trefoil::internals::{Cache, LoadOptions, Target};
@@ -150,7 +150,8 @@ pub fn no_such_rule(name: &str) -> (String, String) {
     (format!("unknown rule `{name}`"), help)
 }
 
-/// Adds a suggestion for an unknown command: of the most similar commands, the shortest one. `rn` suggests `run`.
+/// Adds a suggestion for an unknown command: of the most similar commands, the shortest one. `rn` suggests `run`. For the value of
+/// `--reuse` as a separate word, suggests the right form.
 pub fn nearest_command(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned() {
         let command = Cli::command();
@@ -160,6 +161,13 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
             Some(near) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()])),
             None => error.remove(ContextKind::SuggestedSubcommand),
         };
+    }
+    let mut words = std::env::args().skip_while(|word| word != "--reuse").skip(1);
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(run) = words.next().filter(|word| !word.starts_with('-'))
+    {
+        let tip = format!("to reuse answers of one run, write `--reuse={run}`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }

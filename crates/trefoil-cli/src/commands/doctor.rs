@@ -1,4 +1,4 @@
-//! `trefoil doctor [PATH]`: tests what a run needs. Paid calls are announced, and made only if the user agrees.
+//! `trefoil doctor [PATH]`: tests what a run needs. Programs are searched, not started. Paid calls are announced, and made only if the user agrees.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::offer::Offer;
 use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
 
-/// Test settings, store, secrets, providers, and (if you agree to the calls) models
+/// Test settings, store, secrets, programs of tools, providers, and (if you agree to the calls) models
 #[derive(Args)]
 pub struct Doctor {
     /// Manifest or folder whose models are tested
@@ -104,6 +104,7 @@ pub fn run(args: &Doctor) -> u8 {
         Err(code) => return code,
     }
     secrets(&offer, &mut report);
+    programs(&offer, &mut report);
     let done = block_on(async {
         providers(&offer, &mut report).await;
         models(args, &offer, &mut report).await;
@@ -135,10 +136,14 @@ impl Report {
         let wrong = self.all.iter().filter(|one| one.found == Checkup::Wrong).count() as u64;
         let code = if wrong == 0 { exit::OK } else { exit::FAILED };
         let written = match self.text {
-            true => output::result(&match wrong {
-                0 => "nothing is wrong\n".to_owned(),
-                n => format!("{} found\n", count(n, "problem")),
-            }),
+            true => {
+                let doubtful = self.all.iter().filter(|one| one.found == Checkup::Doubtful).count() as u64;
+                output::result(&match (wrong, doubtful) {
+                    (0, 0) => "nothing is wrong\n".to_owned(),
+                    (0, n) => format!("{} found\n", count(n, "warning")),
+                    (n, _) => format!("{} found\n", count(n, "problem")),
+                })
+            }
             false => output::result(&harmless::json(&format_args!("{:#}\n", self.json()))),
         };
         written.max(code)
@@ -202,6 +207,20 @@ fn secrets(offer: &Offer, report: &mut Report) {
         report.add(match source.says {
             Ok(says) => finding(what, Checkup::Fine, says),
             Err(why) => finding(what, Checkup::Wrong, why),
+        });
+    }
+}
+
+/// Searches for the programs of tools and MCP servers, without starting them.
+fn programs(offer: &Offer, report: &mut Report) {
+    for one in offer.found.settings.programs() {
+        let what = format!("[{}]", one.table);
+        report.add(match one.missing {
+            None => finding(what, Checkup::Fine, format!("`{}` is installed; it was not started", one.program)),
+            Some(why) => Finding {
+                help: Some(format!("install it, or correct `command` of [{}]", one.table)),
+                ..finding(what, Checkup::Wrong, why)
+            },
         });
     }
 }

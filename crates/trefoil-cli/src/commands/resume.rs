@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use trefoil::AnswersFrom;
 use trefoil::Flow;
 use trefoil::Value;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
 use trefoil::internals::settings;
-use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Target};
 use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
@@ -38,7 +36,7 @@ pub struct Resume {
     with: Option<String>,
     /// With `--with`: repeat this step, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a
     /// tool
-    #[arg(long, value_name = "STEP", requires = "with")]
+    #[arg(long, value_name = "STEP", conflicts_with = "all")]
     from: Option<String>,
     /// With `--with`: another input than that of RUN; `key=value` changes one property of it (repeatable)
     #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true, requires = "with")]
@@ -96,6 +94,13 @@ impl Resume {
 pub fn run(args: &Resume) -> u8 {
     if let (Some(run), Some(target)) = (&args.run, &args.with) {
         return edited(args, run, target).unwrap_or_else(|code| code);
+    }
+    if let (Some(run), Some(from)) = (&args.run, &args.from) {
+        let fork =
+            format!("trefoil runs fork {} --from {}{}", next::pasted(run), next::pasted(from), args.store.option());
+        let help = format!("to repeat RUN from that step without an edit, use `{fork}`");
+        output::refuse("`--from` needs an edited file: `--with FILE`", Some(&help));
+        return exit::NOT_STARTED;
     }
     let ids = match &args.run {
         Some(run) => vec![run.clone()],
@@ -158,11 +163,8 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
 fn recorded(path: &Path, store: &Arc<dyn Store>, stored: &Stored) -> Result<(), u8> {
     let loaded = stored.flow.loaded();
     overwrite::spare_sources(Some(path), &loaded.files)?;
-    let answers_from = AnswersFrom::of_stored(&stored.started.answers);
-    let tracer = Arc::new(Tracer::default());
-    let recording = Recording::new(path.to_owned(), About::new(loaded, &answers_from), tracer.clone())?;
-    past::tell(store, stored, tracer)?;
-    recording.write().map_err(|message| {
+    let (tracer, about) = past::trace(store, stored)?;
+    Recording::new(path.to_owned(), about, tracer)?.write().map_err(|message| {
         output::refuse(&message, None);
         exit::FAILED
     })

@@ -1,18 +1,21 @@
-//! `trefoil trace FILE`: shows a recorded run.
+//! `trefoil trace FILE|RUN`: shows a recorded or stored run, without calling anything.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::Value as Json;
 
+use crate::runs::past;
+use crate::store::{StoreArgs, full_id, wait};
 use crate::trace::{MissingStep, TraceLook, read, step, tree};
 use crate::{exit, output, overwrite};
 
-/// Show a recorded trace: all steps of the run, or one step in detail
+/// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
 pub struct Trace {
-    /// Trace file, written by `trefoil run --trace FILE`
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// Trace file, written by `trefoil run --trace FILE`; or the id of a stored run, or its first characters
+    #[arg(value_name = "FILE|RUN")]
+    trace: PathBuf,
     /// Show this step: its prompts and the origin of each part, answers, retries, errors
     #[arg(long, value_name = "KEY|LABEL", conflicts_with = "json")]
     step: Option<String>,
@@ -22,28 +25,57 @@ pub struct Trace {
     /// Print the trace as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
-/// Exit code 0; 1: the result cannot be written; 2: unknown trace or step.
+/// Exit code 0; 1: the result cannot be written, or the journal cannot be read; 2: unknown trace, run or step.
 pub fn run(args: &Trace) -> u8 {
-    let (trace, note) = match read(&args.file) {
-        Ok(found) => found,
-        Err((message, help)) => {
-            output::refuse(&message, help.as_deref());
-            return exit::NOT_STARTED;
-        }
+    let found = match stored_id(&args.trace) {
+        Some(id) => of_run(args, id),
+        None => of_file(&args.trace),
     };
+    match found {
+        Ok((trace, name)) => shown(args, &trace, &name),
+        Err(code) => code,
+    }
+}
+
+/// The text, if it can be the id of a run: it has the characters of one, and is not the name of a file.
+fn stored_id(trace: &Path) -> Option<&str> {
+    let id = trace.to_str().filter(|_| !trace.exists())?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (!id.is_empty() && id.chars().all(plain)).then_some(id)
+}
+
+/// The trace of a stored run from its journal, and the run as it is named in commands.
+fn of_run(args: &Trace, id: &str) -> Result<(Json, String), u8> {
+    let store = args.store.look_into()?;
+    let run = wait(full_id(&*store, id))?;
+    let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?)?;
+    Ok((tracer.trace().json(&about), format!("{run}{}", args.store.option())))
+}
+
+fn of_file(file: &Path) -> Result<(Json, String), u8> {
+    let (trace, note) = read(file).map_err(|(message, help)| {
+        output::refuse(&message, help.as_deref());
+        exit::NOT_STARTED
+    })?;
     if let Some(note) = note {
         output::note(&note);
     }
+    Ok((trace, "FILE".to_owned()))
+}
+
+fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
     if args.json {
         return output::result(&format!("{trace:#}\n"));
     }
     if let Some(path) = &args.html {
-        if let Err(code) = overwrite::spare(path, [Path::new(&args.file)]) {
+        if let Err(code) = overwrite::spare(path, [args.trace.as_path()]) {
             return code;
         }
-        let page = trefoil::internals::trace::page::html(&trace);
+        let page = trefoil::internals::trace::page::html(trace);
         let written = trefoil::internals::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
         return match written {
             Ok(()) => exit::OK,
@@ -53,10 +85,10 @@ pub fn run(args: &Trace) -> u8 {
             }
         };
     }
-    let look = TraceLook { color: output::colored_result(), width: output::width() };
+    let look = TraceLook { name, color: output::colored_result(), width: output::width() };
     match &args.step {
-        None => output::result(&tree(&trace, look)),
-        Some(name) => match step(&trace, name, look) {
+        None => output::result(&tree(trace, look)),
+        Some(name) => match step(trace, name, look) {
             Ok(text) => output::result(&text),
             Err(MissingStep { message, help }) => {
                 output::refuse(&message, help.as_deref());

@@ -28,13 +28,13 @@ pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
         (format!("trefoil plan {target}"), "what it would do, with the maximum number of calls"),
         (format!("trefoil graph {target} -o flow.svg"), "the workflow as a picture"),
     ];
-    all.extend(prompts(trace));
+    all.extend(prompts(trace, None));
     say(&all);
 }
 
-/// Suggestions after a failure with this error code.
-pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
-    let mut all = prompts(trace);
+/// Suggestions after a failure with this error code. `stored`: the run and its store, if it is kept.
+pub fn after_failure(trace: Option<&str>, stored: Option<(&str, &StoreArgs)>, code: Option<&str>) {
+    let mut all = prompts(trace, stored.map(|(run, store)| self::trace(run, &store.option())));
     all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this error means and how to fix it")));
     if !all.is_empty() {
         output::say("next:");
@@ -82,13 +82,19 @@ pub fn not_kept() {
     output::say("nothing was sent or stored; to run it without a store, add `--ephemeral`");
 }
 
-/// Commands that show the prompts.
-fn prompts(trace: Option<&str>) -> Vec<NextCommand> {
+/// The command that shows the prompts of a stored run. `store`: the option that names it.
+pub fn trace(run: &str, store: &str) -> String {
+    format!("trefoil trace {run}{store}")
+}
+
+/// Commands that show the prompts. `stored`: the command for a run that is kept.
+fn prompts(trace: Option<&str>, stored: Option<String>) -> Vec<NextCommand> {
     let seen = "every prompt and answer";
     match trace {
         // A page is opened in a browser.
         Some(trace) if is_page(Path::new(trace)) => Vec::new(),
         Some(trace) => vec![(format!("trefoil trace {}", pasted(trace)), seen)],
+        None if stored.is_some() => stored.map(|command| (command, seen)).into_iter().collect(),
         None => vec![(again(), "run it again and record it"), ("trefoil trace trace.json".to_owned(), seen)],
     }
 }

@@ -355,16 +355,18 @@ fn told(
         let answer = key.and_then(|key| shown.answer(&key.0));
         report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
     }
+    // The first entry could not be written.
+    let lost = end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues;
     match end.resumable.filter(|_| error.code != "CANCELLED") {
-        // The first entry could not be written.
-        Some(_) if end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues => next::not_kept(),
+        Some(_) if lost => next::not_kept(),
         Some(store) => next::after_stop(&outcome.run, store, &end.permissions, outcome.continues, error),
         None => {}
     }
     // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.
     let is_clear = cancelled || outcome.suspended;
     if !show.quiet && (!is_clear || trace.is_some()) {
-        next::after_failure(trace.as_deref(), (!is_clear).then_some(error.code.as_str()));
+        let stored = end.resumable.filter(|_| !lost).map(|store| (&*outcome.run, store));
+        next::after_failure(trace.as_deref(), stored, (!is_clear).then_some(error.code.as_str()));
     }
     match cancelled {
         true => exit::CANCELLED,

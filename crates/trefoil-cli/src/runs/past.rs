@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use trefoil::AnswersFrom;
+use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Stored, history, stopped};
 use trefoil::store::{Record, Store};
 use trefoil_machine::event::Waiting;
@@ -21,6 +23,14 @@ pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
 /// unknown.
 pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     block_on(history(store.clone(), stored, events))?.map_err(|error| unreadable(&error))
+}
+
+/// The trace of a run so far, from its journal.
+pub fn trace(store: &Arc<dyn Store>, stored: &Stored) -> Result<(Arc<Tracer>, About), u8> {
+    let tracer = Arc::new(Tracer::default());
+    tell(store, stored, tracer.clone())?;
+    let about = About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
+    Ok((tracer, about))
 }
 
 /// Prints why a journal cannot be replayed.

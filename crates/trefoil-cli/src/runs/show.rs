@@ -110,6 +110,9 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
     lines.extend(steps.verdicts());
+    if record.content != Content::Removed {
+        lines.push(format!("prompts  {}", next::trace(&record.run, &args.store.option())));
+    }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));
     lines.extend(questions(&record.run, &waiting, &letters, &args.store.option()));
     if open && record.owner.is_none() && !waiting.is_empty() && letters.is_empty() {

@@ -13,7 +13,7 @@ pub const SHAPES: &[Shape] = &[
     Shape { name: "loop", about: "write, review, and rewrite until the review is good" },
     Shape { name: "fan-out", about: "several agents work in parallel, and one combines the results" },
     Shape { name: "gate", about: "a person decides whether the run continues" },
-    Shape { name: "tool", about: "run a command and let an agent use its output" },
+    Shape { name: "tool", about: "a command or an HTTP tool, and an agent that uses its output" },
 ];
 
 /// A shape in one format.
@@ -58,6 +58,12 @@ pub const TEMPLATES: &[Template] = &[
         shape: "fan-out",
         files: files!("agntz", "fan-out": "NAME.yaml"),
         arguments: "--input text=\"The ferry leaves at nine\"",
+    },
+    Template {
+        format: "agntz",
+        shape: "tool",
+        files: files!("agntz", "tool": "NAME.yaml"),
+        arguments: "--input question=\"Is it warm in Lisbon?\"",
     },
     Template {
         format: "aegis",
@@ -112,9 +118,12 @@ pub const TEMPLATES: &[Template] = &[
 /// Unavailable shapes, for error messages.
 pub const MISSING: &[MissingShape] = &[
     MissingShape { format: "agntz", shape: "gate", why: "agntz has no human steps" },
-    MissingShape { format: "agntz", shape: "tool", why: "agntz has no command steps" },
     MissingShape { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops; its edges must not form a cycle" },
-    MissingShape { format: "sirenspec", shape: "tool", why: "SirenSpec has no command steps" },
+    MissingShape {
+        format: "sirenspec",
+        shape: "tool",
+        why: "a tool node calls a server or a Python function, so the workflow would not run offline",
+    },
 ];
 
 /// The formats that have templates, in the order in which they are offered.

@@ -16,7 +16,9 @@ pub use tree::tree;
 
 /// The style of the output.
 #[derive(Debug, Clone, Copy)]
-pub struct TraceLook {
+pub struct TraceLook<'n> {
+    /// The name of the trace in suggested commands.
+    pub name: &'n str,
     /// Use colours.
     pub color: bool,
     /// The width of the terminal.

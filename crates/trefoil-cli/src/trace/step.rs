@@ -31,7 +31,7 @@ pub struct MissingStep {
 
 /// Shows the steps with a name. A key selects one step, a label all steps that have it; otherwise, any name that the
 /// tree, the log of the run or its errors print.
-pub fn step(trace: &Value, name: &str, look: TraceLook) -> Result<String, MissingStep> {
+pub fn step(trace: &Value, name: &str, look: TraceLook<'_>) -> Result<String, MissingStep> {
     let steps = list(trace, "steps");
     let names = KeyMarks::of(steps);
     let parents = parents(steps);
@@ -88,7 +88,7 @@ fn missing<'v>(
     MissingStep { message: format!("this trace has no step `{}`", line(name, 100)), help }
 }
 
-fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
+fn one(step: &Value, name: &str, out: &mut String, look: TraceLook<'_>) {
     let key = line(text(step, "key").unwrap_or_default(), 300);
     let status = if is_stopped(step) { "stopped" } else { text(step, "status").unwrap_or("?") };
     let mut facts = vec![line(status, 20), took(step)];
@@ -140,7 +140,7 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
 }
 
 /// The guardrails and validators that passed; the others are shown as notes.
-fn passed(verdicts: &[Value], out: &mut String, look: TraceLook) {
+fn passed(verdicts: &[Value], out: &mut String, look: TraceLook<'_>) {
     let mut all: Vec<String> = Vec::new();
     for verdict in verdicts.iter().filter(|verdict| text(verdict, "ruling") == Some("passed")) {
         let name = |key| line(text(verdict, key).unwrap_or("?"), 60);
@@ -156,7 +156,7 @@ fn passed(verdicts: &[Value], out: &mut String, look: TraceLook) {
 }
 
 /// A note between the calls, unless a call has just shown the same.
-fn one_note(note: &Value, told: &[String], out: &mut String, look: TraceLook) {
+fn one_note(note: &Value, told: &[String], out: &mut String, look: TraceLook<'_>) {
     let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
     let mut said = safe(text(note, "text").unwrap_or_default());
     if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
@@ -165,7 +165,7 @@ fn one_note(note: &Value, told: &[String], out: &mut String, look: TraceLook) {
     let _ = writeln!(out, "\n{}", look.dim(&format!("note: {at}{said}")));
 }
 
-fn section(title: &str, more: &str, out: &mut String, look: TraceLook) {
+fn section(title: &str, more: &str, out: &mut String, look: TraceLook<'_>) {
     let more = if more.is_empty() { String::new() } else { format!("  {}", look.dim(more)) };
     let _ = writeln!(out, "\n{}{more}", look.styled(Style::new().bold().underline(), title));
 }
@@ -176,7 +176,7 @@ fn block(text: &str, out: &mut String) {
     }
 }
 
-fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
+fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook<'_>) {
     let effect = line(text(call, "effect").unwrap_or("call"), 20);
     let model = text(call, "model").map(|m| line(m, 100));
     let mut facts: Vec<String> = model.into_iter().collect();
@@ -223,7 +223,7 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
 }
 
 /// A message, with a note in the margin of each line for parts with another origin.
-fn prompt(message: &Value, out: &mut String, look: TraceLook) {
+fn prompt(message: &Value, out: &mut String, look: TraceLook<'_>) {
     words(message, out, look);
     for call in list(message, "calls") {
         let arguments = call.get("arguments").map(ToString::to_string).unwrap_or_default();
@@ -232,7 +232,7 @@ fn prompt(message: &Value, out: &mut String, look: TraceLook) {
 }
 
 /// The content of a message.
-fn words(message: &Value, out: &mut String, look: TraceLook) {
+fn words(message: &Value, out: &mut String, look: TraceLook<'_>) {
     let content: Vec<char> = text(message, "content").unwrap_or_default().chars().collect();
     if content.is_empty() && !list(message, "calls").is_empty() {
         return;
@@ -287,7 +287,7 @@ struct Line {
 }
 
 impl Line {
-    fn push(&mut self, piece: &str, origin: &OriginLook, look: TraceLook) {
+    fn push(&mut self, piece: &str, origin: &OriginLook, look: TraceLook<'_>) {
         if piece.is_empty() {
             return;
         }

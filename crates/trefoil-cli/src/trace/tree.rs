@@ -18,7 +18,7 @@ const LABEL: usize = 44;
 const DEEPEST: usize = 40;
 
 /// Formats a whole trace.
-pub fn tree(trace: &Value, look: TraceLook) -> String {
+pub fn tree(trace: &Value, look: TraceLook<'_>) -> String {
     let steps = list(trace, "steps");
     let rows = rows(steps);
     let mut out = head(trace, look);
@@ -44,12 +44,13 @@ pub fn tree(trace: &Value, look: TraceLook) -> String {
         }
     }
     if steps.iter().any(|s| !list(s, "calls").is_empty()) {
-        let _ = writeln!(out, "\n{}", look.dim("a step's prompts and answers: `trefoil trace FILE --step NAME`"));
+        let how = format!("a step's prompts and answers: `trefoil trace {} --step NAME`", look.name);
+        let _ = writeln!(out, "\n{}", look.dim(&how));
     }
     out
 }
 
-fn head(trace: &Value, look: TraceLook) -> String {
+fn head(trace: &Value, look: TraceLook<'_>) -> String {
     let mut out = String::new();
     let flow = line(text(trace, "flow").unwrap_or("?"), 120);
     let status = text(trace, "status").unwrap_or("?");
@@ -164,7 +165,7 @@ fn rows(steps: &[Value]) -> Vec<Row> {
     rows
 }
 
-fn one(step: &Value, row: &Row, width: usize, look: TraceLook) -> String {
+fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> String {
     let status = text(step, "status").unwrap_or("?");
     let partly = step.get("error").is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
     let stopped = is_stopped(step);
@@ -219,7 +220,7 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook) -> String {
     out
 }
 
-impl TraceLook {
+impl TraceLook<'_> {
     /// Text in a style.
     pub(super) fn styled(self, style: Style, text: &str) -> String {
         if self.color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }

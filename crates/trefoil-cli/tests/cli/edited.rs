@@ -327,6 +327,10 @@ fn a_fork_keeps_what_is_complete_and_asks_again_from_a_step_on() {
     assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
     trefoil(&folder, &provider, &["replay", &newest(&folder, &provider)]).exits(0);
     trefoil(&folder, &provider, &["runs", "fork", &run, "--from", "tow"]).exits(2).says(&["the run has no step `tow`"]);
+    let fork = format!("use `trefoil runs fork {run} --from two`");
+    trefoil(&folder, &provider, &["resume", &run, "--from", "two"]).silent(2).says(&["--with FILE", &fork]);
+    let apart = trefoil(&folder, &provider, &["run", "main.yaml", "--reuse", &run]);
+    apart.silent(2).says(&[&format!("write `--reuse={run}`")]);
 }
 
 const ARTICLE: &str = "id: article

@@ -36,7 +36,7 @@ fn words(command: &str) -> Vec<String> {
 #[test]
 fn every_format_and_shape_checks_and_runs() {
     let templates = templates();
-    assert_eq!(templates.len(), 11, "{templates:?}");
+    assert_eq!(templates.len(), 12, "{templates:?}");
     for (format, shape) in templates {
         let folder = Folder::new();
         let args = ["init", "--format", &format, "--shape", &shape, "tea-time", "flows"];
@@ -65,7 +65,29 @@ fn what_is_missing_or_not_there_is_said() {
     folder.trefoil(&["init", "--format", "agntz"]).silent(2).says(&["choose a shape: triage, loop, fan-out"]);
     let gate = folder.trefoil(&["init", "--format", "agntz", "--shape", "gate"]);
     gate.silent(2).says(&["`agntz` has no shape `gate`", "available: triage"]);
+    let tool = folder.trefoil(&["init", "--format", "sirenspec", "--shape", "tool"]);
+    tool.silent(2).says(&["would not run offline"]);
     folder.trefoil(&["init", "--format", "jinja"]).silent(2);
     folder.trefoil(&["init", "../evil"]).silent(2).says(&["lower-case letters"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_gate_asks_again_if_the_answer_is_neither_yes_nor_no() {
+    let folder = Folder::new();
+    folder.trefoil(&["init", "--format", "aegis", "--shape", "gate", "news"]).exits(0);
+    let store = ["--store", "runs.db"];
+    let with = |args: &[&str]| {
+        let mut command = folder.command(&[args, &store].concat());
+        command.env_remove("TREFOIL_EPHEMERAL");
+        crate::world::finish(command)
+    };
+    let ran = with(&["run", "news.yaml", "--input", "x", "--model", "embedded"]);
+    let run = ran.silent(75).err.lines().find_map(|line| line.strip_prefix("run ")).unwrap().to_owned();
+    for (answer, code) in [("maybe later", 75), ("no", 0)] {
+        with(&["runs", "answer", &run, "APPROVE", answer]).exits(0);
+        let ran = with(&["resume", &run]);
+        assert_eq!(ran.code, code, "{answer}: {}", ran.err);
+        assert_eq!(ran.out.contains("Discarded"), code == 0, "{answer}: {}", ran.out);
+    }
 }

@@ -88,7 +88,7 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
         warning  openai-compatible:mm: `openai-compatible` does not list it
                  did you mean `openai-compatible:m`?
         skipped  openai-compatible:mm: not called; add `--yes` to call the models
-        nothing is wrong
+        1 warning found
     "#]]
     .assert_eq(&out);
     expect![[r#"
@@ -105,8 +105,10 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
 #[test]
 fn the_doctor_tries_each_source_of_secrets() {
     let folder = project();
-    folder
-        .write("config/config.toml", "[secrets]\ncommand = [\"op\", \"read\", \"{name}\"]\nenv_file = \"none.env\"\n");
+    folder.write(
+        "config/config.toml",
+        "[secrets]\ncommand = [\"no-such-program\", \"read\", \"{name}\"]\nenv_file = \"none.env\"\n",
+    );
     folder.write("config/secrets.json", "{");
     let env = [("TREFOIL_SECRETS_DIR", "flows"), ("TREFOIL_SECRET_A", "x"), ("TREFOIL_STORE", "runs.db")];
     let ran = trefoil(&folder, &env, &["doctor", "flows/writer.yaml"]);
@@ -116,8 +118,28 @@ fn the_doctor_tries_each_source_of_secrets() {
         ok       secrets (environment): 1 secret in `TREFOIL_SECRET_*`
         error    secrets (env file): `HERE/config/none.env`: no such file
         ok       secrets (folder): `flows`
-        ok       secrets (command): `op` is called for names that are not listed above
+        error    secrets (command): `no-such-program` is in no folder of `PATH`
         error    secrets (encrypted file): `HERE/config/secrets.json` is damaged, or written by a later version
+    "#]]
+    .assert_eq(&said);
+}
+
+#[test]
+fn the_doctor_searches_the_programs_of_tools_and_servers() {
+    let folder = project();
+    let tool = |name: &str, program: &str| format!("[tools.{name}]\ndescription = \"d\"\ncommand = [\"{program}\"]\n");
+    let server = "[mcp.calc]\ncommand = [\"no-such-server\"]\n";
+    let tools = [tool("one", "sh"), tool("two", "./no-such-file"), server.to_owned()].concat();
+    folder.write("config/config.toml", tools);
+    let ran = trefoil(&folder, &[("TREFOIL_STORE", "runs.db")], &["doctor", "flows/writer.yaml"]);
+    let said = ran.exits(1).out.replace(&folder.path().display().to_string(), "HERE");
+    let said: String = said.split_inclusive('\n').skip_while(|line| !line.contains("[tools.one]")).take(5).collect();
+    expect![[r#"
+        ok       [tools.one]: `sh` is installed; it was not started
+        error    [tools.two]: `HERE/config/no-such-file` does not exist
+                 install it, or correct `command` of [tools.two]
+        error    [mcp.calc]: `no-such-server` is in no folder of `PATH`
+                 install it, or correct `command` of [mcp.calc]
     "#]]
     .assert_eq(&said);
 }

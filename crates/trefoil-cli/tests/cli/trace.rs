@@ -307,3 +307,42 @@ fn a_trace_whose_name_says_so_is_a_page() {
     let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
     assert!(page.to_lowercase().starts_with("<!doctype html>") && !page.contains(input), "{}", &page[..200]);
 }
+
+#[test]
+fn a_stored_run_is_shown_without_a_file_and_without_a_call() {
+    let folder = crate::world::Folder::new();
+    let step = |id: &str| {
+        format!("  - agent: {{ id: {id}, kind: llm, model: {{ provider: openai, name: m }}, instruction: Be {id}. }}\n")
+    };
+    folder.write("two.yaml", format!("id: two\nkind: sequential\nsteps:\n{}{}", step("one"), step("last")));
+    folder.write("s.json", r#"{"answers": {"one": ["first answer"], "last": [{"error": "broken"}]}}"#);
+    let store = ["--store", "runs.db"];
+    let with = |args: &[&str]| {
+        let mut command = folder.command(&[args, &store].concat());
+        command.env_remove("TREFOIL_EPHEMERAL");
+        crate::world::finish(command)
+    };
+    let ran = with(&["run", "two.yaml", "--model", "scripted=s.json", "--input", "x"]);
+    ran.exits(1);
+    let command = ran.err.lines().find_map(|line| line.trim().strip_prefix("trefoil trace ")).unwrap_or_default();
+    let run = command.split(' ').next().unwrap();
+    assert!(command.contains("--store runs.db  every prompt and answer"), "{}", ran.err);
+    assert!(!ran.err.contains("run it again"), "{}", ran.err);
+    let shown = with(&["runs", "show", run]).exits(0).out.clone();
+    assert!(shown.contains(&format!("prompts  trefoil trace {run} --store runs.db")), "{shown}");
+    let tree = with(&["trace", run]).exits(0).out.clone();
+    assert!(tree.contains("one") && tree.contains("last"), "{tree}");
+    assert!(tree.contains(&format!("`trefoil trace {run} --store runs.db --step NAME`")), "{tree}");
+    let step = with(&["trace", &run[..8], "--step", "one"]).exits(0).out.clone();
+    assert!(step.contains("Be one.") && step.contains("first answer"), "{step}");
+    let json = with(&["trace", run, "--json"]).json();
+    assert_eq!((&json["status"], &json["run"]), (&"failed".into(), &run.into()));
+    with(&["trace", run, "--html", "t.html"]).exits(0);
+    let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
+    assert!(page.contains("first answer"));
+    with(&["trace", "0123"]).silent(2).says(&["unknown run `0123`"]);
+    folder.trefoil(&["trace", "no/such.json"]).silent(2).says(&["cannot read `no/such.json`"]);
+    // Without a store, the only way is another run.
+    let ran = folder.trefoil(&["run", "two.yaml", "--model", "scripted=s.json", "--input", "x", "--ephemeral"]);
+    ran.exits(1).says(&["run it again and record it", "trefoil trace trace.json"]);
+}

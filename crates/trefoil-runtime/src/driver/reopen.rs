@@ -54,7 +54,7 @@ pub async fn reopen(
         Ok(())
     })
     .await?;
-    let again = scan.end();
+    let again = scan.end(replay.stopped());
     unknown.retain(|key| again.contains(key));
     let (engine, at) = (ENGINE.to_owned(), world.ports.clock.wall_ms());
     let execution = replay.executions().saturating_add(1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{Expr, OnItemFailure, OnTimeout, Program, RetryOn, StepKind};
+use trefoil_ir::{Expr, OnItemFailure, OnTimeout, Program, Retry, RetryOn, StepKind};
 use trefoil_machine::journal::Changes;
 use trefoil_machine::{Machine, Prepared};
 use trefoil_runtime::ports::Journal as _;
@@ -120,6 +120,29 @@ fn all_tries_are_made_again_and_neighbours_that_were_stopped_go_on() {
     flaky.asked.lock().unwrap().clear();
     go_on(&world, &program).result.unwrap();
     assert_eq!(flaky.asked(), [("b".to_owned(), 1), ("b!2".to_owned(), 1)]);
+}
+
+#[test]
+fn steps_that_a_failure_stops_get_all_of_their_tries_again() {
+    // When `a` has failed for the third time, `b` is in its third try, or waits for it.
+    for delay in [100, 150] {
+        let mut b = Build::new();
+        let branches = [b.model("a", "1"), b.model("b", "2")];
+        let policy = retry(3, &[RetryOn::Status(400)]);
+        b.at(branches[0]).policy.retry = Some(policy.clone());
+        b.at(branches[1]).policy.retry = Some(Retry { base_delay_ms: delay, ..policy });
+        let body = b.parallel("", &branches, OnItemFailure::Abort);
+        let main = b.flow("main", body, None);
+        let program = b.program(main);
+        let flaky = Flaky::failing(&["a", "a!2", "a!3", "b", "b!2", "b!3"]);
+        let world = flaky.world();
+        assert_eq!(world.run(&program, "x").result.unwrap_err().key, Some("a!3".into()));
+        flaky.mend();
+        *flaky.fails.lock().unwrap() = vec!["b".into(), "b!2".into()];
+        go_on(&world, &program).result.unwrap();
+        let asked: Vec<_> = ["a", "b", "b!2", "b!3"].map(|key| (key.to_owned(), 1)).into();
+        assert_eq!(flaky.asked(), asked, "delay of {delay} ms");
+    }
 }
 
 #[test]

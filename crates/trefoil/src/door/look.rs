@@ -35,6 +35,35 @@ pub fn is_there(path: &Path) -> bool {
     path.exists()
 }
 
+/// Why a program that the operator names cannot be started, as far as that is known without starting it: it is not in `PATH`, or,
+/// if its name is a path, not in the folder in which it starts.
+#[allow(clippy::disallowed_methods, reason = "the operator's programs are searched in `PATH`")]
+pub fn missing_program(name: &str, folder: Option<&Path>) -> Option<String> {
+    let is_program =
+        |path: &Path| is_executable(path) || is_executable(&path.with_added_extension(std::env::consts::EXE_EXTENSION));
+    if name.contains(['/', std::path::MAIN_SEPARATOR]) {
+        let inside = name.strip_prefix("./").unwrap_or(name);
+        let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(inside));
+        let why = if is_there(&path) { "cannot be executed" } else { "does not exist" };
+        return (!is_program(&path)).then(|| format!("`{}` {why}", path.display()));
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).any(|folder| is_program(&folder.join(name)));
+    (!found).then(|| format!("`{name}` is in no folder of `PATH`"))
+}
+
+fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        path.is_file()
+    }
+}
+
 /// A path with links resolved. If the file does not exist (an unsaved buffer), the links of its folder are resolved.
 pub fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {

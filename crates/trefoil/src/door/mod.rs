@@ -20,7 +20,8 @@ mod shut;
 mod way;
 
 pub use look::{
-    Stamp, find_up, folder_real, identity, is_file, is_folder, is_there, name_like, real, stamp, yaml_files,
+    Stamp, find_up, folder_real, identity, is_file, is_folder, is_there, missing_program, name_like, real, stamp,
+    yaml_files,
 };
 pub use memory::Memory;
 pub use open::{Opened, Way};

@@ -424,7 +424,7 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
     };
     let mut scan = Scan::of(error, &stored.flow.loaded().program.name);
     entries.iter().for_each(|entry| scan.entry(entry));
-    Ok(memo.trying_again(run, &scan.end(), &error.code))
+    Ok(memo.trying_again(run, &scan.end(&BTreeSet::new()), &error.code))
 }
 
 /// Drops the results of a step and of everything that started after it, or all. Returns whether the step exists.

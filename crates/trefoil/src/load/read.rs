@@ -283,8 +283,18 @@ impl Loader {
 
 /// Whether a file that was not named belongs to another tool: a list of Kubernetes objects, a Helm template, a
 /// playbook. Mistakes in it are not reported or fixed. A broken file counts as a manifest if its text has top-level
-/// keys of one of the formats.
+/// keys of one of the formats. A file that is not UTF-8 counts as what the rest of its text is.
 pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
+    // A file with NUL characters is UTF-16 or not text, so its format is unknown.
+    let readable = |file: &&SourceFile| file.not_utf8().is_some() && !file.text().contains('\0');
+    if let Some(file) = files.get(manifest.file).filter(readable) {
+        let lossy = SourceFile::new(file.name(), file.text().clone());
+        let parsed = yaml::parse(manifest.file, &lossy, &yaml::Limits::default());
+        return match parsed.root.as_ref().map(detect) {
+            Some(Detection::One(_) | Detection::Several(_)) => false,
+            Some(Detection::Unknown) | None => !resembles(lossy.text()),
+        };
+    }
     let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, DetectedFormat::Unknown)) else {
         return false;
     };
@@ -292,9 +302,13 @@ pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     if sound {
         return root.mapping().is_some() || root.sequence().is_some();
     }
-    let text = files.get(manifest.file).map_or("", |f| f.text());
+    !resembles(files.get(manifest.file).map_or("", |f| f.text()))
+}
+
+/// Whether a text has top-level keys of one of the formats.
+fn resembles(text: &str) -> bool {
     let has = |key: &str| text.lines().any(|l| l.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
-    !FRONT_ENDS.iter().any(|front| front.resembles(text, &has))
+    FRONT_ENDS.iter().any(|front| front.resembles(text, &has))
 }
 
 /// The finding about a file of no dialect, or of several.

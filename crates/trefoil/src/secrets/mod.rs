@@ -131,10 +131,11 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
         all.push(SourceState { name: "folder", says });
     }
     if let Some(program) = said.command.first() {
-        all.push(SourceState {
-            name: "command",
-            says: Ok(format!("`{program}` is called for names that are not listed above")),
-        });
+        let says = match door::missing_program(program, None) {
+            None => Ok(format!("`{program}` is called for names that are not listed above")),
+            Some(why) => Err(why),
+        };
+        all.push(SourceState { name: "command", says });
     }
     if let Some(vault) = Vault::of_user().filter(|vault| door::is_there(vault.path())) {
         let says = vault.tried().map(|names| format!("{} in `{}`", count(names), vault.path().display()));

@@ -93,6 +93,17 @@ pub struct Settings {
     pub recovery: Recovery,
 }
 
+/// A program of a tool or of an MCP server.
+#[derive(Debug)]
+pub struct DeclaredProgram {
+    /// The table that declares it: `tools.NAME`, `mcp.NAME`.
+    pub table: String,
+    /// Its name or path.
+    pub program: String,
+    /// Why it cannot be started.
+    pub missing: Option<String>,
+}
+
 impl Settings {
     /// A registry with the URLs and APIs of providers in these files.
     pub fn registry(&self, registry: Registry) -> Registry {
@@ -112,6 +123,24 @@ impl Settings {
             return true;
         }
         !self.tools.is_empty()
+    }
+
+    /// The programs of tools and MCP servers, in this order, and whether they can be found. Those that get their own `PATH` are
+    /// skipped.
+    pub fn programs(&self) -> Vec<DeclaredProgram> {
+        let all = self.tools.iter().map(|tool| (format!("tools.{}", tool.spec().name), tool.program()));
+        #[cfg(feature = "mcp")]
+        let all = all.chain(self.mcp.iter().filter_map(|server| match &server.place {
+            trefoil_tools::McpPlace::Process(program) => Some((format!("mcp.{}", server.name), program)),
+            trefoil_tools::McpPlace::Http { .. } => None,
+        }));
+        let found = all.filter(|(_, own)| own.environment.set.iter().all(|(name, _)| name != "PATH"));
+        let found = found.filter_map(|(table, own)| {
+            let program = own.command.first()?.clone();
+            let missing = door::missing_program(&program, own.folder.as_deref());
+            Some(DeclaredProgram { table, program, missing })
+        });
+        found.collect()
     }
 
     /// What is declared, for checks.

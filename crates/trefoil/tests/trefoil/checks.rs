@@ -84,6 +84,21 @@ fn a_file_that_is_not_utf8_is_left_alone() {
 }
 
 #[test]
+fn in_a_folder_only_a_manifest_must_be_utf8() {
+    let folder = Folder::with(&[("a.yaml", AGENT)]);
+    let other = |content: &str| std::fs::write(folder.0.join("other.yaml"), [content.as_bytes(), b"# \xe9\n"].concat());
+    let rules = |path: &std::path::Path| {
+        let report = trefoil::internals::check(&[path.display().to_string()], &LoadOptions::default().checked());
+        report.diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.rule).collect::<Vec<_>>()
+    };
+    other("apiVersion: v1\nitems: []\n").unwrap();
+    assert_eq!(rules(&folder.0), [""; 0]);
+    assert_eq!(rules(&folder.0.join("other.yaml")), ["yaml-encoding"], "it was named");
+    other(&AGENT.replace("id: ", "id: other-")).unwrap();
+    assert_eq!(rules(&folder.0), ["yaml-encoding"]);
+}
+
+#[test]
 fn fixes_go_on_until_there_is_none() {
     let folder =
         Folder::with(&[("a.yaml", &AGENT.replace("instruction", "instrction").replace("kind: llm", "knd: lllm"))]);

@@ -8,7 +8,7 @@
 mod differences;
 mod reopen;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -21,6 +21,7 @@ pub use reopen::{Kept, Rebuild, Reopening, Scan};
 use super::prepared::Prepared;
 use super::{Command, Completion, Machine, Noted, Output};
 use crate::error::RunError;
+use crate::event::EventKind;
 use crate::journal::{About, CalledRun, Changes, Entry, EntryKind, Lost, Started, VERSION};
 use crate::key::{ContentKey, Key};
 use crate::request::{Activity, Request, Usage};
@@ -139,6 +140,8 @@ pub struct Replay {
     next_asked: u64,
     /// Requested and cancelled: their usage counts, but their results are not needed.
     cancelled: BTreeMap<Key, Activity>,
+    /// The steps that were stopped since the last end of an activity, because a step around them failed.
+    stopped: BTreeSet<Arc<str>>,
     /// Whether the machine can continue without another entry.
     more: bool,
     /// The end according to the machine.
@@ -209,6 +212,7 @@ impl Replay {
             asked: IndexMap::new(),
             next_asked: 0,
             cancelled: BTreeMap::new(),
+            stopped: BTreeSet::new(),
             more: false,
             finished: None,
             ended: false,
@@ -407,6 +411,7 @@ impl Replay {
                     self.machine.begun(&activity);
                 }
                 self.hold(&recorded, &activity)?;
+                self.stopped.clear();
                 watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
             }
             // The result was not needed any more, but its usage counts.
@@ -449,6 +454,7 @@ impl Replay {
     fn take(&mut self, output: Output, watcher: &mut dyn Watcher) {
         self.more = output.more;
         for event in output.events {
+            self.note_stopped(&event);
             watcher.past(self.at_ms, Past::Noted(Box::new(event)));
         }
         for command in output.commands {
@@ -470,6 +476,21 @@ impl Replay {
                 }
                 Command::Finish(result) => self.finished = Some(result),
             }
+        }
+    }
+
+    /// Records the steps that a failure stops, until the failure is handled.
+    fn note_stopped(&mut self, event: &Noted) {
+        match &event.kind {
+            EventKind::StepFailed { handled_as: "cancel", .. } => {
+                self.stopped.extend(event.key.iter().map(|key| key.0.clone()));
+            }
+            EventKind::StepFailed { handled_as: "fail", .. } => {}
+            EventKind::StepFailed { .. }
+            | EventKind::StepFinished { .. }
+            | EventKind::RetryScheduled { .. }
+            | EventKind::ValidationFailed { .. } => self.stopped.clear(),
+            _ => {}
         }
     }
 

@@ -19,6 +19,8 @@ use crate::request::{Activity, Request};
 
 /// The error code of a model call that was cancelled.
 const STOPPED: &str = "CANCELLED";
+/// The mark of a delay before a retry.
+const DELAY: &str = "~delay";
 
 /// The contents of a reopening.
 #[derive(Debug, Clone)]
@@ -43,7 +45,8 @@ pub struct Kept {
 }
 
 /// Finds the activities that caused a failure: those of the failed step itself. If there are none, those under it that
-/// failed and did not succeed in a later try.
+/// failed and did not succeed in a later try. Also finds the failed tries of the steps that the failure stopped, because
+/// these steps start over as well.
 #[derive(Debug)]
 pub struct Scan {
     at: String,
@@ -53,6 +56,8 @@ pub struct Scan {
     failed: BTreeMap<Key, u64>,
     /// Steps with a successful try.
     fine: BTreeSet<String>,
+    /// Failed tries of all steps, and the delays after them.
+    tries: BTreeSet<Key>,
 }
 
 impl Scan {
@@ -61,7 +66,7 @@ impl Scan {
         let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
         // A step without a label at the top has the name of the program in failures, and none in keys.
         let (at, top) = if at == crate::key::segment(program) { (String::new(), Some(at)) } else { (at, None) };
-        Self { at, top, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new() }
+        Self { at, top, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new(), tries: BTreeSet::new() }
     }
 
     /// The next entry.
@@ -73,11 +78,15 @@ impl Scan {
                 for key in again {
                     self.own.remove(key);
                     self.failed.remove(key);
+                    self.tries.remove(key);
                 }
                 return;
             }
             _ => return,
         };
+        if error.is_some() || key.as_str().contains(DELAY) {
+            self.tries.insert(key.clone());
+        }
         let step = own_step(key.as_str());
         let beneath = |rest: &str| rest.starts_with(['/', '@', '[', '#']);
         if (step == self.at || self.top.as_deref() == Some(step)) && !key.as_str().contains("~budget") {
@@ -91,15 +100,17 @@ impl Scan {
         }
     }
 
-    /// The activities found.
-    pub fn end(self) -> Vec<Key> {
-        let Self { own, failed, fine, .. } = self;
+    /// The activities found. `stopped`: see [`Replay::stopped`].
+    pub fn end(self, stopped: &BTreeSet<Arc<str>>) -> Vec<Key> {
+        let Self { own, failed, fine, mut tries, .. } = self;
+        tries.retain(|key| stopped.contains(own_step(key.as_str())));
         // If the step itself failed, failures under it may have been handled.
-        if !own.is_empty() {
-            return own.into_keys().collect();
-        }
-        let failed = failed.into_keys().filter(|key| !fine.contains(own_step(key.as_str())));
-        failed.collect()
+        let mut again: BTreeSet<Key> = match own.is_empty() {
+            false => own.into_keys().collect(),
+            true => failed.into_keys().filter(|key| !fine.contains(own_step(key.as_str()))).collect(),
+        };
+        again.extend(tries);
+        again.into_iter().collect()
     }
 }
 
@@ -325,6 +336,11 @@ impl Replay {
     /// The last setting of what answers model calls.
     pub fn answers(&self) -> &str {
         &self.answers
+    }
+
+    /// The keys of the steps that the failure of the run has stopped.
+    pub fn stopped(&self) -> &BTreeSet<Arc<str>> {
+        &self.stopped
     }
 
     /// Whether the machine has ended the run.
