@@ -25,34 +25,48 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     for run in &args.runs {
         runs.push(wait_to_free(full_id(&*store, run))?);
     }
-    for run in runs.clone() {
-        if let Some(caller) = wait_to_free(caller_of(&*store, &run))? {
+    // Everything is checked before anything is deleted.
+    let mut all = runs.clone();
+    for run in &runs {
+        if let Some(caller) = wait_to_free(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
             let help = format!("delete that run instead: `trefoil runs delete {caller}{}`", args.store.option());
             output::refuse(&format!("run {run} is a part of run {caller}, which may call it again"), Some(&help));
             return Err(exit::NOT_STARTED);
         }
-        let dependent = wait_to_free(dependent(&*store, &run, &runs))?;
-        if let Some(open) = dependent.iter().find(|other| !other.status.is_end()).filter(|_| !args.force) {
-            let (open, store) = (&open.run, args.store.option());
-            let help = format!(
-                "end that run first: `trefoil runs cancel {open}{store}`, or delete this one anyway with `--force`"
-            );
-            output::refuse(&format!("run {open} has not ended, and reuses results of run {run}"), Some(&help));
-            return Err(exit::NOT_STARTED);
-        }
-        wait_to_free(store.delete(&run, now(&*store)))?;
-        output::note(&format!("deleted {run}"));
-        for other in dependent.iter().filter(|other| other.status.is_end()) {
-            output::note(&format!("run {} reused results of it, which `replay` can no longer compare", other.run));
-        }
-        let mut left = vec![run];
+        let mut left = vec![run.clone()];
         while let Some(caller) = left.pop() {
-            for called in wait_to_free(called(&*store, &caller))? {
-                wait_to_free(store.delete(&called, now(&*store)))?;
-                output::note(&format!("deleted {called}, which {caller} had called"));
-                left.push(called);
+            let called = wait_to_free(called(&*store, &caller))?;
+            left.extend(called.iter().cloned());
+            all.extend(called);
+        }
+    }
+    let mut ended = Vec::new();
+    for run in &all {
+        for other in wait_to_free(dependent(&*store, run, &all))? {
+            if !other.status.is_end() && !args.force {
+                let (open, store) = (&other.run, args.store.option());
+                let help = format!(
+                    "end that run first: `trefoil runs cancel {open}{store}`, or delete this one anyway with `--force`"
+                );
+                output::refuse(&format!("run {open} has not ended, and reuses results of run {run}"), Some(&help));
+                return Err(exit::NOT_STARTED);
+            }
+            if other.status.is_end() && !ended.contains(&other.run) {
+                ended.push(other.run);
             }
         }
+    }
+    for (at, run) in all.iter().enumerate() {
+        match wait_to_free(store.delete(run, now(&*store))) {
+            // It was named, and a named run has called it.
+            Err(_) if all.iter().take(at).any(|before| before == run) => continue,
+            deleted => deleted?,
+        }
+        let is_named = runs.contains(run);
+        output::note(&if is_named { format!("deleted {run}") } else { format!("deleted {run}, a run of its tools") });
+    }
+    for other in ended {
+        output::note(&format!("run {other} reused results, which `replay` can no longer compare"));
     }
     Ok(exit::OK)
 }

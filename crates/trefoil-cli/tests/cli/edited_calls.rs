@@ -221,6 +221,28 @@ fn a_renamed_step_is_named_by_its_new_name_too() {
 }
 
 #[test]
+fn a_step_of_a_call_that_was_kept_is_named_as_before() {
+    let world = World::new();
+    let run = world.newest("caller");
+    world.with(&run, "flows/c.yaml", &[]).exits(0);
+    let kept = world.newest("caller");
+    world.with(&kept, "flows/c.yaml", &["--from", "one/s2"]).exits(0);
+    assert_eq!(world.provider.asked(), ["the first", "s2", "s2"]);
+    assert_eq!(world.sent().lines().count(), 1);
+}
+
+#[test]
+fn a_run_whose_called_runs_are_needed_is_not_deleted() {
+    let world = World::new();
+    let (caller, called) = (world.newest("caller"), world.newest("ship"));
+    world.run(&["resume", &called, "--with", "other/ship.yaml", "--from", "send"]).exits(75);
+    world.run(&["runs", "delete", &caller]).exits(2).says(&["has not ended, and reuses results of run"]);
+    assert_eq!(world.runs("ship").len(), 2);
+    world.run(&["runs", "delete", &caller, "--force"]).exits(0);
+    assert_eq!(world.runs("ship").len(), 1);
+}
+
+#[test]
 fn an_edited_run_can_have_another_input() {
     let world = World::new();
     let ask = |prompt: &str, schema: &str| {

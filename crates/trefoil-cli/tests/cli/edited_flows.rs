@@ -78,6 +78,13 @@ fn a_caller_is_brought_up_to_date_with_the_flow_that_was_edited() {
     let same = with(&edited, &["--explain"]);
     assert!(!same.exits(0).err.contains("again") && provider.asked().len() == 5, "{}", same.err);
 
+    // Also if the call was kept twice in a row.
+    let same = with(&newest(&folder, &provider), &["--explain"]);
+    assert!(!same.exits(0).err.contains("again") && provider.asked().len() == 5, "{}", same.err);
+    // A file of a called flow is not one that the run started with.
+    let part = ran(&folder, &provider, &["resume", &edited, "--with", "other/deep/deeper.yaml"]);
+    part.exits(2).says(&["is only a part of run", "flows/caller.yaml"]);
+
     // Everything about the first version is known.
     folder.write("other/deep/deeper.yaml", deeper("two {{x}}"));
     let back = with(&newest(&folder, &provider), &["--explain"]);

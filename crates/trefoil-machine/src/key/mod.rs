@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-pub use read::{KeyPart, own_step, parent, parts, unmarked, without_try};
+pub use read::{KeyPart, own_step, parent, parts, turn, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{KeyBuilder, Path};
 

@@ -91,6 +91,15 @@ pub fn parent(key: &str) -> Option<&str> {
     key.get(..end)
 }
 
+/// If it is a tool call of a conversation: the key of the conversation, and the turn. `ag@2[0]/search`: `ag`, 2.
+pub fn turn(key: &str) -> Option<(&str, u32)> {
+    let call = key.rfind('[')?;
+    let before = key.get(..call)?;
+    let at = before.rfind('@').filter(|at| !before.get(*at..).unwrap_or_default().contains('/'))?;
+    let number = before.get(at + 1..)?.split(MARKS).next()?;
+    Some((before.get(..at)?, number.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +138,12 @@ mod tests {
     fn an_activity_belongs_to_a_step() {
         let steps = ["a", "a!2", "a!2~limit", "a~delay", "b~x/a~2", "b/a~2!3~timeout.1", "~budget"].map(own_step);
         assert_eq!(steps, ["a", "a", "a", "a", "b~x/a~2", "b/a~2", ""]);
+    }
+
+    #[test]
+    fn a_call_of_a_model_belongs_to_a_turn() {
+        let turns = ["ag@2[0]/search", "p/ag@1!2[3]/x!2", "each[1]/ag@1", "each[1]/a", "a@1/b[0]/c"].map(turn);
+        assert_eq!(turns, [Some(("ag", 2)), Some(("p/ag", 1)), None, None, None]);
     }
 
     #[test]

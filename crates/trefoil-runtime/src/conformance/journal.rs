@@ -147,6 +147,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 answers: false,
                 from: Some("draft".to_owned()),
                 all: true,
+                failed: true,
                 forked: true,
                 rerun: vec!["send".to_owned()],
                 max_calls: Some(5),

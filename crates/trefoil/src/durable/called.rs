@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use trefoil_machine::Key;
+use trefoil_machine::{EntryKind, Key};
 use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
 use trefoil_store::Store;
 
@@ -16,7 +16,8 @@ use crate::flow::Flow;
 /// Drops the results of called flows that were edited since.
 pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn Store>) -> Memo {
     let Some(flows) = engine.flow_tools() else { return memo };
-    let (mut current, mut edited) = (Current { store, flows: &flows, same: HashMap::new() }, HashSet::new());
+    let mut current = Current { store, flows: &flows, same: HashMap::new(), cited: HashMap::new() };
+    let mut edited = HashSet::new();
     for call in calls(&memo) {
         if !current.are_those_of(&call).await {
             edited.insert(call);
@@ -58,14 +59,16 @@ struct Current<'a> {
     flows: &'a FlowTools,
     /// Whether the program of a bundle and the current flow of a tool are the same.
     same: HashMap<(Arc<str>, String), bool>,
+    /// Of each run, the results that it has reused: where they are from.
+    cited: HashMap<String, HashMap<Key, (String, Key)>>,
 }
 
 impl Current<'_> {
     /// Whether a call would run the same programs now: its flow's, and those of the flows that it called in turn. True for other
-    /// tools, and for runs that cannot be read any more.
+    /// tools. False if its run does not exist any more, because nobody knows what it did.
     async fn are_those_of(&mut self, call: &Call) -> bool {
         let Some(flow) = self.flows.flow(&call.tool) else { return true };
-        let Some(run) = last_run_of(&**self.store, &call.run, &call.key).await else { return true };
+        let Some(run) = self.run_of(&call.run, &call.key).await else { return false };
         if !self.is_that_of(&run, &call.tool, flow).await {
             return false;
         }
@@ -81,6 +84,37 @@ impl Current<'_> {
             }
         }
         true
+    }
+
+    /// The run of a call, which several runs may have kept one after the other.
+    async fn run_of(&mut self, run: &str, key: &Key) -> Option<String> {
+        let (mut run, mut key) = (run.to_owned(), key.clone());
+        loop {
+            if let Some(found) = last_run_of(&**self.store, &run, &key).await {
+                return Some(found);
+            }
+            (run, key) = self.cited(&run).await.get(&key)?.clone();
+        }
+    }
+
+    async fn cited(&mut self, run: &str) -> &HashMap<Key, (String, Key)> {
+        if !self.cited.contains_key(run) {
+            let (mut all, mut next) = (HashMap::new(), 0);
+            while let Ok(page) = self.store.entries(run, next).await {
+                let Some(last) = page.last() else { break };
+                next = last.seq.saturating_add(1);
+                for entry in page {
+                    if let EntryKind::Completed { key, about, .. } = entry.kind
+                        && let Some(cited) = about.from
+                    {
+                        let there = (cited.run, cited.key.unwrap_or_else(|| key.clone()));
+                        all.insert(key, there);
+                    }
+                }
+            }
+            self.cited.insert(run.to_owned(), all);
+        }
+        self.cited.entry(run.to_owned()).or_default()
     }
 
     /// Whether a run has the program of a flow.

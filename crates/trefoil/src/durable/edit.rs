@@ -386,13 +386,18 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow, &error));
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
+    // What a run was to repeat is not taken from the runs before it either, also if it did not get there.
+    let mut wanted = Vec::new();
     for _ in 0..BEFORE {
         let Some(before) = basis.clone().filter(|before| before.earlier().is_some()) else { break };
         // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
         // as done.
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         let Ok(mut older) = own(store.clone(), &earlier).await else { break };
-        drop_from(&mut older, before.from.as_deref(), before.all);
+        wanted.push((before.from.clone(), before.all));
+        for (from, all) in &wanted {
+            drop_from(&mut older, from.as_deref(), *all);
+        }
         memo = memo.over(older);
         basis = earlier.started.basis;
     }

@@ -1,6 +1,6 @@
 //! The values that replaced each placeholder in the prompts of a stored run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +15,7 @@ use super::bundle::{Whereabouts, unpack, whereabouts};
 use super::why::former_offset;
 use super::{Stored, history};
 use crate::door::{is_folder, real};
+use crate::engine::{called_by, started};
 use crate::error::{Error, Findings, Result};
 use crate::load::{Loaded, Target};
 
@@ -128,15 +129,35 @@ pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Opti
     newest(store, &Filter::default(), RECENT, &wanted, since).await.or(found)
 }
 
-/// The target that a run started with, if this file is another one that it calls.
+/// The target that a run started with, if this file is another one that it calls, also as a tool.
 pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Target> {
-    let first = store.entries(run, 0).await.ok()?.into_iter().next()?;
-    let EntryKind::Started(started) = first.kind else { return None };
-    let found = whereabouts(store, run, &started.program).await.ok()??;
     let file = real(file);
-    let is_part = found.files.iter().any(|one| real(one) == file);
-    let is_called = is_part && entry_of(store, run, &started.program, &found).await.is_some_and(|entry| entry != file);
-    is_called.then_some(found.target)
+    let begun = started(store, run).await?;
+    let found = whereabouts(store, run, &begun.program).await.ok()??;
+    if entry_of(store, run, &begun.program, &found).await.is_some_and(|entry| entry == file) {
+        return None;
+    }
+    let has = |found: &Whereabouts| found.files.iter().any(|one| real(one) == file);
+    if has(&found) {
+        return Some(found.target);
+    }
+    // The runs of its tools, and those of the runs that it has kept calls of.
+    let (mut left, mut met) = (vec![run.to_owned()], HashSet::new());
+    while let Some(run) = left.pop().filter(|_| met.len() < MANY) {
+        if !met.insert(run.clone()) {
+            continue;
+        }
+        let basis = started(store, &run).await.and_then(|started| started.basis);
+        left.extend(basis.and_then(|basis| basis.earlier().map(str::to_owned)));
+        for called in called_by(store, &run).await {
+            let Some(begun) = started(store, &called).await else { continue };
+            if whereabouts(store, &called, &begun.program).await.ok().flatten().is_some_and(|there| has(&there)) {
+                return Some(found.target);
+            }
+            left.push(called);
+        }
+    }
+    None
 }
 
 /// The run to search for. All paths are real paths.

@@ -63,8 +63,7 @@ mod tests {
         ] {
             assert!(is_kept_back(name, "x"), "{name}");
         }
-        for name in ["PATH", "HOME", "PWD", "OLDPWD", "TOKENS", "KEYBOARD", "SSH_ASKPASS", "TREFOIL_STORE"]
-        {
+        for name in ["PATH", "HOME", "PWD", "OLDPWD", "TOKENS", "KEYBOARD", "SSH_ASKPASS", "TREFOIL_STORE"] {
             assert!(!is_kept_back(name, "x"), "{name}");
         }
     }

@@ -245,11 +245,12 @@ impl Memo {
         self.layers.iter().map(|layer| &layer.run)
     }
 
-    /// The tool calls of the earlier runs, the newest run first, in the order in which they started.
+    /// The tool calls that the earlier runs have made themselves, the newest run first, in the order in which they started.
     pub fn calls(&self) -> Vec<EarlierCall> {
         let of_layer = |layer: &Layer| {
-            let mut all: Vec<_> =
-                layer.done.iter().filter(|(_, (_, a))| matches!(a.request, Request::Tool(_))).collect();
+            let made =
+                |key: &Key, a: &Activity| matches!(a.request, Request::Tool(_)) && !layer.reused.contains_key(key);
+            let mut all: Vec<_> = layer.done.iter().filter(|(key, (_, a))| made(key, a)).collect();
             all.sort_by_key(|(_, (at, _))| *at);
             let call = |(key, (_, activity)): (&Key, &(usize, Arc<Activity>))| EarlierCall {
                 run: layer.run.clone(),

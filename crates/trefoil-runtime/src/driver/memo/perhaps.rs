@@ -4,7 +4,8 @@
 //! Nobody says that a step was renamed *and* changed: one is gone from the program, and another is new. A new tool or command may
 //! be one that is gone if it has the same label, or calls the same tool; all commands are calls of one tool, the shell. Each activity
 //! of a step that is gone is replaced by one activity at most, so really new steps are performed. What was replaced is not the
-//! last execution any more, so its result is not reused.
+//! last execution any more, so its result is not reused. The same applies to a tool call of a model that the model does not make
+//! again, and another call of the same tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use super::layer::Lost;
 use super::{ClaimPlace, Memo};
 use trefoil_machine::Prepared;
-use trefoil_machine::key::Key;
+use trefoil_machine::key::{Key, turn};
 use trefoil_machine::request::{Activity, Request};
 
 /// How an activity may have been performed by an earlier run.
@@ -54,7 +55,7 @@ impl Memo {
             if let Some(key) = self.open(asked) {
                 return Some(Perhaps::Open(key.clone()));
             }
-            if let Some((at, key)) = self.former(asked, &claimed) {
+            if let Some((at, key)) = self.former(asked, &claimed).or_else(|| self.shifted(asked, &claimed)) {
                 let (_, before) = self.layers.get(at)?.done.get(&key)?;
                 claimed.insert(self.origin(&(at, key)));
                 return Some(Perhaps::Gone(before.clone()));
@@ -133,9 +134,25 @@ impl Memo {
         self.pick(asked, open).map(|one| (one.at, one.activity.key.clone()))
     }
 
+    /// The call of a model that a call of the same tool may repeat, in the same turn or in an earlier one, if the model has not made it
+    /// again: what it calls first depends on its answer.
+    fn shifted(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        let (conversation, turn) = turn(asked.key.as_str()).filter(|_| acts(&asked.request))?;
+        let may = |one: &Execution| {
+            let key = &one.activity.key;
+            let is_earlier = self::turn(key.as_str()).is_some_and(|(of, at)| of == conversation && at <= turn);
+            let is_open = |origin: &ClaimPlace| {
+                !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
+            };
+            is_earlier && one.activity.labels == asked.labels && !self.asked.contains_key(key) && is_open(&one.origin)
+        };
+        self.executions(0).into_iter().find(may).map(|one| (one.at, one.activity.key.clone()))
+    }
+
     /// Records that the current run performs an activity.
     pub(super) fn replace_by(&mut self, asked: &Activity) {
-        if let Some(place) = self.former(asked, &BTreeSet::new()) {
+        let none = BTreeSet::new();
+        if let Some(place) = self.former(asked, &none).or_else(|| self.shifted(asked, &none)) {
             self.matched.insert(self.origin(&place));
         }
     }
