@@ -25,8 +25,8 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     for run in &args.runs {
         runs.push(wait_to_free(full_id(&*store, run))?);
     }
-    // Everything is checked before anything is deleted.
-    let mut all = runs.clone();
+    // Everything is checked before anything is deleted. Each run, and the one that has called it.
+    let mut all: Vec<(String, Option<String>)> = runs.iter().map(|run| (run.clone(), None)).collect();
     for run in &runs {
         if let Some(caller) = wait_to_free(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
             let help = format!("delete that run instead: `trefoil runs delete {caller}{}`", args.store.option());
@@ -35,14 +35,18 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
         }
         let mut left = vec![run.clone()];
         while let Some(caller) = left.pop() {
-            let called = wait_to_free(called(&*store, &caller))?;
-            left.extend(called.iter().cloned());
-            all.extend(called);
+            for called in wait_to_free(called(&*store, &caller))? {
+                if all.iter().all(|(run, _)| *run != called) {
+                    left.push(called.clone());
+                    all.push((called, Some(caller.clone())));
+                }
+            }
         }
     }
-    let mut ended = Vec::new();
-    for run in &all {
-        for other in wait_to_free(dependent(&*store, run, &all))? {
+    let deleted: Vec<String> = all.iter().map(|(run, _)| run.clone()).collect();
+    let mut ended: Vec<(String, &String)> = Vec::new();
+    for run in &deleted {
+        for other in wait_to_free(dependent(&*store, run, &deleted))? {
             if !other.status.is_end() && !args.force {
                 let (open, store) = (&other.run, args.store.option());
                 let help = format!(
@@ -51,22 +55,20 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
                 output::refuse(&format!("run {open} has not ended, and reuses results of run {run}"), Some(&help));
                 return Err(exit::NOT_STARTED);
             }
-            if other.status.is_end() && !ended.contains(&other.run) {
-                ended.push(other.run);
+            if other.status.is_end() && ended.iter().all(|(known, _)| *known != other.run) {
+                ended.push((other.run, run));
             }
         }
     }
-    for (at, run) in all.iter().enumerate() {
-        match wait_to_free(store.delete(run, now(&*store))) {
-            // It was named, and a named run has called it.
-            Err(_) if all.iter().take(at).any(|before| before == run) => continue,
-            deleted => deleted?,
+    for (run, caller) in &all {
+        wait_to_free(store.delete(run, now(&*store)))?;
+        output::note(&match caller {
+            None => format!("deleted {run}"),
+            Some(caller) => format!("deleted {run}, which {caller} had called"),
+        });
+        for (other, _) in ended.iter().filter(|(_, base)| *base == run) {
+            output::note(&format!("run {other} reused results of it, which `replay` can no longer compare"));
         }
-        let is_named = runs.contains(run);
-        output::note(&if is_named { format!("deleted {run}") } else { format!("deleted {run}, a run of its tools") });
-    }
-    for other in ended {
-        output::note(&format!("run {other} reused results, which `replay` can no longer compare"));
     }
     Ok(exit::OK)
 }

@@ -235,6 +235,8 @@ fn a_step_of_a_call_that_was_kept_is_named_as_before() {
 fn a_run_whose_called_runs_are_needed_is_not_deleted() {
     let world = World::new();
     let (caller, called) = (world.newest("caller"), world.newest("ship"));
+    world.folder.write("other/trefoil.toml", "[tools.mail]\ncommand = [\"echo\", \"{to}\"]\n");
+    world.run(&["trust", "other"]).exits(0);
     world.run(&["resume", &called, "--with", "other/ship.yaml", "--from", "send"]).exits(75);
     world.run(&["runs", "delete", &caller]).exits(2).says(&["has not ended, and reuses results of run"]);
     assert_eq!(world.runs("ship").len(), 2);

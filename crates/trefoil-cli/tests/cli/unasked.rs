@@ -176,3 +176,33 @@ fn a_run_in_progress_is_not_edited_or_forked() {
         .exits(0)
         .says(&[&format!("note: run {run} has not ended (pending)"), &format!("`trefoil runs cancel {run}")]);
 }
+
+#[test]
+fn a_tool_that_a_model_calls_at_another_place_of_its_turn_is_not_called_again_unasked() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    let settings = |parameter: &str| {
+        let tool = |name: &str, parameter: &str| {
+            format!("[tools.{name}]\ncommand = [\"sh\", \"-c\", \"echo {name} $0 >> sent\", \"{{{parameter}}}\"]\n")
+        };
+        folder.write("trefoil.toml", tool("notify", parameter) + &tool("pay", "text"));
+        trefoil(&folder, &provider, &["trust", "."]).exits(0);
+    };
+    let agent = |tools: &str| {
+        let model = "model: { provider: openai, name: m }\ninstruction: I.\nprompt: go";
+        folder
+            .write("w.yaml", format!("id: ag\nkind: llm\n{model}\ntools:\n  - {{ kind: local, tools: [{tools}] }}\n"));
+    };
+    settings("text");
+    agent("notify, pay");
+    trefoil(&folder, &provider, &["run", "w.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    // The provider calls each tool once in each of two turns, in the order in which they are offered.
+    let sent = lines(&folder, "sent").len();
+    assert_eq!(sent, 4);
+    settings("words");
+    agent("pay, notify");
+    let edited = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml"]);
+    edited.exits(75).says(&["WOULD_REPEAT", "notify"]);
+    assert_eq!(lines(&folder, "sent").len(), sent);
+}
