@@ -28,7 +28,6 @@ fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
         let lease = begin(&*store, "through", "host", now, now + 5_000).await;
         let down = async {
             tokio::task::block_in_place(|| {
-                server.crash();
                 // Longer than the lease, and than other operations wait.
                 std::thread::sleep(Duration::from_secs(27));
                 // A process that starts now waits, too.
@@ -46,6 +45,8 @@ fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
             let taken = other.claim_some(claim("other", now), &[], 10).await.unwrap();
             (other.reclaim(now).await.unwrap(), taken.len())
         };
+        // Otherwise the append may be done before the crash.
+        tokio::task::block_in_place(|| server.crash());
         let append = store.append(&lease, batch(&[step(1, 80)]));
         // The first one is begun first, and the other one blocks.
         let (appended, others) = tokio::join!(append, down);
