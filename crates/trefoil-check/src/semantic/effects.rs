@@ -1,8 +1,6 @@
 //! What a call of a tool changes outside of the run, as far as its declaration, its method or its name says.
 
-use std::collections::HashSet;
-
-use trefoil_ir::{Expr, FlowId, Program, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{Expr, FlowId, Program, StepKind, ToolCall, ToolKind, walk};
 
 use crate::rule::Supplied;
 
@@ -68,15 +66,6 @@ pub fn writes(program: &Program, flow: FlowId, supplied: &Supplied) -> bool {
         Some(StepKind::Tool(call)) => matches!(of(call, all.clone()), Effect::Writes(_)),
         _ => false,
     })
-}
-
-/// The steps that are calls which a model of this program may make.
-pub fn offered(program: &Program, steps: &[(FlowId, StepId)]) -> HashSet<StepId> {
-    let offers = steps.iter().filter_map(|(_, id)| match &program.step(*id)?.kind {
-        StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step)),
-        _ => None,
-    });
-    offers.flatten().collect()
 }
 
 /// A request (RFC 9110, 9.2). An idempotency key says that the server ignores a repeated one
