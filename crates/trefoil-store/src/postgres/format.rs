@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::error::StoreError;
 
 /// The formats in order. A store with an earlier format is migrated to the latest one when it is opened.
-const FORMATS: &[&str] = &[include_str!("schema.sql")];
+const FORMATS: &[&str] = &[include_str!("schema.sql"), include_str!("servers.sql")];
 
 /// How often another process may get ahead of this one while the tables are created.
 const TRIES: usize = 20;

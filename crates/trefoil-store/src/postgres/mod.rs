@@ -16,8 +16,8 @@ macro_rules! now {
 }
 
 /// Whether a lease has expired, at the time of this parameter. A lease must also have expired by the server's clock, so
-/// that a host whose clock is ahead claims nothing too early. A lease that expired while the server was down counts
-/// as valid until its owner had the time to reconnect: 15 seconds after the start. What is older than a day is not
+/// that a host whose clock is ahead claims nothing too early. A lease that expired before a client saw the server that
+/// runs now counts as valid until its owner had the time to reconnect: 15 seconds. What is older than a day is not
 /// about such an outage.
 macro_rules! expired {
     ($now:literal) => {
@@ -26,9 +26,9 @@ macro_rules! expired {
             $now,
             "::bigint, ",
             now!(),
-            ") AND NOT (clock_timestamp() < pg_postmaster_start_time() + interval '15 seconds' AND lease_until \
-             BETWEEN (extract(epoch FROM pg_postmaster_start_time()) - 86400) * 1000 \
-             AND extract(epoch FROM pg_postmaster_start_time()) * 1000))"
+            ") AND NOT EXISTS (SELECT 1 FROM server WHERE started = pg_postmaster_start_time() \
+             AND clock_timestamp() < seen + interval '15 seconds' \
+             AND lease_until BETWEEN (extract(epoch FROM seen) - 86400) * 1000 AND extract(epoch FROM seen) * 1000))"
         )
     };
 }

@@ -299,6 +299,7 @@ impl Shared {
         let opened = async {
             let mut session = self.door.connect().await?;
             self.clock.read(&mut session).await?;
+            see(&mut session).await?;
             Ok(session)
         };
         tokio::time::timeout(self.door.limit(), opened).await.unwrap_or(Err(Fault::Silent))
@@ -306,6 +307,16 @@ impl Shared {
 
     fn keep(&self, session: Session) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    }
+}
+
+/// Records that the server was seen, if nobody has since it was started. Before the tables exist, and for users who may not
+/// write, there is nothing to record.
+async fn see(session: &mut Session) -> Done<()> {
+    let record = "INSERT INTO trefoil.server (started) VALUES (pg_postmaster_start_time()) ON CONFLICT DO NOTHING";
+    match session.batch(record).await {
+        Err(fault) if fault.code().is_none() => Err(fault),
+        _ => Ok(()),
     }
 }
 

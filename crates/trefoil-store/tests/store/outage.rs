@@ -59,6 +59,30 @@ fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
 }
 
 #[test]
+fn a_lease_that_ends_while_the_server_recovers_stays_valid() {
+    let Some(server) = Server::start(false) else { return };
+    let url = server.address(&server.database());
+    let store = open(&url, Options::default());
+    on(async {
+        let now = store.clock().wall_ms();
+        begin(&*store, "recovers", "host", now, now + 8_000).await;
+        drop(store);
+        tokio::task::block_in_place(|| {
+            server.crash();
+            server.begin();
+            // Nobody can connect yet.
+            std::thread::sleep(Duration::from_secs(9));
+        });
+        let other = open(&url, Options::default());
+        let now = other.clock().wall_ms();
+        assert_eq!(other.reclaim(now).await.unwrap(), 0);
+        tokio::time::sleep(Duration::from_secs(17)).await;
+        let now = other.clock().wall_ms();
+        assert_eq!(other.reclaim(now).await.unwrap(), 1, "its owner did not reconnect");
+    });
+}
+
+#[test]
 fn a_server_that_does_not_respond_is_noticed() {
     let Some(server) = server() else { return };
     let proxy = Deaf::to(server.port());
