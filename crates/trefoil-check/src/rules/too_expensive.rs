@@ -24,7 +24,7 @@ fn budgets(cx: &mut Context<'_>) {
     let turns = turns(program);
     let price = |_, call: &ModelCall| {
         let prompt = Prompt::of(program, call, &turns);
-        prices.of(&call.model).map_or(0, |price| expected(&prompt, &price, None))
+        prices.of(&call.model).map_or(0, |price| expected(&prompt, &price))
     };
     let mut costs = cx.model.costs().priced(price).straight();
     for (index, flow) in program.flows.iter().enumerate() {

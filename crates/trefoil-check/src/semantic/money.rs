@@ -19,7 +19,7 @@ pub fn turns(program: &Program) -> Vec<&ModelCall> {
 }
 
 /// The expected cost of one call.
-pub fn expected(prompt: &Prompt, price: &Price, _: Option<u64>) -> u64 {
+pub fn expected(prompt: &Prompt, price: &Price) -> u64 {
     let unknown = prompt.unknown.saturating_mul(PLACEHOLDER);
     let input = estimate::tokens(prompt.bytes).saturating_add(prompt.beside()).saturating_add(unknown);
     price.at_most(input, estimate::answer(prompt.answer))

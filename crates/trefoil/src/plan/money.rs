@@ -39,7 +39,7 @@ pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[F
     };
     money.look(program, flags);
     called.iter().for_each(|one| money.look(&one.program, &one.money));
-    money.expected = sum(program, files, flags, called, true, expected);
+    money.expected = sum(program, files, flags, called, true, |prompt, price, _| expected(prompt, price));
     if money.endless.is_empty() {
         money.at_most = Some(sum(program, files, flags, called, false, |prompt, price, window| {
             at_most(prompt, price, window).unwrap_or(0)
