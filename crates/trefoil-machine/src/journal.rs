@@ -470,6 +470,9 @@ pub struct Flags {
     /// Whether pinned parameters are checked before a conversation starts. Journals of earlier builds do not have this flag.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checks_pins: bool,
+    /// What guardrails have redacted in the input before it was stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redacted: Vec<Verdict>,
 }
 
 /// What a cost limit reserves for a call before it starts.

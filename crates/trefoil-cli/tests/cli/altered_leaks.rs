@@ -176,5 +176,55 @@ fn personal_data_that_a_guardrail_redacts_is_in_no_event_and_no_line() {
     lines.exits(0).says(&["pii changed: personal data in the input"]);
     let id = events[0]["run"].as_str().unwrap();
     let shown = run(&folder, &["runs", "show", id, "--store", "runs.db"], &[]);
-    assert!(shown.exits(0).out.contains("verdict  one: pii changed: personal data in the input"), "{}", shown.out);
+    assert!(shown.exits(0).out.contains("verdict  pii changed: personal data in the input"), "{}", shown.out);
+}
+
+/// What every agent redacts is not in the store either, and an input that something needs as it is is said to be stored.
+#[test]
+fn personal_data_that_every_reader_redacts_is_not_stored() {
+    let folder = Folder::new();
+    let workflow = |more: &str, guards: &str| {
+        format!(
+            "version: \"0.1\"\n{guards}agents:\n  a: {{ model: \"openai:m\", system: You look. }}\n  b: {{ model: \"openai:m\", \
+             system: \"About {{{{ inputs.message }}}}.\" }}\nnodes:\n  one: {{ agent: a, writes: output.said }}\n{more}\
+             edges: []\ninput: {{ message: it }}\n"
+        )
+    };
+    let redact = "guardrails: [{ name: pii }]\n";
+    let stored = |name: &str, yaml: String| {
+        folder.write("one.yaml", &yaml);
+        let input = "mail ann@example.com";
+        let ran = run(
+            &folder,
+            &["run", "one.yaml", "--input", input, "--store", name, "--model", "embedded", "--events", "jsonl"],
+            &[],
+        );
+        let bytes: Vec<u8> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .filter(|file| file.file_name().unwrap().to_string_lossy().starts_with(name))
+            .flat_map(|file| std::fs::read(file).unwrap())
+            .collect();
+        let is_stored = bytes.windows(4).any(|part| part == b"ann@");
+        let warned = ran.out.contains("the input is stored with personal data");
+        (is_stored, warned, ran)
+    };
+    let (is_stored, warned, ran) = stored("redacted.db", workflow("", redact));
+    ran.exits(0);
+    assert!(!is_stored && !warned, "{}", ran.out);
+    let id = ran.lines()[0]["run"].as_str().unwrap().to_owned();
+    let replayed = run(&folder, &["replay", &id, "--store", "redacted.db"], &[]);
+    replayed.exits(0);
+    let shown = run(&folder, &["runs", "show", &id, "--store", "redacted.db"], &[]);
+    assert!(shown.exits(0).out.contains("verdict  pii changed: personal data in the input: `email`"), "{}", shown.out);
+    // A system prompt is not redacted.
+    let reads = "  two: { agent: b, writes: output.more }\n";
+    let (is_stored, warned, ran) = stored("read.db", workflow(reads, redact));
+    assert!(is_stored && warned, "{}", ran.out);
+    // A guardrail that blocks must find what it blocks.
+    let (is_stored, warned, ran) =
+        stored("blocked.db", workflow("", "guardrails: [{ name: pii, config: { action: block } }]\n"));
+    assert!(is_stored && warned, "{}", ran.out);
+    let (is_stored, warned, ran) = stored("none.db", workflow("", ""));
+    assert!(is_stored && !warned, "{}", ran.out);
 }

@@ -10,6 +10,7 @@ mod injection;
 mod length;
 mod pii;
 mod schema;
+mod stored;
 pub mod validator;
 mod verdict;
 
@@ -22,6 +23,7 @@ use trefoil_template::{Masked, Object, Piece, Value};
 use crate::provenance::{self, From, TextPart};
 use crate::schemas::Schemas;
 
+pub use stored::StoredInput;
 pub use verdict::{Ruling, Side, Verdict};
 
 /// The default replacement for personal data.

@@ -10,7 +10,7 @@ use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind,
 use trefoil_template::HoleKind;
 
 use super::steps::graph::Plan;
-use crate::guard;
+use crate::guard::{self, StoredInput};
 use crate::key;
 use crate::schemas::Schemas;
 
@@ -28,6 +28,8 @@ pub struct Prepared {
     pub limits_cost: bool,
     /// The guardrails of its agents that hide what they find. What no agent has read yet is shown without it, too.
     pub conceals: Vec<Guard>,
+    /// What a run stores of its input.
+    pub stored_input: StoredInput,
     /// Whether values may have holes, because something reads the environment or the secret store.
     pub has_holes: bool,
     /// The environment variables and secrets that the program names.
@@ -74,6 +76,7 @@ impl Prepared {
                 }
             }
         }
+        let stored_input = StoredInput::of(&program, &conceals);
         let holes = if has_holes { walk::holes(&program) } else { Vec::new() };
         Arc::new(Self {
             program,
@@ -83,6 +86,7 @@ impl Prepared {
             tracks_spending,
             limits_cost,
             conceals,
+            stored_input,
             has_holes,
             holes,
         })

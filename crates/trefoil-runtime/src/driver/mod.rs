@@ -225,8 +225,12 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options, guard);
     let holds_secret = started.input.as_ref().is_some_and(|input| driver.world.secrets.contains_secret(input));
+    let shows = started.input.as_ref().is_some_and(|input| driver.world.prepared.stored_input.shows(input));
     driver.record(EntryKind::Started(Box::new(started)));
     driver.tell(began);
+    if shows {
+        driver.remark(PERSONAL_DATA_IN_INPUT);
+    }
     if holds_secret {
         driver.remark(SECRET_IN_INPUT);
     }
@@ -236,8 +240,13 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
 /// The input is stored as it is, because steps read it.
 const SECRET_IN_INPUT: &str = "the input contains the value of a secret and is stored with the run; write `{{secrets.NAME}}` in the manifest instead";
 
+/// The input cannot be redacted before it is stored.
+const PERSONAL_DATA_IN_INPUT: &str =
+    "the input is stored with personal data that a guardrail hides, because a step reads it as it is";
+
 /// Builds the entry that starts a run.
 fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &mut Options) -> Started {
+    let (input, redacted) = input.map(|input| prepared.stored_input.of_run(input)).unzip();
     let run = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
     let Options { max_calls, max_cost_micro, reserve, .. } = *options;
@@ -256,6 +265,7 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
         counts_kept: reuses,
         retries_408: true,
         checks_pins: true,
+        redacted: redacted.unwrap_or_default(),
     };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
