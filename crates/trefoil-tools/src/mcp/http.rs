@@ -67,8 +67,8 @@ impl Guarded {
         StreamableHttpError::Client(fault)
     }
 
-    fn events(&self, opened: Opened) -> EventStream {
-        let trouble = self.trouble.clone();
+    /// The events of an answer. `trouble`: where a failure is reported.
+    fn events(opened: Opened, trouble: Trouble) -> EventStream {
         let pieces = futures::stream::unfold(Some((opened, trouble)), |held| async move {
             let (mut opened, trouble) = held?;
             match opened.next().await {
@@ -178,7 +178,7 @@ impl StreamableHttpClient for Guarded {
         }
         let new = opened.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if is(&opened, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(self.events(opened), new));
+            return Ok(StreamableHttpPostResponse::Sse(Self::events(opened, self.trouble.clone()), new));
         }
         let json = is(&opened, JSON);
         let answer = self.whole(opened).await?;
@@ -221,6 +221,6 @@ impl StreamableHttpClient for Guarded {
         if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(opened))
+        Ok(Self::events(opened, Trouble::default()))
     }
 }

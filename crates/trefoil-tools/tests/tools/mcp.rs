@@ -177,6 +177,11 @@ async fn a_session_that_a_restarted_server_does_not_know_is_begun_again() {
             let error = json!({ "jsonrpc": "2.0", "error": { "code": -32000, "message": what } });
             answer("400 Bad Request", error.to_string(), "")
         };
+        if head.starts_with("GET ") {
+            // Its events end in the middle, which is of no matter to calls.
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            return Reply::Bytes(format!("{head}9\r\n: a").into_bytes());
+        }
         let result = match method {
             "server/discover" => return bad("Bad Request: No valid session ID provided"),
             "initialize" => {
@@ -192,6 +197,7 @@ async fn a_session_that_a_restarted_server_does_not_know_is_begun_again() {
             "tools/list" => {
                 json!({ "tools": [{ "name": "echo", "description": "Does it.", "inputSchema": { "type": "object" } }] })
             }
+            "tools/call" if calls.load(Ordering::Relaxed) == 3 => return answer("500 Oh No", String::new(), ""),
             "tools/call" if calls.fetch_add(1, Ordering::Relaxed) == 2 => return bad("something else is wrong"),
             "tools/call" => {
                 // It restarts after each call.
@@ -212,6 +218,8 @@ async fn a_session_that_a_restarted_server_does_not_know_is_begun_again() {
     // An error without an id is the answer, and not waited for until the time is up.
     let error = said(&host, "echo").await.unwrap_err().to_string();
     assert!(error.contains("something else is wrong"), "{error}");
+    let error = said(&host, "echo").await.unwrap_err().to_string();
+    assert!(error.contains("answered with 500"), "{error}");
 }
 
 /// A server whose tool has another description after the first call.
