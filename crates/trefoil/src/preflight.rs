@@ -173,9 +173,12 @@ fn supply(call: &ToolCall, host: &Host<'_>) -> String {
         ToolKind::Mcp { server, .. } if server.contains("://") => {
             "the URL of an MCP server must start with `https://` or `http://`".to_owned()
         }
+        // It is declared, and has a list of tools.
+        ToolKind::Mcp { server, .. } if host.tools.offers("", &ToolKind::mcp(server.clone())) => {
+            format!("add it to `tools` under `[mcp.{}]`, where the server is declared", toml_key(server))
+        }
         ToolKind::Mcp { server, .. } => format!(
-            "declare the server in `trefoil.toml`: `[mcp.{}]` with `command = [\"program\", \"argument\"]` or `url = \"...\"`; if it \
-             has `tools`, list this one there",
+            "declare the server in `trefoil.toml`: `[mcp.{}]` with `command = [\"program\", \"argument\"]` or `url = \"...\"`",
             toml_key(server)
         ),
         ToolKind::Python => "review the function, then pass `--allow-command`".to_owned(),

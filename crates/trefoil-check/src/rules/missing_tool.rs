@@ -40,16 +40,24 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
         }
         ToolKind::Local => {
             let message = format!("the tool `{}` is not declared", call.name);
-            let name = toml_key(&call.name);
-            Some((message, format!("declare it in `trefoil.toml`: `[tools.{name}]` with `command = [\"program\", \"argument\"]`")))
+            let known = cx.roots.iter().flat_map(|root| &root.supplied.tools).map(|tool| &*tool.name);
+            let (name, form) = (toml_key(&call.name), "with `command = [\"program\", \"argument\"]`");
+            let declare = format!("declare it in `trefoil.toml`: `[tools.{name}]` {form}");
+            Some((message, nearest(&call.name, known).map_or(declare, meant)))
         }
         ToolKind::Mcp { server: name, .. } if let Some(server) = server(name) => not_allowed(server, &call.name),
         ToolKind::Mcp { server, .. } => {
             let message = format!("the MCP server `{server}` is not declared");
+            let known = cx.roots.iter().flat_map(|root| &root.supplied.servers).map(|known| &*known.name);
             let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
-            Some((message, format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server))))
+            let declare = format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server));
+            Some((message, nearest(server, known).map_or(declare, meant)))
         }
     }
+}
+
+fn meant(near: &str) -> String {
+    format!("did you mean `{near}`?")
 }
 
 /// A tool that is missing in the list of those that may be called. An empty name stands for all tools of the server.
@@ -61,7 +69,7 @@ fn not_allowed(server: &SuppliedServer, tool: &str) -> Option<(String, String)> 
     let table = toml_key(&server.name);
     let message = format!("`{tool}` is not in the `tools` of the MCP server `{}`", server.name);
     let help = match nearest(tool, allowed.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => meant(near),
         None => format!("to allow it, add it to `tools` under `[mcp.{table}]` in `trefoil.toml`"),
     };
     Some((message, help))

@@ -22,8 +22,12 @@ fn run(cx: &mut Context<'_>) {
     let supplied = cx.roots.iter().map(|root| &*root.supplied);
     let writes = alive.filter_map(|(_, id)| {
         let step = program.step(*id)?;
-        let StepKind::Tool(call) = &step.kind else { return None };
-        let Effect::Writes(what) = effects::of(call, supplied.clone()) else { return None };
+        let effect = match &step.kind {
+            StepKind::Tool(call) => effects::of(call, supplied.clone()),
+            StepKind::Command(call) => effects::of_command(call),
+            _ => return None,
+        };
+        let Effect::Writes(what) = effect else { return None };
         Some((*id, step.origin, what))
     });
     let writes: Vec<_> = writes.collect();

@@ -25,11 +25,7 @@ fn run(cx: &mut Context<'_>) {
         let Expr::Object(given) = &call.arguments else { continue };
         let Some(tool) = declared(cx, call) else { continue };
         for (message, help, at) in faults(cx, flow, given, &tool) {
-            let finding = cx.finding(at.unwrap_or(step.origin), message);
-            cx.report(match help {
-                Some(help) => finding.help(help),
-                None => finding,
-            });
+            cx.report(cx.finding(at.unwrap_or(step.origin), message).help(help));
         }
     }
 }
@@ -41,7 +37,8 @@ fn declared(cx: &Context<'_>, call: &ToolCall) -> Option<SuppliedTool> {
     all.find(|tool| is_local && *tool.name == *call.name && tool.parameters.is_some()).cloned()
 }
 
-type Fault = (String, Option<String>, Option<Location>);
+/// What is wrong, what to do, and where.
+type Fault = (String, String, Option<Location>);
 
 fn faults<'p>(
     cx: &Context<'p>,
@@ -59,9 +56,9 @@ fn faults<'p>(
         let Some(wanted) = known.get(name) else {
             if is_closed {
                 let help = match suggest::nearest(name, names()) {
-                    Some(near) => Some(format!("did you mean `{near}`?")),
-                    None if known.is_empty() => Some("it takes no parameters".to_owned()),
-                    None => Some(format!("its parameters are `{}`", names().collect::<Vec<_>>().join("`, `"))),
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if known.is_empty() => "it takes no parameters".to_owned(),
+                    None => format!("its parameters are `{}`", names().collect::<Vec<_>>().join("`, `")),
                 };
                 found.push((format!("the tool `{}` has no parameter `{name}`", tool.name), help, place(value)));
             }
@@ -69,14 +66,15 @@ fn faults<'p>(
         };
         if let Some(why) = wrong(cx, flow, value, wanted) {
             let message = format!("`{name}` of the tool `{}` does not accept this value: {why}", tool.name);
-            found.push((message, None, place(value)));
+            let help = format!("pass a value that fits, or change the declaration of `{name}` in the parameters of the tool");
+            found.push((message, help, place(value)));
         }
     }
     let needed = schema.get("required").and_then(Value::as_list).unwrap_or_default();
     for name in needed.iter().filter_map(Value::as_str) {
         if !given.iter().any(|(have, _)| **have == *name) {
             let message = format!("the tool `{}` needs the parameter `{name}`", tool.name);
-            found.push((message, Some(format!("add `{name}` to `params`")), None));
+            found.push((message, format!("add `{name}` to `params`"), None));
         }
     }
     found

@@ -1,9 +1,9 @@
-//! Tools that change something with text from a model or another tool, without a review before: in steps, and in tool
+//! Tools and commands that change something with text from a model or another tool, without a review before: in steps, and in tool
 //! calls by a model.
 
 use std::collections::HashSet;
 
-use trefoil_ir::{Expr, FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{CommandCall, Expr, FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::Value;
 
@@ -47,13 +47,20 @@ fn run(cx: &mut Context<'_>) {
         if offers.iter().any(|(.., offer)| offer.step == id) {
             continue;
         }
-        let StepKind::Tool(call) = &step.kind else { continue };
-        let Some(what) = writes(cx, call).filter(|_| !is_reviewed(flow, id)) else { continue };
-        let held = held(cx, flow, id, &call.arguments);
+        let (what, given): (_, Vec<&Expr>) = match &step.kind {
+            StepKind::Tool(call) => (writes(cx, call), vec![&call.arguments]),
+            StepKind::Command(call) => {
+                let given = call.arguments.iter().chain(call.env.iter().map(|(_, value)| value));
+                (runs(call), given.collect())
+            }
+            _ => continue,
+        };
+        let Some(what) = what.filter(|_| !is_reviewed(flow, id)) else { continue };
+        let held = given.iter().map(|value| held(cx, flow, id, value)).fold(Labels::default(), Labels::and);
         let from = [("a model's answer", held.model), ("a tool's result", held.tool)];
         let Some((who, Some(from))) = from.into_iter().find(|(_, at)| at.is_some()) else { continue };
         let message = format!("{what} with text from {who}, and no person reviews it first");
-        let at = place(&call.arguments).unwrap_or(step.origin);
+        let at = given.into_iter().find_map(place).unwrap_or(step.origin);
         let finding = cx.finding(at, message).label(from, "comes from here");
         cx.report(finding.help("check the text against a schema or a list of values, or ask a person before this step"));
     }
@@ -81,6 +88,16 @@ fn writes(cx: &Context<'_>, call: &ToolCall) -> Option<String> {
     Some(match call.kind {
         ToolKind::Http => format!("this sends a {}", what.strip_prefix("this ").unwrap_or(what)),
         ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => format!("this calls {what}, which changes something,"),
+    })
+}
+
+/// The same for a command.
+fn runs(call: &CommandCall) -> Option<String> {
+    let effect = effects::of_command(call);
+    let what = effect.change()?;
+    Some(match what.strip_prefix("this ") {
+        Some(request) => format!("this sends a {request}"),
+        None => format!("this runs {what}, which changes something,"),
     })
 }
 

@@ -395,6 +395,7 @@ tool: { kind: http, name: fetch, url: "https://api.example.com/{id}/{of}", metho
             4:69 warning missing-input: `{of}` has no value: `params` does not have it
               | ...tch, url: "https://api.example.com/{id}/{of}", method: GET, para
               |                                            ^^^^
+              help: add `of` to `params`
             4:99 error unknown-input: `idd` is not a placeholder of the URL
               | ....com/{id}/{of}", method: GET, params: { idd: "{{t}}" } }
               |                                            ^^^

@@ -1,5 +1,6 @@
 //! A call of a flow: a run that reports its progress and may ask questions.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::RoleServer;
@@ -19,6 +20,8 @@ pub struct Call {
     questions: mpsc::UnboundedReceiver<Asking>,
     /// The number of progress notifications so far, because progress must increase.
     told: u32,
+    /// The labels of the steps that have started, by their keys.
+    labels: HashMap<Arc<str>, String>,
     /// The steps whose questions the client has declined.
     declined: Vec<String>,
     under_way: UnderWay,
@@ -28,7 +31,7 @@ impl Call {
     /// The call of a run with its questions.
     pub fn new(run: Run, questions: mpsc::UnboundedReceiver<Asking>, running: &Arc<Running>) -> Self {
         let under_way = UnderWay::new(running, &run);
-        Self { run, questions, told: 0, declined: Vec::new(), under_way }
+        Self { run, questions, told: 0, labels: HashMap::new(), declined: Vec::new(), under_way }
     }
 
     /// Waits for the end of the run.
@@ -104,7 +107,7 @@ impl Call {
     /// Sends a progress notification if the client requested them.
     async fn tell(&mut self, event: &Event, context: &RequestContext<RoleServer>) {
         let Some(token) = context.meta.get_progress_token() else { return };
-        let Some(message) = line(event) else { return };
+        let Some(message) = line(event, &mut self.labels) else { return };
         self.told += 1;
         let progress = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(message);
         // A disconnected client is detected elsewhere.
@@ -113,14 +116,18 @@ impl Call {
 }
 
 /// The progress text for an event. Only steps are reported, not the texts of models and tools.
-fn line(event: &Event) -> Option<String> {
+fn line(event: &Event, labels: &mut HashMap<Arc<str>, String>) -> Option<String> {
     let key = &event.key.as_ref()?.0;
+    if let EventKind::StepStarted { label, .. } = &event.kind {
+        labels.insert(key.clone(), label.clone());
+    }
+    let label = labels.get(key).map_or(&**key, String::as_str);
     match &event.kind {
         EventKind::StepStarted { label, .. } => Some(format!("{label} started")),
-        EventKind::StepFinished { .. } => Some(format!("{key} ended")),
+        EventKind::StepFinished { .. } => Some(format!("{label} ended")),
         EventKind::StepSkipped { label, .. } => Some(format!("{label} was skipped")),
-        EventKind::StepFailed { error, .. } => Some(format!("{key} failed: {}", error.code)),
-        EventKind::RetryScheduled { .. } => Some(format!("{key} is retried")),
+        EventKind::StepFailed { error, .. } => Some(format!("{label} failed: {}", error.code)),
+        EventKind::RetryScheduled { .. } => Some(format!("{label} is retried")),
         _ => None,
     }
 }

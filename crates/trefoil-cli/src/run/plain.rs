@@ -1,9 +1,9 @@
 //! Shows a run as lines, for log files and terminals without cursor control.
 
-use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
+use super::notes::note;
 use super::progress::{Progress, ProgressNode, StepState, delayed};
 use super::words::{arrived, grouped, line, money, safe, time};
 
@@ -31,12 +31,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         EventKind::ModelStopped { partial: Some(_), .. } => format!("⊘ {name}  {}", arrived(node?.arrived)),
         EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
-        EventKind::Verdict(verdict) if verdict.ruling == Ruling::Flagged => format!("! {}", line(&verdict.finding())),
-        EventKind::Verdict(verdict) if verdict.ruling == Ruling::Changed => format!("! {}", line(&verdict.to_string())),
-        // The line of the failed step contains the same message.
-        EventKind::Warning { message } if progress.repeats_failure(message) => return None,
-        EventKind::Warning { message } => format!("! {}", line(message)),
-        _ => return None,
+        _ => format!("! {}", note(event, progress)?),
     };
     Some(look.letters(&format!("{at:>9}  {line}")))
 }

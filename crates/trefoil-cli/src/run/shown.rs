@@ -14,6 +14,7 @@ use super::canvas::Canvas;
 use super::failures;
 use super::header::Header;
 use super::look::LineLook;
+use super::notes;
 use super::plain::{kept, plain};
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
@@ -48,6 +49,8 @@ struct Inner {
 #[derive(Default)]
 struct View {
     progress: Progress,
+    /// The notes since the start or the resume, each with its step.
+    notes: Vec<(Option<String>, String)>,
     head: Header,
     /// The run's clock, and when it was read.
     clock: Option<(u64, Instant)>,
@@ -129,6 +132,7 @@ impl Shown {
                 let size = screen();
                 let head = view.head.title.clone();
                 let mut picture = lines(&view.progress, &head, outcome.duration_ms, 0, (TreeSort::Last, size), look);
+                picture.extend(notes::list(&view.notes, notes::LAST, size.columns, look));
                 picture.extend(failures::list(&view.progress, &view.files, failed, size.columns, look));
                 picture.push(look.letters(&ending(&view.progress, outcome)));
                 write(&view.canvas.draw(&picture, size));
@@ -177,6 +181,11 @@ impl EventSink for Shown {
         let mut view = self.inner.view();
         let about = view.progress.take(event);
         view.clock = Some((event.at_ms, Instant::now()));
+        if self.inner.mode == Mode::Live && !view.past {
+            let note = notes::note(event, &view.progress);
+            let step = view.progress.title(event).map(str::to_owned);
+            view.notes.extend(note.map(|note| (step, note)));
+        }
         if self.inner.mode != Mode::Lines || view.past {
             return;
         }
@@ -216,7 +225,10 @@ impl Inner {
                 let size = screen();
                 let at = view.now();
                 let head = view.head.line(at, view.progress.calls, &view.progress.usage);
-                let picture = lines(&view.progress, &head, at, frame, (TreeSort::Live, size), self.look);
+                let notes = notes::list(&view.notes, notes::LIVE, size.columns, self.look);
+                let above = Size { rows: size.rows.saturating_sub(notes.len()), ..size };
+                let mut picture = lines(&view.progress, &head, at, frame, (TreeSort::Live, above), self.look);
+                picture.extend(notes);
                 write(&view.canvas.draw(&picture, size));
             }
             frame += 1;

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use serde_json::{Value as Json, json};
 use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind, EventSink};
 
@@ -17,6 +18,8 @@ pub struct Steps(Mutex<Progress>, Mutex<Verdicts>);
 
 #[derive(Default)]
 struct Verdicts {
+    /// All of them, as JSON.
+    all: Vec<Json>,
     /// One line for each that found something.
     lines: Vec<String>,
     /// How many found nothing.
@@ -38,6 +41,10 @@ impl Steps {
         };
         verdicts.lines.iter().cloned().chain(passed).collect()
     }
+    /// All verdicts, each as the event `verdict`.
+    pub fn verdicts_json(&self) -> Vec<Json> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
+    }
     /// One line for each known step. `ended`: no step is running any more.
     pub fn lines(&self, ended: bool) -> Vec<String> {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,6 +65,11 @@ impl EventSink for Steps {
         progress.take(event);
         let EventKind::Verdict(verdict) = &event.kind else { return };
         let mut verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut one = json!({ "key": event.key.as_ref().map(|key| key.as_str()), "at_ms": event.at_ms });
+        if let (Some(one), Json::Object(said)) = (one.as_object_mut(), json!(verdict)) {
+            one.extend(said);
+        }
+        verdicts.all.push(one);
         if verdict.ruling == Ruling::Passed {
             verdicts.passed += 1;
             return;

@@ -50,7 +50,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let waiting = if open {
         past::seen(&store, &record, steps.clone())?
     } else {
-        if !args.output.is_json() && record.content != Content::Removed {
+        if record.content != Content::Removed {
             past::tell_if_known(&store, &record, steps.clone());
         }
         Vec::new()
@@ -66,6 +66,10 @@ pub fn run(args: &Show) -> Result<u8, u8> {
             if let Some(why) = &stopped {
                 let (step, code, message) = (&why.key, &why.code, &why.message);
                 members.insert("stopped".to_owned(), json!({ "step": step, "code": code, "message": message }));
+            }
+            let verdicts = steps.verdicts_json();
+            if !verdicts.is_empty() {
+                members.insert("verdicts".to_owned(), verdicts.into());
             }
             if !drafts.is_empty() {
                 let drafts = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));

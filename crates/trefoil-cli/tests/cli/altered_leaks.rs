@@ -1,5 +1,5 @@
 //! Values that come back in another form than they were sent, or in a part of an event that nobody looks at: as a number,
-//! wrapped, line by line, in the arguments of a model's tool call, in the input.
+//! wrapped, line by line, in the arguments of a model's tool call.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -120,24 +120,6 @@ fn an_environment_value_in_a_model_s_tool_call_is_hidden_in_events_and_traces() 
     assert!(!left.contains("env-canary"), "{left}");
 }
 
-#[test]
-fn a_secret_in_the_input_is_hidden_in_events_and_warned_about() {
-    let folder = Folder::new();
-    folder.write("config/config.toml", "[tools.look]\ncommand = [\"cat\"]\nenv = { TOKEN = \"{{secrets.TOKEN}}\" }\n");
-    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: local, name: look, params: { q: it } }\n");
-    let started = |input: &str| {
-        let args = ["run", "one.yaml", "--input", input, "--ephemeral", "--events", "jsonl"];
-        run(&folder, &args, &SECRETS)
-    };
-    let ran = started(&format!("use {TOKEN}"));
-    let events = ran.exits(0).lines();
-    assert_eq!((&events[0]["event"], &events[0]["input"]), (&json!("run_started"), &json!("use ***")));
-    let warned = events.iter().find(|event| event["event"] == "warning").unwrap_or_else(|| panic!("{events:?}"));
-    assert!(warned["message"].as_str().unwrap().contains("the input contains the value of a secret"), "{warned}");
-    assert!(!ran.out.contains("canary"), "{}", ran.out);
-    assert!(started("nothing").lines().iter().all(|event| event["event"] != "warning"));
-}
-
 /// A guardrail of the workflow redacts what an agent reads. Nothing shows the input, or an item of it, unredacted.
 #[test]
 fn personal_data_that_a_guardrail_redacts_is_in_no_event_and_no_line() {
@@ -175,6 +157,13 @@ fn personal_data_that_a_guardrail_redacts_is_in_no_event_and_no_line() {
     let lines = run(&folder, &[&["run", "one.yaml"], &args[..]].concat(), &[]);
     lines.exits(0).says(&["pii changed: personal data in the input"]);
     let id = events[0]["run"].as_str().unwrap();
+    let json = run(&folder, &["runs", "show", id, "--store", "runs.db", "--output", "json"], &[]).json();
+    let rulings: Vec<_> = json["verdicts"].as_array().unwrap().iter().map(|verdict| &verdict["ruling"]).collect();
+    assert_eq!(rulings, ["passed", "changed", "passed"], "{json}");
+    let told = events.iter().find(|event| event["ruling"] == "changed").unwrap();
+    for member in ["key", "by", "of", "why"] {
+        assert_eq!(json["verdicts"][1][member], told[member], "{told}");
+    }
     let shown = run(&folder, &["runs", "show", id, "--store", "runs.db"], &[]);
     assert!(shown.exits(0).out.contains("verdict  pii changed: personal data in the input"), "{}", shown.out);
 }

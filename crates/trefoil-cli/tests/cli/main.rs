@@ -15,6 +15,7 @@ mod bad_input;
 mod bomb;
 mod cancel;
 mod check;
+mod command_effects;
 mod corpus;
 #[cfg(all(feature = "mcp", unix))]
 mod corpus_tools;
@@ -66,6 +67,7 @@ mod reference;
 mod render;
 mod reuse;
 mod run;
+mod secret_inputs;
 mod secrets;
 mod stopped;
 mod store;

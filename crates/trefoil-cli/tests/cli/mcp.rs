@@ -242,12 +242,21 @@ async fn where_a_client_cannot_ask_the_question_is_kept() {
 #[tokio::test]
 async fn a_client_that_wants_to_know_is_told_how_far_a_run_is() {
     let folder = flows();
+    let step = agent("writer").replace('\n', "\n      ");
+    let looped =
+        "id: looped\nkind: sequential\nuntil: \"{{writer}} != x\"\nmaxIterations: 2\nsteps:\n  - agent:\n      ";
+    folder.write("flows/looped.yaml", format!("{looped}{}\n", step.trim_end()));
     let client = connect(&folder, ClientLifecycleMode::Initialize, ElicitationAction::Accept).await;
-    client.call("asks", json!({})).await;
-    let told = client.person.told.lock().unwrap().clone();
-    assert!(told.windows(2).all(|two| two[0].0 < two[1].0), "{told:?}");
-    let texts: Vec<_> = told.iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(texts, ["ok started", "ok ended", "say started", "say ended"]);
+    // The labels of steps, also in a pass of a loop.
+    for (flow, texts) in [
+        ("asks", &["ok started", "ok ended", "say started", "say ended"][..]),
+        ("looped", &["writer started", "writer ended"]),
+    ] {
+        client.call(flow, json!({})).await;
+        let told = std::mem::take(&mut *client.person.told.lock().unwrap());
+        assert!(told.windows(2).all(|two| two[0].0 < two[1].0), "{told:?}");
+        assert_eq!(told.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), texts);
+    }
 }
 
 #[tokio::test]

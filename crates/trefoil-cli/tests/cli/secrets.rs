@@ -52,6 +52,17 @@ fn all_secrets_that_are_set_at_once_are_kept() {
 }
 
 #[test]
+fn a_secret_that_is_too_short_to_be_hidden_is_said() {
+    let folder = Folder::new();
+    for (value, short) in [("2468", true), ("246810", false)] {
+        let mut child = begin(&folder, &["set", "PIN"]);
+        child.stdin.take().unwrap().write_all(value.as_bytes()).unwrap();
+        let said = wait(child).exits(0).err.clone();
+        assert_eq!(said.contains("warning: `PIN` has fewer than 6 characters"), short, "{said}");
+    }
+}
+
+#[test]
 fn a_run_does_not_start_if_the_settings_of_a_tool_use_what_is_not_set() {
     let folder = Folder::new();
     folder.write("call.yaml", "id: call\nkind: tool\ntool: { kind: local, name: look, params: { a: it } }\n");

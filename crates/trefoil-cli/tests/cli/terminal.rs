@@ -124,6 +124,28 @@ fn a_question_leaves_on_the_screen_what_ran_before_it() {
 }
 
 #[test]
+fn what_a_guardrail_changed_and_warnings_stay_below_the_tree() {
+    let folder = Folder::new();
+    folder.write(
+        "pii.yaml",
+        "version: \"0.1\"\nguardrails: [{ name: pii }]\nagents:\n  a: { model: \"openai:m\", system: You look. }\n\
+         nodes:\n  one: { agent: a, writes: output.said }\nedges: []\ninput: { message: it }\n",
+    );
+    let (code, seen) =
+        Screen::new(&folder, &["run", "pii.yaml", "--model", "embedded", "--input", "mail ann@example.com"], 90).ends();
+    assert_eq!(code, 0, "{seen}");
+    let last = seen.rsplit("✓ one").next().unwrap();
+    assert!(last.contains("! one: pii changed: personal data in the input: `email`"), "{seen}");
+    folder.write("calls.yaml", "id: calls\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\nspawnable: [{ kind: inline, definition: { id: helper, kind: llm, model: { provider: openai, name: m }, instruction: Help. } }]\n");
+    folder.write("s.yaml", "answers:\n  calls:\n    - calls: [{ name: nothing, arguments: {} }]\n    - done\n");
+    let (code, seen) =
+        Screen::new(&folder, &["run", "calls.yaml", "--model", "scripted=s.yaml", "--input", "x"], 90).ends();
+    assert_eq!(code, 0, "{seen}");
+    let last = seen.rsplit("✓ calls").next().unwrap();
+    assert!(last.contains("! calls: the model called `nothing`: there is no such tool"), "{seen}");
+}
+
+#[test]
 fn a_question_that_nobody_answers_in_time_stays_as_it_was_asked() {
     let folder = Folder::new();
     let late = "version: \"0.1\"\nnodes:\n  ok: { type: human, prompt: \"Ship it?\", timeout: 1, on_timeout: use_default, \

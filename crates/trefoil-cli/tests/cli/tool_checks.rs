@@ -2,7 +2,7 @@
 
 use crate::world::{Folder, finish};
 
-const TOOLS: &str = "[tools.search]\ncommand = [\"search\", \"--most={most?}\", \"--\", \"{text}\"]\neffects = \"read_only\"\n\n[tools.search.parameters]\ntype = \"object\"\nrequired = [\"text\"]\nadditionalProperties = false\nproperties = { text = { type = \"string\" }, most = { type = \"integer\", maximum = 50 } }\n\n[tools.search.result]\ntype = \"object\"\nrequired = [\"hits\"]\nadditionalProperties = false\nproperties = { hits = { type = \"array\" } }\n\n[tools.post]\ncommand = [\"post\"]\nparameters = { type = \"object\", properties = { text = { type = \"string\" } } }\n";
+const TOOLS: &str = "[tools.search]\ncommand = [\"search\", \"--most={most?}\", \"--\", \"{text}\"]\neffects = \"read_only\"\n\n[tools.search.parameters]\ntype = \"object\"\nrequired = [\"text\"]\nproperties = { text = { type = \"string\" }, most = { type = \"integer\", maximum = 50 } }\n\n[tools.search.result]\ntype = \"object\"\nrequired = [\"hits\"]\nadditionalProperties = false\nproperties = { hits = { type = \"array\" } }\n\n[tools.post]\ncommand = [\"post\"]\nparameters = { type = \"object\", properties = { text = { type = \"string\" } } }\n";
 
 /// A pipeline that calls `search` with these parameters, and then continues.
 fn checked(params: &str, then: &str) -> Vec<String> {
@@ -81,7 +81,11 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
     let help = "`[mcp.files]` is a server: offer its tools with `mcp:files`";
     assert!(said(&["check", "bare.yaml"]).contains(help), "{}", said(&["check", "bare.yaml"]));
     assert!(said(&["run", "bare.yaml", "--input", "x"]).contains(help));
-    assert!(said(&["check", "none.yaml"]).contains("the MCP server `fiels` is not declared"));
+    let none = said(&["check", "none.yaml"]);
+    assert!(
+        none.contains("the MCP server `fiels` is not declared") && none.contains("did you mean `files`?"),
+        "{none}"
+    );
     for file in ["whole.yaml", "one.yaml"] {
         assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));
         // It is found, and started.
@@ -167,6 +171,26 @@ fn a_tool_that_nobody_declares_is_declared_as_toml_wants_it() {
     let found = folder.trefoil(&["check", "one.yaml"]);
     assert!(found.out.contains("[tools.\"fs.read\"]"), "{}", found.out);
     folder.trefoil(&["run", "one.yaml", "--input", "x"]).exits(2).says(&["[tools.\"fs.read\"]"]);
+    folder.write("trefoil.toml", TOOLS);
+    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: local, name: serch, params: { text: x } }\n");
+    let found = folder.trefoil(&["check", "one.yaml"]);
+    assert!(
+        found.out.contains("`serch` is not declared") && found.out.contains("did you mean `search`?"),
+        "{}",
+        found.out
+    );
+}
+
+/// The server is declared, so declaring it would not help.
+#[test]
+fn a_tool_that_is_not_in_the_list_of_its_server_is_added_to_that_list() {
+    let folder = Folder::new();
+    folder.write("config/config.toml", "[mcp.files]\ncommand = [\"files\"]\ntools = [\"read_file\"]\n");
+    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: mcp, server: files, name: stat }\n");
+    let mut command = folder.command(&["run", "one.yaml", "--ephemeral"]);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    let ran = finish(command);
+    ran.exits(2).says(&["no tool `stat` of the MCP server `files`", "add it to `tools` under `[mcp.files]`"]);
 }
 
 #[test]

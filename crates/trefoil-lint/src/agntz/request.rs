@@ -64,7 +64,8 @@ fn params(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut Fo
     for p in http.placeholders.iter().filter(|p| deterministic && !p.optional) {
         if !http.params.iter().any(|(key, _)| key.value == p.name) && !meant.contains(&&*p.name) {
             let message = format!("`{{{}}}` has no value: `params` does not have it", p.name);
-            found.push(Diagnostic::warning("missing-input", file.at(p.span), message));
+            let d = Diagnostic::warning("missing-input", file.at(p.span), message);
+            found.push(d.help(format!("add `{}` to `params`", p.name)));
         }
     }
 }

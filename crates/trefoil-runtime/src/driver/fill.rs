@@ -24,6 +24,15 @@ pub struct SeenValues {
     all: Known,
 }
 
+/// A secret in a value. Its own value is not part of this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretFound {
+    /// The member of the object that contains it. `None`: the value is not an object, or a member's name contains it.
+    pub member: Option<Arc<str>>,
+    /// The name of the secret. `None`: the key of a model provider.
+    pub name: Option<Arc<str>>,
+}
+
 impl std::fmt::Debug for SeenValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SeenValues").finish_non_exhaustive()
@@ -43,20 +52,20 @@ impl SeenValues {
     pub fn also(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) {
         for (kind, name) in holes {
             if let Some(value) = secrets.get(*kind, name) {
-                self.remember(*kind, value.expose());
+                self.remember(*kind, value.expose(), Some(name));
             }
         }
     }
 
-    /// Adds secret values.
-    pub(crate) fn keep(&self, values: &[Secret]) {
-        values.iter().for_each(|value| self.remember(HoleKind::Secret, value.expose()));
+    /// Adds secret values without names: the keys of providers.
+    pub fn keep(&self, values: &[Secret]) {
+        values.iter().for_each(|value| self.remember(HoleKind::Secret, value.expose(), None));
     }
 
-    fn remember(&self, kind: HoleKind, value: &str) {
-        remember(&self.all, value);
+    fn remember(&self, kind: HoleKind, value: &str, name: Option<&Arc<str>>) {
+        remember(&self.all, value, name);
         if kind == HoleKind::Secret {
-            remember(&self.secrets, value);
+            remember(&self.secrets, value, name);
         }
     }
 
@@ -64,7 +73,7 @@ impl SeenValues {
     pub(crate) fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
         if let Some(value) = &found {
-            self.remember(hole.kind, value.expose());
+            self.remember(hole.kind, value.expose(), Some(&hole.name));
         }
         if found.is_none() && hole.default.is_none() && !hole.lenient {
             let (namespace, name) = (hole.kind.namespace(), &hole.name);
@@ -93,10 +102,25 @@ impl SeenValues {
         known(&self.secrets).value(value)
     }
 
-    /// Whether a value contains a secret.
-    pub(crate) fn contains_secret(&self, value: &Value) -> bool {
+    /// The secrets that a value contains, in any form that is hidden: one for each member of an object, or one for the whole value.
+    pub fn secrets_in(&self, value: &Value) -> Vec<SecretFound> {
         let mask = known(&self.secrets);
-        !mask.is_empty() && mask.value(value.clone()) != *value
+        if !mask.changes(value) {
+            return Vec::new();
+        }
+        let found = |member: Option<Arc<str>>, value: &Value| {
+            let name = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).name_in(value);
+            SecretFound { member, name }
+        };
+        // A name with a secret in it must not be shown.
+        match value {
+            Value::Object(members) if !members.iter().any(|(name, _)| mask.changes(&Value::from(&**name))) => members
+                .iter()
+                .filter(|(_, value)| mask.changes(value))
+                .map(|(name, value)| found(Some((&**name).into()), value))
+                .collect(),
+            value => vec![found(None, value)],
+        }
     }
 
     /// A text as it may be shown.
@@ -121,8 +145,8 @@ impl SeenValues {
     }
 }
 
-fn remember(values: &Known, value: &str) {
-    values.lock().unwrap_or_else(PoisonError::into_inner).remember(value);
+fn remember(values: &Known, value: &str, name: Option<&Arc<str>>) {
+    values.lock().unwrap_or_else(PoisonError::into_inner).remember(value, name);
 }
 
 fn known(values: &Known) -> Arc<Mask> {
@@ -181,6 +205,23 @@ mod tests {
         assert_eq!(shown("…nter22-and-more, and …and-more"), "…***, and …***");
         assert_eq!(shown("more... hunter22-…22-and-more"), "more... ***…***");
         assert_eq!(shown("… more of it"), "… more of it");
+    }
+
+    #[test]
+    fn a_secret_in_a_value_is_named_and_never_quoted() {
+        let seen = seen("hunter22");
+        let found =
+            |member: Option<&str>| vec![SecretFound { member: member.map(Into::into), name: Some("TOKEN".into()) }];
+        assert_eq!(seen.secrets_in(&"say hunter22".into()), found(None));
+        let input = |name: &str, value: &str| Value::from_json(serde_json::json!({ "a": 1, name: [{ "b": value }] }));
+        assert_eq!(seen.secrets_in(&input("key", "aHVudGVyMjI=")), found(Some("key")));
+        assert_eq!(seen.secrets_in(&input("hunter22", "x")), found(None), "its place would show it");
+        assert_eq!(seen.secrets_in(&input("key", "hunter2")), []);
+        let seen = SeenValues::default();
+        seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "TOKEN")).unwrap();
+        assert_eq!(seen.secrets_in(&"hunter22".into()), [], "an environment value is not a secret");
+        seen.keep(&Secret::new("key-of-a-provider").into_iter().collect::<Vec<_>>());
+        assert_eq!(seen.secrets_in(&"key-of-a-provider".into()), [SecretFound { member: None, name: None }]);
     }
 
     #[test]

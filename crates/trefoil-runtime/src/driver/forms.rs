@@ -64,6 +64,19 @@ pub fn parts(value: &str) -> Vec<&str> {
 
 /// The value itself, then all other forms as text without duplicates.
 pub fn forms(value: &str) -> Vec<String> {
+    let mut all = forms_of(value);
+    if let Some(misread) = misread(value) {
+        all.extend(forms_of(&misread));
+    }
+    all
+}
+
+/// The value as Node and Python read it in a header: each byte as a character of Latin-1.
+fn misread(value: &str) -> Option<String> {
+    (!value.is_ascii()).then(|| value.bytes().map(char::from).collect())
+}
+
+fn forms_of(value: &str) -> Vec<String> {
     let mut all = vec![value.to_owned()];
     let mut add = |form: String| {
         if !form.is_empty() && !all.contains(&form) {
@@ -124,6 +137,7 @@ pub fn encoded(value: &str) -> Vec<String> {
     let twice: Vec<String> = all.iter().flat_map(|once| at_offsets(&standard, once.as_bytes())).collect();
     all.extend(twice);
     all.extend(at_offsets(&url, value.as_bytes()));
+    all.extend(misread(value).iter().flat_map(|misread| at_offsets(&standard, misread.as_bytes())));
     let wide: Vec<u8> = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
     all.extend(at_offsets(&standard, &wide));
     for separator in ["", ":", " "] {
@@ -265,6 +279,16 @@ mod tests {
         for form in ["a+b%2Ac~d%21", "a+b%2Ac%7Ed%21", "a+b*c%7ed!"] {
             assert!(spaced.iter().any(|known| known == form), "{form}");
         }
+    }
+
+    #[test]
+    fn a_header_read_as_latin_1_is_known() {
+        for text in
+            ["s3cr3t/\u{c3}\u{bc} +\"x\"=", r#"s3cr3t/\u00c3\u00bc +\"x\"="#, "s3cr3t%2F%C3%83%C2%BC%20%2B%22x%22%3D"]
+        {
+            assert!(hides(text), "{text}");
+        }
+        assert!(hides(&base64::engine::general_purpose::STANDARD.encode("s3cr3t/\u{c3}\u{bc} +\"x\"=")));
     }
 
     #[test]

@@ -12,15 +12,16 @@ use super::forms::{encoded, forms, forms_of_line, parts};
 
 /// What replaces a secret.
 pub const HIDDEN: &str = "***";
-/// Minimum length of a masked value, in characters. Shorter values would mask half of any text.
-const SHORTEST: usize = 6;
+/// Minimum length of a secret that is hidden, in characters. Shorter values would mask half of any text.
+pub const SHORTEST: usize = 6;
 /// Minimum length of a text that is also found if line breaks are in it. Numbers in two rows may be a shorter one by chance.
 const SHORTEST_WRAPPED: usize = 16;
 
 /// Values to be hidden. Their search is prepared when it is first needed.
 #[derive(Default)]
 pub struct KnownValues {
-    values: Vec<String>,
+    /// Each with the name of its variable or secret, if it has one.
+    values: Vec<(String, Option<Arc<str>>)>,
     forms: Vec<String>,
     /// Forms that are also found if line breaks are in them.
     wrapped: Vec<String>,
@@ -30,12 +31,12 @@ pub struct KnownValues {
 }
 
 impl KnownValues {
-    pub fn remember(&mut self, value: &str) {
-        if value.chars().count() < SHORTEST || self.values.iter().any(|v| v == value) {
+    pub fn remember(&mut self, value: &str, name: Option<&Arc<str>>) {
+        if value.chars().count() < SHORTEST || self.values.iter().any(|(known, _)| known == value) {
             return;
         }
         self.prepared = None;
-        self.values.push(value.to_owned());
+        self.values.push((value.to_owned(), name.cloned()));
         for (at, part) in parts(value).into_iter().enumerate() {
             // A secret may have hundreds of lines.
             let (texts, encoded) = if at == 0 { (forms(part), encoded(part)) } else { forms_of_line(part) };
@@ -52,6 +53,16 @@ impl KnownValues {
             let is_long = |number: &f64| number.to_string().len() >= SHORTEST;
             self.numbers.extend(part.parse::<f64>().ok().filter(|number| is_usual && is_long(number)));
         }
+    }
+
+    /// The name of the first one that a value contains. Slow: for messages.
+    pub fn name_in(&self, value: &Value) -> Option<Arc<str>> {
+        let is_in = |text: &str| {
+            let mut one = Self::default();
+            one.remember(text, None);
+            one.mask().changes(value)
+        };
+        self.values.iter().find(|(text, _)| is_in(text)).and_then(|(_, name)| name.clone())
     }
 
     pub fn mask(&mut self) -> Arc<Mask> {
@@ -129,6 +140,18 @@ impl Mask {
 
     pub fn text(&self, text: &str) -> String {
         self.changed(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// Whether anything in a value is masked.
+    pub fn changes(&self, value: &Value) -> bool {
+        match value {
+            _ if self.is_empty() => false,
+            Value::Str(text) => self.changed(text).is_some(),
+            Value::Number(number) => self.numbers.contains(&number.as_f64()),
+            Value::List(items) => items.iter().any(|item| self.changes(item)),
+            Value::Object(object) => object.iter().any(|(k, v)| self.changed(k).is_some() || self.changes(v)),
+            _ => false,
+        }
     }
 
     pub fn value(&self, value: Value) -> Value {
@@ -350,7 +373,7 @@ mod tests {
 
     fn mask(value: &str) -> Arc<Mask> {
         let mut known = KnownValues::default();
-        known.remember(value);
+        known.remember(value, None);
         known.mask()
     }
 
@@ -410,8 +433,8 @@ mod tests {
     #[test]
     fn values_that_overlap_are_masked_together() {
         let mut known = KnownValues::default();
-        known.remember("abcdefgh");
-        known.remember("efghijklmn");
+        known.remember("abcdefgh", None);
+        known.remember("efghijklmn", None);
         assert_eq!(known.mask().text("1abcdefghijklmn2abcdefgh"), "1***2***");
     }
 

@@ -133,7 +133,7 @@ mod tests {
 
     fn shown(kind: EventKind) -> String {
         let mut known = KnownValues::default();
-        known.remember(TOKEN);
+        known.remember(TOKEN, None);
         let kind = mask_event(kind, &known.mask());
         serde_json::to_string(&kind).unwrap()
     }

@@ -51,7 +51,8 @@ use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
 
 use activity::World;
 pub use cancel::Cancel;
-pub use fill::SeenValues;
+pub use fill::{SecretFound, SeenValues};
+pub use mask::SHORTEST as SHORTEST_SECRET;
 use memo::Memo;
 use past::{Reader, Teller, Using};
 pub use preview::{Described, preview};
@@ -224,21 +225,14 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options, guard);
-    let holds_secret = started.input.as_ref().is_some_and(|input| driver.world.secrets.contains_secret(input));
     let shows = started.input.as_ref().is_some_and(|input| driver.world.prepared.stored_input.shows(input));
     driver.record(EntryKind::Started(Box::new(started)));
     driver.tell(began);
     if shows {
         driver.remark(PERSONAL_DATA_IN_INPUT);
     }
-    if holds_secret {
-        driver.remark(SECRET_IN_INPUT);
-    }
     (driver, output)
 }
-
-/// The input is stored as it is, because steps read it.
-const SECRET_IN_INPUT: &str = "the input contains the value of a secret and is stored with the run; write `{{secrets.NAME}}` in the manifest instead";
 
 /// The input cannot be redacted before it is stored.
 const PERSONAL_DATA_IN_INPUT: &str =

@@ -87,8 +87,10 @@ impl CommandTool {
     pub fn new(declared: Declared) -> Result<Self, String> {
         let words = CommandWords::parse(&declared.program.command)?;
         let used = words.parameters();
+        let default = if used.is_empty() { CommandInput::Json } else { CommandInput::Words };
+        let input = declared.input.unwrap_or(default);
         let parameters = match declared.parameters {
-            Some(parameters) => {
+            Some(mut parameters) => {
                 if parameters.get("type") != Some(&json!("object")) {
                     return Err("`parameters` must be a JSON Schema with `type = \"object\"`".to_owned());
                 }
@@ -97,6 +99,12 @@ impl CommandTool {
                 if let Some((name, _)) = unknown {
                     return Err(format!("`{{{name}}}` is not one of the properties of `parameters`"));
                 }
+                // An argument without a placeholder would be dropped silently.
+                if let (CommandInput::Words, Some(members)) = (input, parameters.as_object_mut())
+                    && !members.contains_key("patternProperties")
+                {
+                    members.entry("additionalProperties").or_insert(json!(false));
+                }
                 parameters
             }
             None => of_words(&used),
@@ -104,15 +112,14 @@ impl CommandTool {
         let shape = Shape::new(&parameters).map_err(|why| format!("`parameters` is not a JSON Schema: {why}"))?;
         let result = declared.result.map(|schema| Ok((Shape::new(&schema)?, Value::from_json(schema)))).transpose();
         let result = result.map_err(|why: String| format!("`result` is not a JSON Schema: {why}"))?;
-        let default = if used.is_empty() { CommandInput::Json } else { CommandInput::Words };
         let spec = ToolSpec {
             name: declared.name.into(),
             description: declared.description.into(),
             parameters: Value::from_json(parameters),
             effects: declared.effects,
         };
-        let Declared { program, input, output, time, .. } = declared;
-        Ok(Self { spec, program, words, shape, result, input: input.unwrap_or(default), output, time })
+        let Declared { program, output, time, .. } = declared;
+        Ok(Self { spec, program, words, shape, result, input, output, time })
     }
 
     /// The tool's description.

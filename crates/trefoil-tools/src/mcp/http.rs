@@ -67,8 +67,8 @@ impl Guarded {
         StreamableHttpError::Client(fault)
     }
 
-    fn events(&self, opened: Opened) -> EventStream {
-        let trouble = self.trouble.clone();
+    /// The events of an answer. `trouble`: where a failure is reported.
+    fn events(opened: Opened, trouble: Trouble) -> EventStream {
         let pieces = futures::stream::unfold(Some((opened, trouble)), |held| async move {
             let (mut opened, trouble) = held?;
             match opened.next().await {
@@ -108,7 +108,13 @@ impl Guarded {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
         match error {
-            Some(error) if !closed => Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), None)),
+            // After a restart, a server does not know the session. The protocol asks for 404, but the official servers answer 400.
+            Some(error) if session && status == 400 && says_unknown_session(&error.error) => {
+                Err(StreamableHttpError::SessionExpired)
+            }
+            Some(error) if !closed => {
+                Ok(StreamableHttpPostResponse::Json(answering(message, ServerJsonRpcMessage::Error(error)), None))
+            }
             _ => Err(self.status(answer.status)),
         }
     }
@@ -123,6 +129,19 @@ impl Guarded {
         });
         StreamableHttpError::UnexpectedServerResponse(message.into())
     }
+}
+
+/// Whether an error without a code of its own means that the server has no such session.
+fn says_unknown_session(error: &ErrorData) -> bool {
+    !matches!(error.code.0, -32700..=-32600) && error.message.to_ascii_lowercase().contains("session")
+}
+
+/// An error without an id is about the request that it answers. Otherwise the SDK would wait for another answer.
+fn answering(message: &ClientJsonRpcMessage, mut answered: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    if let (ClientJsonRpcMessage::Request(request), ServerJsonRpcMessage::Error(error)) = (message, &mut answered) {
+        error.id.get_or_insert_with(|| request.id.clone());
+    }
+    answered
 }
 
 fn is(opened: &Opened, kind: &str) -> bool {
@@ -159,13 +178,13 @@ impl StreamableHttpClient for Guarded {
         }
         let new = opened.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if is(&opened, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(self.events(opened), new));
+            return Ok(StreamableHttpPostResponse::Sse(Self::events(opened, self.trouble.clone()), new));
         }
         let json = is(&opened, JSON);
         let answer = self.whole(opened).await?;
         let asks = matches!(message, ClientJsonRpcMessage::Request(_));
         match serde_json::from_slice(&answer.body) {
-            Ok(answered) if json => Ok(StreamableHttpPostResponse::Json(answered, new)),
+            Ok(answered) if json => Ok(StreamableHttpPostResponse::Json(answering(&message, answered), new)),
             _ if !asks => Ok(StreamableHttpPostResponse::Accepted),
             _ => {
                 let what = "the server's answer is not an MCP message";
@@ -202,6 +221,6 @@ impl StreamableHttpClient for Guarded {
         if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(opened))
+        Ok(Self::events(opened, Trouble::default()))
     }
 }

@@ -1,7 +1,7 @@
 //! Correct and misbehaving MCP servers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
@@ -158,6 +158,68 @@ async fn a_change_is_noticed_over_http() {
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     assert_eq!(list(&host, &kind()).await.unwrap(), Vec::<String>::new());
     assert!(said(&host, "echo").await.unwrap_err().to_string().contains("has changed"));
+}
+
+/// A server that restarts does not know its sessions any more, and official ones answer that with 400 and an error without an id.
+#[tokio::test]
+async fn a_session_that_a_restarted_server_does_not_know_is_begun_again() {
+    let (sessions, calls) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let server = Server::new(move |_, asked| {
+        let (head, body) = asked.split_once("\r\n\r\n").unwrap_or_default();
+        let message: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        let method = message["method"].as_str().unwrap_or_default();
+        let session = format!("mcp-session-id: s{}", sessions.load(Ordering::Relaxed));
+        let answer = |status: &str, body: String, session: &str| {
+            let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: application/json\r\n{session}");
+            Reply::Bytes(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
+        };
+        let bad = |what: &str| {
+            let error = json!({ "jsonrpc": "2.0", "error": { "code": -32000, "message": what } });
+            answer("400 Bad Request", error.to_string(), "")
+        };
+        if head.starts_with("GET ") {
+            // Its events end in the middle, which is of no matter to calls.
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            return Reply::Bytes(format!("{head}9\r\n: a").into_bytes());
+        }
+        let result = match method {
+            "server/discover" => return bad("Bad Request: No valid session ID provided"),
+            "initialize" => {
+                let session = format!("Mcp-Session-Id: s{}\r\n", sessions.fetch_add(1, Ordering::Relaxed) + 1);
+                let result = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "restarts", "version": "1" },
+                });
+                let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+                return answer("200 OK", body.to_string(), &session);
+            }
+            _ if !head.to_lowercase().contains(&session) => return bad("Bad Request: No valid session ID provided"),
+            "tools/list" => {
+                json!({ "tools": [{ "name": "echo", "description": "Does it.", "inputSchema": { "type": "object" } }] })
+            }
+            "tools/call" if calls.load(Ordering::Relaxed) == 3 => return answer("500 Oh No", String::new(), ""),
+            "tools/call" if calls.fetch_add(1, Ordering::Relaxed) == 2 => return bad("something else is wrong"),
+            "tools/call" => {
+                // It restarts after each call.
+                sessions.fetch_add(1, Ordering::Relaxed);
+                json!({ "content": [{ "type": "text", "text": "tea" }] })
+            }
+            _ => return answer("202 Accepted", String::new(), ""),
+        };
+        answer("200 OK", json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string(), "")
+    })
+    .await;
+    let place = McpPlace::Http { url: server.url("/mcp"), headers: Vec::new() };
+    let time = Duration::from_secs(10);
+    let host = host(McpServer { place, time, ..crate::stand_in::server("good") });
+    for _ in 0..2 {
+        assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    }
+    // An error without an id is the answer, and not waited for until the time is up.
+    let error = said(&host, "echo").await.unwrap_err().to_string();
+    assert!(error.contains("something else is wrong"), "{error}");
+    let error = said(&host, "echo").await.unwrap_err().to_string();
+    assert!(error.contains("answered with 500"), "{error}");
 }
 
 /// A server whose tool has another description after the first call.

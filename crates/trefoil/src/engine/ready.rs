@@ -28,6 +28,7 @@ use crate::durable::Lines;
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::run::Run;
+use crate::secrets;
 
 /// A run that is ready to start. Nothing has been called yet.
 pub struct Ready {
@@ -124,11 +125,21 @@ impl Ready {
             #[cfg(feature = "store")]
             content: parts.content,
         };
-        // Nothing is sent in a rehearsal, and those of another process are read there.
-        if !is_rehearsal(&aimed.from) && !parts.submits {
+        // Nothing is sent in a rehearsal.
+        if !is_rehearsal(&aimed.from) {
             beneath.flows.iter().for_each(|flow| ready.hides(flow));
         }
-        Ok(ready)
+        ready.hides_own();
+        let told = secrets::in_answers(&ready.seen, &parts.answers);
+        if told.is_empty() { Ok(ready) } else { Err(Findings::new(flow.loaded().files.clone(), told)) }
+    }
+
+    /// Hides its own secrets, and those of its tools and providers. The input is compared with them before the run starts.
+    fn hides_own(&self) {
+        let secrets = &*self.ports.secrets;
+        self.seen.also(secrets, &self.prepared.holes);
+        self.seen.also(secrets, &self.hosts.holes);
+        self.seen.keep(&self.hosts.keys);
     }
 
     /// Hides what the run of another flow may have sent somewhere from where it can come back: its secrets and environment values.
@@ -343,11 +354,16 @@ impl Ready {
             serde_json::Value::Null => None,
             json => Some(Value::from_json(json)),
         };
-        let faults = input_faults(&self.prepared, input.as_ref());
-        if faults.is_empty() {
-            return Ok(input);
+        // What else is wrong may quote the input.
+        let program = &self.prepared.program;
+        let mut reasons = input.as_ref().map(|input| secrets::in_input(program, &self.seen, input)).unwrap_or_default();
+        if reasons.is_empty() {
+            let faults = input_faults(&self.prepared, input.as_ref());
+            if faults.is_empty() {
+                return Ok(input);
+            }
+            reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
         }
-        let reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
         Err(Error::NotStarted(Findings::new(self.flow.loaded().files.clone(), reasons)))
     }
 }

@@ -12,6 +12,7 @@
 //! A value is read when it is first needed, and never stored: the machine knows only its name (decision C8).
 
 mod command;
+mod in_input;
 mod keep;
 pub mod passphrase;
 mod vault;
@@ -27,6 +28,7 @@ use trefoil_template::HoleKind;
 
 use crate::door;
 
+pub use in_input::{IN_INPUT, in_answers, in_input};
 pub use vault::{Vault, VaultError, is_name};
 
 /// The maximum size of a secret in bytes.
@@ -148,8 +150,10 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
 pub const MISSING: &str = "missing-secret";
 
 /// Rule names with their descriptions.
-pub const RULES: &[(&str, &str)] =
-    &[(MISSING, "the run, or the settings of a tool that it can call, read a secret that is not set")];
+pub const RULES: &[(&str, &str)] = &[
+    (MISSING, "the run, or the settings of a tool that it can call, read a secret that is not set"),
+    (IN_INPUT, "the input of the run, or a prepared answer, contains the value of a secret"),
+];
 
 /// An environment variable or a secret that is read: its kind and its name.
 type Read = (HoleKind, Arc<str>);

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use trefoil::internals::secrets::{Vault, VaultError};
+use trefoil_runtime::driver::SHORTEST_SECRET;
 
 use crate::{exit, output};
 
@@ -80,6 +81,11 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
             };
             vault.set(name, &value)?;
             output::note(&format!("kept in {}", vault.path().display()));
+            if value.chars().count() < SHORTEST_SECRET {
+                output::warning(&format!(
+                    "`{name}` has fewer than {SHORTEST_SECRET} characters, so nothing that a run prints or stores hides it"
+                ));
+            }
             Ok(exit::OK)
         }
         SecretsCommand::List => {

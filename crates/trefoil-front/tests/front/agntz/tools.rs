@@ -80,7 +80,7 @@ tool:
         expect![[r#"
             error 5:9 invalid-name: `get-user` cannot be an http tool (start with a letter or `_`, then use letters, digits and `_`)
             error 6:31 invalid-url: `{b?}` is optional, which works only after the `?` of the URL
-            warning 6:45 missing-input: `{d}` has no value: `params` does not have it
+            warning 6:45 missing-input: `{d}` has no value: `params` does not have it (add `d` to `params`)
             error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? available: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`) {fix: "POST"}
             error 8:33 unknown-input: `z` is not a placeholder of the URL (did you mean `a`?) {maybe: "a"}
             error 9:17 wrong-type: `A` must be text or a template, not a number (write it in quotes)

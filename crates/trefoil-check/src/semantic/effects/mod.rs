@@ -1,6 +1,8 @@
-//! What a call of a tool changes outside of the run, as far as its declaration, its method or its name says.
+//! What a call of a tool or a command changes outside of the run, as far as its declaration, its method or its name says.
 
-use trefoil_ir::{Expr, FlowId, Program, StepKind, ToolCall, ToolKind, walk};
+mod script;
+
+use trefoil_ir::{CommandCall, Expr, FlowId, Program, StepKind, ToolCall, ToolKind, walk};
 
 use crate::rule::Supplied;
 
@@ -59,11 +61,17 @@ pub fn of<'s>(call: &ToolCall, supplied: impl Iterator<Item = &'s Supplied> + Cl
     }
 }
 
+/// A shell command.
+pub fn of_command(call: &CommandCall) -> Effect {
+    script::of(&call.script)
+}
+
 /// Whether a step of a flow, or of the flows that it calls, changes something each time.
 pub fn writes(program: &Program, flow: FlowId, supplied: &Supplied) -> bool {
     let all = std::iter::once(supplied);
     walk::reachable(program, flow).into_iter().any(|(_, step)| match program.step(step).map(|step| &step.kind) {
         Some(StepKind::Tool(call)) => matches!(of(call, all.clone()), Effect::Writes(_)),
+        Some(StepKind::Command(call)) => matches!(of_command(call), Effect::Writes(_)),
         _ => false,
     })
 }

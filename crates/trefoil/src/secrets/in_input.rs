@@ -1,0 +1,49 @@
+//! Finds secrets in what is passed to a run. A run stores its input as it is, because steps read it.
+
+use trefoil_ir::Program;
+use trefoil_runtime::driver::{SecretFound, SeenValues};
+use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_template::Value;
+
+/// The rule for a secret in the input or in a prepared answer.
+pub const IN_INPUT: &str = "secret-in-input";
+
+/// The secrets in the input of a program's entry, each at the declaration of its input, or at the flow.
+pub fn in_input(program: &Program, seen: &SeenValues, input: &Value) -> Vec<Diagnostic> {
+    let flow = program.flow(program.entry);
+    let declared = |member: &str| Some(flow?.intake.fields.iter().find(|field| *field.name == *member)?.origin);
+    let found = seen.secrets_in(input).into_iter().map(|found| {
+        let what = found.member.as_ref().map_or_else(|| "the input".to_owned(), |name| format!("the input `{name}`"));
+        let at = found.member.as_deref().and_then(declared).or_else(|| Some(flow?.origin));
+        error(&found, (&what, "would be stored with the run"), at)
+    });
+    found.collect()
+}
+
+/// The secrets in prepared answers to human steps.
+pub fn in_answers(seen: &SeenValues, answers: &[(String, String)]) -> Vec<Diagnostic> {
+    let found = answers.iter().flat_map(|(step, answer)| {
+        let found = seen.secrets_in(&answer.as_str().into());
+        let what = format!("the answer to `{step}`");
+        found.into_iter().map(move |found| error(&found, (&what, "would be stored as `***`"), None))
+    });
+    found.collect()
+}
+
+fn error(found: &SecretFound, (what, then): (&str, &str), at: Option<Location>) -> Diagnostic {
+    let (message, help) = match &found.name {
+        Some(name) => (
+            format!("{what} contains the value of the secret `{name}`, and {then}"),
+            format!("remove it, and write `{{{{secrets.{name}}}}}` in the manifest where the value is needed"),
+        ),
+        None => (
+            format!("{what} contains the key of a model provider, and {then}"),
+            "remove it: the provider gets its key by itself".to_owned(),
+        ),
+    };
+    let found = match at {
+        Some(at) => Diagnostic::error(IN_INPUT, at, message),
+        None => Diagnostic::nowhere(IN_INPUT, Severity::Error, None, message),
+    };
+    found.help(help)
+}
