@@ -77,6 +77,8 @@ mod tool_effects;
 mod tool_leaks;
 #[cfg(all(feature = "mcp", unix))]
 mod tool_neighbours;
+#[cfg(all(feature = "mcp", unix))]
+mod tool_told;
 mod tools;
 mod trace;
 mod unasked;
