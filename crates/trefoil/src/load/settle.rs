@@ -50,12 +50,13 @@ impl Loader {
         if let Some(known) = self.projects.known_of(file) {
             return known;
         }
-        let project = self.project_of_folder(&PathBuf::from(self.files().get(file)?.name()));
+        let folder = project::folder(&self.options.door, Path::new(self.files().get(file)?.name()));
+        let project = folder.and_then(|folder| self.project_of_folder(folder));
         self.projects.remember_of(file, project.clone());
         project
     }
-    fn project_of_folder(&mut self, file: &Path) -> Option<Arc<ProjectFile>> {
-        let folder = project::folder(&self.options.door, file)?;
+    /// The project file of a real folder.
+    fn project_of_folder(&mut self, folder: PathBuf) -> Option<Arc<ProjectFile>> {
         if let Some(known) = self.projects.known(&folder) {
             return known;
         }
@@ -81,8 +82,7 @@ impl Loader {
             return None;
         }
         let owner = project::find(&self.options.door, folder)?.path.parent()?.to_owned();
-        // Any path in the folder finds the folder's project.
-        let project = self.project_of_folder(&folder.join(project::NAME))?;
+        let project = self.project_of_folder(folder.to_owned())?;
         patterns(&owner, project.exclude.iter().map(String::as_str))
     }
     fn read_project(&mut self, found: &project::ProjectPath) -> ProjectFile {
