@@ -3,7 +3,7 @@
 //! A journal names its files by path and hash. A separate file, the *bundle*, says how they form a program (the entry,
 //! the options of the load). All of them are stored by content, so runs of one flow share them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,6 +48,10 @@ pub struct Bundle {
     /// Environment files. They contain secrets, so their contents are never stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     env_files: Vec<PathBuf>,
+    /// The names that mean an MCP server among the tools of agents. They mean the same when the run continues, whatever is
+    /// declared then.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    servers: BTreeSet<String>,
     files: Vec<SourceFile>,
 }
 
@@ -104,6 +108,7 @@ impl Packed {
             skills: text(&how.options.skills),
             allowed: how.options.allowed.iter().map(|folder| absolute(folder)).collect(),
             env_files: loaded.env_files.iter().map(|file| inside(&absolute(&file.path))).collect(),
+            servers: loaded.servers.clone(),
             files: sources.clone(),
         };
         let blob = Blob::new(serde_json::to_vec(&bundle).unwrap_or_default());
@@ -201,6 +206,7 @@ impl Bundle {
             context: at(&self.context),
             skills: at(&self.skills),
             allowed: self.allowed.clone(),
+            servers: Some(self.servers.clone()),
             ..LoadOptions::default()
         }
     }

@@ -229,7 +229,9 @@ impl Folder {
         self.project.files = loader.files().clone();
         self.project.context = loader.context.clone();
         self.project.skills = loader.skills.clone();
-        self.project.providers = loader.providers(self.project.documents.iter().map(|document| document.file));
+        let files: Vec<FileId> = self.project.documents.iter().map(|document| document.file).collect();
+        self.project.providers = loader.providers(files.iter().copied());
+        self.project.servers = files.into_iter().map(|file| (file, loader.servers(file))).collect();
     }
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
         let front = match (&manifest.shape, loader.options.dialect) {

@@ -1,6 +1,6 @@
 //! Determines the final findings: applies comments in manifests, then the levels of the project and of the caller.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -163,6 +163,18 @@ impl Loader {
             all.extend(declared.filter(|name| !all.contains(name)).cloned().collect::<Vec<_>>());
         }
         all
+    }
+    /// The names that mean an MCP server among the tools of a file's agents. A name that another declared tool has means that
+    /// one.
+    pub fn servers(&mut self, file: FileId) -> BTreeSet<String> {
+        if let Some(servers) = &self.options.servers {
+            return servers.clone();
+        }
+        let project = self.project(file);
+        let all = || project.iter().map(|project| &project.supplied).chain([&self.options.supplied]);
+        let is_tool = |name: &str| all().any(|supplied| supplied.tools.iter().any(|tool| tool.name == name));
+        let servers = all().flat_map(|supplied| &supplied.servers).map(|server| &server.name);
+        servers.filter(|name| !is_tool(name)).cloned().collect()
     }
     /// What one call of each of these tools does, which are flows: names and files.
     fn calls_of(&mut self, flows: Vec<(String, String)>) -> Arc<CallsOfTools> {
