@@ -48,8 +48,5 @@ pub fn toml_key(name: &str) -> String {
 
 /// What to do if a tool's name is that of a server.
 pub fn server_as_tool(name: &str) -> String {
-    format!(
-        "`[mcp.{}]` is a server: offer its tools with `mcp:{name}`, or with `kind: mcp` and `server: {name}`",
-        toml_key(name)
-    )
+    format!("`[mcp.{}]` is a server: offer its tools with `kind: mcp` and `server: {name}`", toml_key(name))
 }

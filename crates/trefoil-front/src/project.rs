@@ -1,6 +1,6 @@
 //! The files of one load, as the front ends see them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trefoil_ir::Program;
 use trefoil_syntax::{FileId, Files, Location, yaml::Node};
@@ -37,6 +37,9 @@ pub struct Project {
     pub skills: Option<String>,
     /// Model providers that the operator declares, in addition to the known ones.
     pub providers: Vec<String>,
+    /// The names that mean an MCP server among the tools of a file's agents: those of the operator's servers that no other
+    /// tool of the operator has.
+    pub servers: BTreeMap<FileId, BTreeSet<String>>,
 }
 
 /// A file that a document needs.

@@ -35,7 +35,7 @@ pub struct RunError {
     /// Advice.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub help: Option<Box<Excerpt>>,
-    /// What was sent, in one line: the destination and the size, never the content.
+    /// What was sent, in one line: the destination, for a tool with what is in its address, and the size.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sent: Option<Box<Excerpt>>,
     /// The start of the answer that caused the failure, in displayable form.

@@ -12,9 +12,9 @@ def end(**what):
         if re.search("[0-9]{309}", text):
             json.loads(text, parse_int=lambda digits: float(int(digits)))
     except OverflowError:
-        text = json.dumps({"error": "its result has a whole number that is too large; return it as text"})
+        text = json.dumps({"error": "its result has a whole number that is too large; return it as text", "kind": "result"})
     except (TypeError, ValueError, RecursionError) as why:
-        text = json.dumps({"error": "its result cannot be written as JSON: %s" % why})
+        text = json.dumps({"error": "its result cannot be written as JSON: %s" % why, "kind": "result"})
     answer.write(text)
     answer.flush()
     sys.stdout.flush()
@@ -31,14 +31,14 @@ import importlib  # noqa: E402
 try:
     found = importlib.import_module(module)
 except ModuleNotFoundError as why:
-    end(error="cannot import the module `%s`: %s" % (module, why))
+    end(error="cannot import the module `%s`: %s" % (module, why), kind="missing")
 except BaseException as why:
-    end(error="cannot import the module `%s`: %s: %s" % (module, type(why).__name__, why))
+    end(error="cannot import the module `%s`: %s: %s" % (module, type(why).__name__, why), kind="import")
 if not hasattr(found, function):
-    end(error="the module `%s` has no function `%s`" % (module, function))
+    end(error="the module `%s` has no function `%s`" % (module, function), kind="function")
 target = getattr(found, function)
 if not callable(target):
-    end(error="`%s.%s` is not a function" % (module, function))
+    end(error="`%s.%s` is not a function" % (module, function), kind="function")
 try:
     result = target(**call.get("args", {}))
     if hasattr(result, "__await__"):

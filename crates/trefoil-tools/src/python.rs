@@ -71,24 +71,41 @@ impl ToolHost for PythonTools {
         let program = Program { command: Vec::new(), folder: None, environment };
         let command = program.command(&words, &*self.secrets)?;
         let asked = json!({ "call": request.arguments.to_json(), "path": python.path });
-        let started = process::start(command, true)?;
+        let started = process::start(command, true).map_err(|why| ToolError::advised(why.to_string(), INTERPRETER))?;
         let ended = started.run(Some(asked.to_string().into_bytes()), Some(python.time)).await?;
         if ended.code != 0 {
-            return Err(failed(ended.complaint()));
+            return Err(ToolError::advised(ended.complaint(), INTERPRETER));
         }
         if json_nodes(&ended.stdout) > limits::ANSWER_NODES {
-            return Err(failed(format!("its result has more than {} values", limits::ANSWER_NODES)));
+            let why = format!("its result has more than {} values", limits::ANSWER_NODES);
+            return Err(ToolError::advised(why, "let the function return less"));
         }
         let result = serde_json::from_slice(&ended.stdout).ok().map(Value::from_json);
         let result = result.as_ref().and_then(Value::as_object);
         match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
-            (_, Some(error)) => Err(failed(error.to_text().to_string())),
+            (_, Some(error)) => {
+                let kind = result.and_then(|all| all.get("kind")).and_then(Value::as_str);
+                Err(ToolError::advised(error.to_text().to_string(), advice(kind)))
+            }
             (Some(result), None) => Ok(result.clone()),
-            (None, None) => Err(failed("the interpreter exited without a result".to_owned())),
+            (None, None) => Err(ToolError::advised("the interpreter exited without a result", INTERPRETER)),
         }
     }
 }
 
-fn failed(what: String) -> ToolError {
-    ToolError::Failed(what)
+/// The advice if the interpreter does not work.
+const INTERPRETER: &str = "install Python 3, or set the interpreter with `command` of `[python]`";
+
+/// The advice for a failure of this kind; see call.py.
+fn advice(kind: Option<&str>) -> &'static str {
+    match kind {
+        Some("missing") => {
+            "install the module for this interpreter with `pip`, choose another one with `command` of `[python]`, or add \
+             the module's folder to `path` there"
+        }
+        Some("import") => "fix the module so that `import` works in this interpreter",
+        Some("function") => "fix `function` of the node; it must be a function of the module",
+        Some("result") => "let the function return what JSON can express: texts, numbers, lists and dicts",
+        _ => "fix the function, or its `args` in the node",
+    }
 }

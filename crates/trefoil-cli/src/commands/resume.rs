@@ -248,6 +248,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let target = Target::parse(target);
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
     let settings = followed(settings::of(&target, &options, args.no_config))?;
+    let options = LoadOptions { supplied: settings.supplied(), ..options };
     let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
         output::say(&output::diagnostics(&report.diagnostics, &report.files));
         output::refuse("the run did not start because of errors in the edited file", None);

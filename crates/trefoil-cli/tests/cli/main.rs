@@ -78,7 +78,11 @@ mod tool_effects;
 #[cfg(all(feature = "mcp", unix))]
 mod tool_leaks;
 #[cfg(all(feature = "mcp", unix))]
+mod tool_names;
+#[cfg(all(feature = "mcp", unix))]
 mod tool_neighbours;
+#[cfg(all(feature = "mcp", unix))]
+mod tool_told;
 mod tools;
 mod trace;
 mod unasked;

@@ -135,3 +135,110 @@ fn served_flows_have_the_permissions_of_their_own_project() {
     assert!(of(3).to_string().contains("command-not-allowed"), "{answers:?}");
     assert!(!folder.path().join("done-cmd").exists() && !folder.path().join("done-there").exists());
 }
+
+/// Links in the trusted project to manifests of other projects.
+#[cfg(unix)]
+fn linked() -> Folder {
+    let folder = folder();
+    folder.write("outside/far.yaml", command("far"));
+    for (link, target) in [
+        ("v/link-own.yaml", "deep/inside.yaml"),
+        ("v/link-cmd.yaml", "vendored/cmd.yaml"),
+        ("v/link-there.yaml", "repository/there.yaml"),
+        ("v/link-far.yaml", "../outside/far.yaml"),
+    ] {
+        std::os::unix::fs::symlink(target, folder.path().join(link)).unwrap();
+    }
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_has_the_permissions_of_the_project_of_its_target() {
+    let folder = linked();
+    for args in [&["run", "v/link-own.yaml"], &["plan", "v/link-own.yaml"]] {
+        trefoil(&folder, args).exits(0);
+    }
+    trefoil(&folder, &["run", "v/link-cmd.yaml"]).silent(2).says(&["untrusted-project", "v/vendored/trefoil.toml"]);
+    for target in ["v/link-there.yaml", "v/link-far.yaml"] {
+        trefoil(&folder, &["run", target]).silent(2).says(&["command-not-allowed"]);
+    }
+    // A link to the folder of another project, and a chain of links.
+    std::os::unix::fs::symlink("repository", folder.path().join("v/elsewhere")).unwrap();
+    std::os::unix::fs::symlink("link-there.yaml", folder.path().join("v/chain.yaml")).unwrap();
+    for target in ["v/elsewhere/there.yaml", "v/chain.yaml"] {
+        trefoil(&folder, &["run", target]).silent(2).says(&["command-not-allowed"]);
+    }
+    assert!(!folder.path().join("done-cmd").exists() && !folder.path().join("done-there").exists());
+    trefoil(&folder, &["trust", "v/vendored"]).exits(0);
+    trefoil(&folder, &["run", "v/link-cmd.yaml"]).exits(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_started_through_a_link_is_resumed_with_the_permissions_of_its_target() {
+    let folder = folder();
+    let stored = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env_remove("TREFOIL_EPHEMERAL");
+        command.env("TREFOIL_STORE", folder.path().join("runs.db"));
+        finish(command)
+    };
+    let asks = command("asks").replace("initial_state: DO", "initial_state: ASK").replace(
+        "states:\n",
+        "states:\n    ASK: { kind: Human, prompt: Go?, transitions: [{ condition: always, target: DO }] }\n",
+    );
+    folder.write("v/repository/asks.yaml", asks);
+    let link = folder.path().join("v/link.yaml");
+    std::os::unix::fs::symlink("repository/asks.yaml", &link).unwrap();
+    let run = stored(&["run", "v/link.yaml", "--allow-command"]);
+    run.exits(75);
+    let id = run.err.split("trefoil resume ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    stored(&["runs", "answer", &id, "ASK", "yes"]).exits(0);
+    stored(&["resume", &id]).says(&["--allow-command"]);
+    std::fs::remove_file(link).unwrap();
+    stored(&["resume", &id]).says(&["--allow-command"]);
+    assert!(!folder.path().join("done-asks").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn paths_in_a_manifest_behind_a_link_do_not_lead_into_the_project_of_the_link() {
+    let folder = Folder::new();
+    let reads = "version: \"0.1\"\nenv_file: ../keys.env\nnodes:\n  say: { type: agent, agent: writer, writes: output.text }\nagents:\n  writer: { model: \"openai:gpt-x\", system: \"{{env.KEY}}\" }\nedges: []\n";
+    folder.write("v/trefoil.toml", "").write("v/keys.env", "KEY=canary-of-v\n").write("v/flows/own.yaml", reads);
+    folder.write("v/vendored/.git/HEAD", "").write("v/vendored/main.yaml", reads);
+    std::os::unix::fs::symlink("../vendored/main.yaml", folder.path().join("v/flows/link.yaml")).unwrap();
+    let run = |file: &str| trefoil(&folder, &["run", file, "--model", "embedded", "--input", "message=hi"]);
+    run("v/flows/own.yaml").exits(0);
+    run("v/flows/link.yaml").exits(2).says(&["outside"]);
+    let checked = trefoil(&folder, &["check", "v/flows/link.yaml", "--format", "json"]).json();
+    assert_eq!(checked["diagnostics"][0]["rule"], "outside-project", "{checked}");
+}
+
+#[cfg(all(unix, feature = "mcp"))]
+#[test]
+fn served_flows_behind_links_have_the_permissions_of_their_own_project() {
+    let folder = linked();
+    trefoil(&folder, &["mcp", "v/link-own.yaml"]).exits(0);
+    trefoil(&folder, &["mcp", "v/link-cmd.yaml"]).silent(2).says(&["untrusted-project", "v/vendored/trefoil.toml"]);
+    for link in ["v/link-there.yaml", "v/link-far.yaml"] {
+        trefoil(&folder, &["mcp", link]).says(&["cannot run now: this step runs a shell command"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_loop_runs_a_flow_behind_a_link_with_the_permissions_of_its_own_project() {
+    let folder = linked();
+    for (link, says) in [("v/link-cmd.yaml", "untrusted-project"), ("v/link-there.yaml", "command-not-allowed")] {
+        let mut command = folder.command(&["dev", link]);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"q\n").unwrap();
+        let ran = crate::world::wait(child);
+        assert!(format!("{}{}", ran.out, ran.err).contains(says), "{}{}", ran.out, ran.err);
+    }
+    assert!(!folder.path().join("done-cmd").exists() && !folder.path().join("done-there").exists());
+}

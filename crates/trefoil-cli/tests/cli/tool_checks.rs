@@ -78,15 +78,20 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
         let ran = finish(command);
         format!("{}{}", ran.out, ran.err)
     };
-    let help = "`[mcp.files]` is a server: offer its tools with `mcp:files`";
-    assert!(said(&["check", "bare.yaml"]).contains(help), "{}", said(&["check", "bare.yaml"]));
-    assert!(said(&["run", "bare.yaml", "--input", "x"]).contains(help));
+    let help = "`[mcp.files]` is a server: offer its tools with `kind: mcp` and `server: files`";
+    folder.write(
+        "local.yaml",
+        "id: local\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\ntools: [{ kind: local, tools: [files] }]\n",
+    );
+    assert!(said(&["check", "local.yaml"]).contains(help), "{}", said(&["check", "local.yaml"]));
+    assert!(said(&["run", "local.yaml", "--input", "x"]).contains(help));
     let none = said(&["check", "none.yaml"]);
     assert!(
         none.contains("the MCP server `fiels` is not declared") && none.contains("did you mean `files`?"),
         "{none}"
     );
-    for file in ["whole.yaml", "one.yaml"] {
+    // An AEGIS agent means the server by its name.
+    for file in ["bare.yaml", "whole.yaml", "one.yaml"] {
         assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));
         // It is found, and started.
         let ran = said(&["run", file, "--input", "x"]);

@@ -190,6 +190,11 @@ impl ModelProvider for HttpModel {
         };
         let outcome = match outcome {
             Ok(outcome) => outcome,
+            // The answer is complete; only its usage, or the end of the stream, did not arrive in time.
+            Err(_) if partial.ended => {
+                partial.breaks_off();
+                Ok(std::mem::take(&mut partial).whole(&tools::Names::of(request), self.endpoint.provider))
+            }
             Err(ms) => {
                 partial.begun = true;
                 let (limit, help) = self.limits.told(ms);
@@ -228,6 +233,10 @@ struct Partial {
     done: bool,
     /// An event of this protocol has arrived.
     known: bool,
+    /// The current event reports usage.
+    counted: bool,
+    /// Usage has arrived with the end of the answer or after it. Some servers report what was used so far with each piece.
+    counted_at_end: bool,
 }
 
 /// The part of an answer that has arrived.
@@ -255,6 +264,14 @@ impl Partial {
         if !text.is_empty() {
             self.answer.text.push_str(text);
             delta(text);
+        }
+    }
+
+    /// The stream of a complete answer ended without a mark of its end. Usage that came before the end of the answer is
+    /// then only a lower bound.
+    fn breaks_off(&mut self) {
+        if self.answer.usage.is_some() && !self.counted_at_end {
+            self.answer.usage = Some(self.answer.used_so_far());
         }
     }
 

@@ -10,7 +10,7 @@ use super::{HttpModel, Partial, sse};
 /// How long to wait for the usage, or the end of the stream, after a complete answer. Some servers send neither, and
 /// leave the connection open.
 const AFTER_ANSWER: Duration = Duration::from_secs(3);
-/// The same if the usage is known.
+/// The same if the final usage is known. Usage that came before the end of the answer is not final.
 const AFTER_USAGE: Duration = Duration::from_millis(250);
 
 impl HttpModel {
@@ -36,8 +36,10 @@ impl HttpModel {
         if partial.ended && !partial.done {
             let rest = self.read_rest(&mut response, &mut events, partial, delta);
             let ended = tokio::time::timeout(AFTER_ANSWER, rest).await;
+            if !ended.unwrap_or(Ok(false))? {
+                partial.breaks_off();
+            }
             self.count(meter, partial);
-            ended.unwrap_or(Ok(()))?;
         }
         if came && !partial.known {
             let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a stream in another format");
@@ -53,24 +55,27 @@ impl HttpModel {
     }
 
     /// Reads what arrives after a complete answer: its usage and the mark of the end. A connection that breaks or falls
-    /// silent here ends a complete answer.
+    /// silent here ends a complete answer. Returns whether the stream has ended as it should.
     async fn read_rest(
         &self,
         response: &mut Response,
         events: &mut sse::Decoder,
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-    ) -> Result<(), ModelError> {
+    ) -> Result<bool, ModelError> {
         while !partial.done {
             let next = response.chunk();
-            let next = match partial.answer.usage {
-                Some(_) => tokio::time::timeout(AFTER_USAGE, next).await.unwrap_or(Ok(None)),
-                None => next.await,
+            let next = match partial.counted_at_end {
+                true => tokio::time::timeout(AFTER_USAGE, next).await.unwrap_or(Ok(None)),
+                false => next.await,
             };
-            let Ok(Some(bytes)) = next else { return Ok(()) };
-            self.read_chunk(&bytes, events, partial, delta)?;
+            match next {
+                Ok(Some(bytes)) => self.read_chunk(&bytes, events, partial, delta)?,
+                Ok(None) => return Ok(true),
+                Err(_) => return Ok(false),
+            };
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Reads the events that these bytes complete. Returns whether there were any.
@@ -86,8 +91,10 @@ impl HttpModel {
             let read = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what)).and_then(|event| {
                 came = true;
                 partial.known = partial.known || self.endpoint.knows(&event);
+                partial.counted = false;
                 self.endpoint.read_event(&event, partial, delta)
             });
+            partial.counted_at_end |= partial.counted && partial.ended;
             match read {
                 // A failure after a complete answer is the end of it.
                 Err(_) if partial.ended => partial.done = true,

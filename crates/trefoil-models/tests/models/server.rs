@@ -35,9 +35,12 @@ pub enum Reply {
 }
 
 /// A piece of a stream.
+#[derive(Debug, Clone)]
 pub enum Piece {
     /// These bytes.
     Bytes(Vec<u8>),
+    /// A pause of this many milliseconds.
+    Pause(u64),
     /// Cuts the connection.
     Cut,
     /// Silence until the client disconnects.
@@ -169,6 +172,7 @@ async fn chunks(mut stream: TcpStream, kind: &str, pieces: Vec<Piece>, gone: &No
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
+            Piece::Pause(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Piece::Cut => return,
             Piece::Silence => return wait(stream, gone).await,
         }

@@ -70,6 +70,51 @@ async fn an_answer_is_complete_although_its_stream_stays_open_or_breaks_off() {
     }
 }
 
+/// A piece of text with the usage so far, as some servers report it with each piece.
+fn counted_early(face: Face) -> Option<Piece> {
+    let event = match face {
+        Face::Chat => json!({
+            "choices": [{"delta": {"content": "all "}}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 1},
+        }),
+        Face::Messages => {
+            return Some(self::event(
+                face,
+                &json!({"type": "message_start", "message": {"usage": {"input_tokens": 5, "output_tokens": 1}}}),
+            ));
+        }
+        Face::Gemini => json!({
+            "candidates": [{"content": {"parts": [{"text": "all "}]}}],
+            "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 1},
+        }),
+        Face::Responses | Face::Cohere | Face::Ollama => return None,
+    };
+    Some(self::event(face, &event))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn usage_after_the_end_replaces_that_of_an_earlier_piece() {
+    let last = Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() };
+    let part = Usage { input_tokens: 5, output_tokens: 1, unknown_calls: 1, ..Usage::default() };
+    for face in FACES {
+        let (Some(first), Some((pieces, usage))) = (counted_early(face), complete(face)) else { continue };
+        let with = |rest: Vec<Piece>| [vec![first.clone()], pieces.clone(), rest].concat();
+        let began = Instant::now();
+        let late = face.stream(with(vec![Piece::Pause(700), usage.clone(), Piece::Silence]));
+        assert_eq!(streamed(face, late, Limits::default()).await.unwrap().usage, last, "{face:?}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
+        // Nobody reports what the whole answer has used.
+        for end in [Piece::Silence, Piece::Cut] {
+            let answer = streamed(face, face.stream(with(vec![end])), Limits::default()).await.unwrap();
+            assert_eq!(answer.usage, part, "{face:?}");
+        }
+        // The limit of the call ends only the wait.
+        let limits = Limits { call_ms: Some(1_000), ..Limits::default() };
+        let answer = streamed(face, face.stream(with(vec![Piece::Silence])), limits).await.unwrap();
+        assert_eq!((answer.finish, answer.usage), (Some(Finish::Stop), part), "{face:?}");
+    }
+}
+
 #[tokio::test]
 async fn events_are_recognized_under_another_content_type() {
     for face in [Face::Chat, Face::Responses, Face::Messages, Face::Gemini, Face::Cohere] {

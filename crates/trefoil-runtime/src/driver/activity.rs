@@ -191,7 +191,8 @@ pub async fn perform(
                 Err(suspended) => return Performed::Called(activity.key.clone(), suspended),
             };
             let counted = meter.part().map(Share::counted).unwrap_or_default();
-            Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, ..result.into() }
+            let warnings = meter.take_warnings().iter().map(|warning| world.secrets.hide(warning)).collect();
+            Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, warnings, ..result.into() }
         }
         Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
@@ -283,6 +284,7 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunEr
     let tools = &at.world.ports.tools;
     if !tools.offers(&request.name, &request.kind) {
         let error = RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name));
+        let error = error.help("declare it under `[tools.NAME]` or `[mcp.NAME]` in the settings");
         return Ok((Err(error), false));
     }
     let arguments = match at.fill(&request.arguments) {
@@ -290,19 +292,18 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunEr
         Err(error) => return Ok((Err(error), false)),
     };
     let filled = ToolRequest { arguments, ..request.clone() };
+    at.meter.show(at.world.shown(&request.arguments));
     let came = match tools.call(at.site(), &filled).await {
         Err(ToolError::Suspended(suspended)) => return Err(suspended),
         came => came,
     };
     let repeatable = tools.is_idempotent(&filled) && came.is_err();
-    let failed = |error| RunError {
-        sent: Some(sent(request, &at.world.shown(&request.arguments)).into()),
-        ..tool_error(&request.name, error)
-    };
+    let sent = || at.meter.sent().unwrap_or_else(|| sent(request, at.meter.shown().unwrap_or(&Value::Null)));
+    let failed = |error| RunError { sent: Some(sent().into()), ..tool_error(&request.name, error) };
     Ok((came.map_err(failed), repeatable))
 }
 
-/// Describes the arguments sent to a tool by their names and size. Their values are in the trace.
+/// Describes the arguments sent to a tool by their names and size, if the tool does not. Their values are in the trace.
 fn sent(request: &ToolRequest, shown: &Value) -> String {
     let names: Vec<&str> = shown.as_object().into_iter().flat_map(|object| object.keys()).map(|name| &**name).collect();
     let more = names.len().saturating_sub(NAMED);
@@ -332,7 +333,8 @@ async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<Stri
         let placed = |error: RunError, name: Option<&str>| RunError { location: offered(at, kind, name), ..error };
         let listed = at.world.ports.tools.list(at.site(), kind).await;
         let skipped = at.meter.take_skipped();
-        let mut tools = listed.map_err(|e| placed(unlisted(tool_error(request.place(), e)), None))?;
+        let failed = |e| RunError { sent: at.meter.sent().map(Into::into), ..tool_error(request.place(), e) };
+        let mut tools = listed.map_err(|e| placed(unlisted(failed(e)), None))?;
         if let (true, Some(one)) = (names.is_some(), skipped.iter().find(|one| is_wanted(&one.name))) {
             let error = tool_error(request.place(), ToolError::Failed(one.why.clone()));
             return Err(placed(error, Some(&one.name)));

@@ -172,7 +172,7 @@ impl Mask {
         if !self.is_empty() {
             error.message = self.cut(&self.text(&error.message));
             error.help = error.help.map(|help| self.text(&help).into());
-            error.sent = error.sent.map(|sent| self.text(&sent).into());
+            error.sent = error.sent.map(|sent| self.cut(&self.text(&sent)).into());
             if let Some(answer) = &mut error.answer {
                 answer.0 = self.cut(&self.text(&answer.0));
             }

@@ -96,6 +96,9 @@ pub struct Meter {
     place: OnceLock<Weak<CallPermit>>,
     tools: ToolReports,
     called: OnceLock<String>,
+    shown: OnceLock<Value>,
+    sent: Mutex<Option<String>>,
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Meter {
@@ -133,6 +136,30 @@ impl Meter {
     /// Takes the secrets that the call has obtained since the last time.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    /// Sets the arguments of a tool as they may be shown.
+    pub fn show(&self, arguments: Value) {
+        let _ = self.shown.set(arguments);
+    }
+    /// The arguments of a tool as they may be shown: with `***` for each secret and environment value.
+    pub fn shown(&self) -> Option<&Value> {
+        self.shown.get()
+    }
+    /// Reports what the call sends next, in one line that may be shown. A failure says what was sent last.
+    pub fn sends(&self, what: String) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).replace(what);
+    }
+    /// What the call has sent last.
+    pub fn sent(&self) -> Option<String> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// Reports what the user should know about the call, whether or not it succeeds.
+    pub fn warn(&self, what: String) {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    }
+    /// Takes the warnings.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
     /// Reports the run that the call has started.
     pub fn calls(&self, run: &str) {
@@ -351,6 +378,13 @@ pub enum ToolError {
         /// The requested wait before the next call.
         retry_after_ms: Option<u64>,
     },
+}
+
+impl ToolError {
+    /// A failure, and what to do, as an instruction.
+    pub fn advised(why: impl Into<String>, help: &'static str) -> Self {
+        Self::Advised { why: why.into(), help }
+    }
 }
 
 /// A suspended run that a tool call started.

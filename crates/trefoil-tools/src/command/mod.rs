@@ -149,7 +149,12 @@ impl CommandTool {
 
     fn valid(&self, value: Value) -> Result<Value, ToolError> {
         let Some((shape, _)) = &self.result else { return Ok(value) };
-        shape.check(&value.to_json()).map_err(|why| failed(format!("its output does not match `result`: {why}")))?;
+        shape.check(&value.to_json()).map_err(|why| {
+            ToolError::advised(
+                format!("its output does not match `result`: {why}"),
+                "fix the program, or `result` in the settings of the tool",
+            )
+        })?;
         Ok(value)
     }
 
@@ -157,12 +162,13 @@ impl CommandTool {
         if discloses && self.is_on_command_line() {
             // Every user of the machine can see the arguments of its processes.
             let what = "an argument contains a secret or an environment value, which must not appear on a command line";
-            return Err(failed(format!("{what}: declare the tool with `input = \"json\"` and no placeholders")));
+            return Err(ToolError::advised(what, "declare the tool with `input = \"json\"` and no placeholders"));
         }
         let json = arguments.to_json();
         // A secret that is too short to be recognized in a message must not be quoted in it.
         let checked = if discloses { self.shape.check_unquoted(&json) } else { self.shape.check(&json) };
-        checked.map_err(|why| failed(format!("invalid arguments: {why}")))?;
+        let help = "fix the arguments of the call, or `parameters` in the settings of the tool";
+        checked.map_err(|why| ToolError::advised(format!("invalid arguments: {why}"), help))?;
         let empty = Object::default();
         let words = self.words.fill(arguments.as_object().unwrap_or(&empty))?;
         let command = self.program.command(&words, secrets)?;
@@ -179,14 +185,18 @@ impl CommandTool {
             && bytes.len() > limits::ANSWER_NODES
             && json_nodes(&bytes) > limits::ANSWER_NODES
         {
-            return Err(failed(format!("its output has more than {} values", limits::ANSWER_NODES)));
+            let why = format!("its output has more than {} values", limits::ANSWER_NODES);
+            return Err(ToolError::advised(why, "let it print less, or set `output = \"text\"`"));
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
         match self.output {
             CommandResult::Text => Ok(text.into()),
             CommandResult::Either => Ok(structured(text).unwrap_or_else(|| text.into())),
-            CommandResult::Json => Value::parse(text).map_err(|why| failed(format!("its output is not JSON: {why}"))),
+            CommandResult::Json => Value::parse(text).map_err(|why| {
+                let help = "let the program print JSON and nothing else, or set `output = \"text\"`";
+                ToolError::advised(format!("its output is not JSON: {why}"), help)
+            }),
         }
     }
 }

@@ -77,9 +77,8 @@ impl CommandWords {
             let Some(word) = filled(parts, arguments, options_end)? else { continue };
             let is_value = matches!(parts.as_slice(), [WordPart::Parameter { .. }]);
             if is_value && self.has_operators() && OPERATORS.contains(&word.as_str()) {
-                return Err(ToolError::Failed(format!(
-                    "an argument must not be `{word}`, because the command would read it as an operator"
-                )));
+                let why = format!("an argument must not be `{word}`, because the command would read it as an operator");
+                return Err(ToolError::advised(why, "pass another value"));
             }
             options_end |= word == "--" && matches!(parts.as_slice(), [WordPart::Text(_)]);
             words.push(word);
@@ -89,7 +88,7 @@ impl CommandWords {
 }
 
 fn filled(parts: &[WordPart], arguments: &Object, options_end: bool) -> Result<Option<String>, ToolError> {
-    let failed = |what: String| Err(ToolError::Failed(what));
+    let failed = |what: String, help| Err(ToolError::advised(what, help));
     let mut word = String::new();
     for part in parts {
         let (name, optional) = match part {
@@ -104,16 +103,17 @@ fn filled(parts: &[WordPart], arguments: &Object, options_end: bool) -> Result<O
             if optional {
                 return Ok(None);
             }
-            return failed(format!("the parameter `{name}` is missing"));
+            let help = "pass it, or write `{NAME?}` in `command` if it is optional";
+            return failed(format!("the parameter `{name}` is missing"), help);
         };
         let text = value.to_text();
         if text.contains('\0') {
-            return failed(format!(
-                "`{name}` contains a NUL character, which is not allowed in command-line arguments"
-            ));
+            let what = format!("`{name}` contains a NUL character, which is not allowed in command-line arguments");
+            return failed(what, "pass another value, or set `input = \"json\"`");
         }
         if word.is_empty() && text.starts_with('-') && !options_end {
-            return failed(format!("`{name}` must not start with `-`, because the command would read it as an option"));
+            let what = format!("`{name}` must not start with `-`, because the command would read it as an option");
+            return failed(what, "pass another value, or write `--` before it in `command`");
         }
         word.push_str(&text);
     }
@@ -190,7 +190,13 @@ mod tests {
     #[test]
     fn a_word_whose_optional_value_is_missing_is_dropped() {
         assert_eq!(fill(&["ls", "--depth={depth?}", "{{x}}"], &[]).unwrap(), ["ls", "{x}"]);
-        assert_eq!(fill(&["ls", "{a}"], &[]), Err(ToolError::Failed("the parameter `a` is missing".to_owned())));
+        assert_eq!(
+            fill(&["ls", "{a}"], &[]),
+            Err(ToolError::advised(
+                "the parameter `a` is missing",
+                "pass it, or write `{NAME?}` in `command` if it is optional"
+            ))
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod client;
 mod fault;
 mod lookup;
 mod rules;
+mod shown;
 
 pub use address::{Refused, check};
 pub use client::{Call, Client, Follow, HttpAnswer, Opened};

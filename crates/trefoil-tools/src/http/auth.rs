@@ -5,7 +5,6 @@ use std::time::Duration;
 use trefoil_runtime::ToolError;
 use trefoil_template::{Object, Value};
 
-use super::failed;
 use super::request::{call, with_query};
 use crate::guard::{Call, HttpAnswer};
 
@@ -44,7 +43,7 @@ impl Auth {
         let text = |key: &str| all.get(key).filter(|v| !v.is_null()).map(|v| v.to_text().to_string());
         let (get, token, expires, apply) = match text("type").as_deref() {
             Some("oauth2_client_credentials") => {
-                let need = |key: &str| text(key).ok_or_else(|| failed(format!("`auth` has no `{key}`")));
+                let need = |key: &str| text(key).ok_or_else(|| missing(&format!("`auth` has no `{key}`")));
                 let (id, secret) = (need("client_id")?, need("client_secret")?);
                 let mut form = vec![("grant_type", "client_credentials".to_owned())];
                 form.extend(text("scope").map(|scope| ("scope", scope)));
@@ -63,7 +62,10 @@ impl Auth {
                 (get, Extract::Json(Path::of("$.access_token")), Some(Path::of("$.expires_in")), bearer)
             }
             Some("token_exchange") => exchange(all)?,
-            _ => return Err(failed("`auth` has an unknown `type`")),
+            _ => {
+                let help = "set it to `oauth2_client_credentials` or `token_exchange`";
+                return Err(ToolError::advised("`auth` has an unknown `type`", help));
+            }
         };
         let seconds = all.get("cache_ttl").and_then(Value::as_f64).filter(|s| s.is_finite() && *s > 0.0);
         let statuses = all.get("refresh_on").and_then(Value::as_list);
@@ -103,7 +105,10 @@ impl Auth {
             Extract::Text => Some(text.trim().to_owned()),
             Extract::Json(path) => json.as_ref().and_then(|json| path.find(json)).map(|v| v.to_text().to_string()),
         };
-        let token = token.filter(|token| !token.is_empty()).ok_or_else(|| failed("the answer has no token"))?;
+        let token = token.filter(|token| !token.is_empty()).ok_or_else(|| {
+            let help = "check the address for tokens in `auth` of the tool, and `extract` if it has one";
+            ToolError::advised("the answer to the request for a token has none", help)
+        })?;
         let lives = || {
             let seconds = self.expires.as_ref()?.find(json.as_ref()?)?;
             let seconds = seconds.as_f64().or_else(|| seconds.to_text().parse().ok())?;
@@ -134,11 +139,15 @@ impl Auth {
     }
 }
 
+fn missing(what: &str) -> ToolError {
+    ToolError::advised(what, "add it to `auth` of the tool")
+}
+
 fn exchange(all: &Object) -> Result<(Call, Extract, Option<Path>, Apply), ToolError> {
     let empty = Object::default();
     let part = |key: &str| all.get(key).and_then(Value::as_object).unwrap_or(&empty);
     let (request, extract, apply) = (part("request"), part("extract"), part("apply"));
-    let url = request.get("url").ok_or_else(|| failed("`auth.request` has no `url`"))?;
+    let url = request.get("url").ok_or_else(|| missing("`auth.request` has no `url`"))?;
     let mut get = call(request, url.to_text().to_string())?;
     if request.get("method").is_none() {
         get.method = reqwest::Method::POST;
@@ -152,7 +161,7 @@ fn exchange(all: &Object) -> Result<(Call, Extract, Option<Path>, Apply), ToolEr
     let name = text(apply, "name");
     let apply = match text(apply, "location").as_deref() {
         Some("query") => Apply::Query {
-            name: name.ok_or_else(|| failed("`auth.apply` has no `name`"))?,
+            name: name.ok_or_else(|| missing("`auth.apply` has no `name`"))?,
             format: text(apply, "format").unwrap_or_else(|| "{token}".to_owned()),
         },
         _ => Apply::Header {

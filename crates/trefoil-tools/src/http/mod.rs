@@ -44,10 +44,30 @@ impl HttpTools {
     }
 
     /// Gets a token, and hides it in everything that is shown.
-    async fn token(&self, at: CallSite<'_>, auth: &auth::Auth) -> Result<Arc<str>, ToolError> {
+    async fn token(&self, at: CallSite<'_>, auth: &auth::Auth, shown: &Shown) -> Result<Arc<str>, ToolError> {
+        shown.token.iter().for_each(|call| at.meter.sends(call.clone()));
         let token = self.tokens.get(&self.client, auth).await?;
         at.meter.hide(&token);
+        shown.call.iter().for_each(|call| at.meter.sends(call.clone()));
         Ok(token)
+    }
+}
+
+/// The requests of a call, as they may be shown.
+#[derive(Default)]
+struct Shown {
+    call: Option<String>,
+    /// That for the token.
+    token: Option<String>,
+}
+
+impl Shown {
+    fn of(at: CallSite<'_>) -> Self {
+        let made = at.meter.shown().and_then(|arguments| request::of(arguments).ok());
+        made.map_or_else(Self::default, |(call, auth)| Self {
+            call: Some(call.shown()),
+            token: auth.map(|auth| format!("{} for a token", auth.call().shown())),
+        })
     }
 }
 
@@ -59,6 +79,8 @@ impl ToolHost for HttpTools {
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let (mut call, auth) = request::of(&request.arguments)?;
+        let shown = Shown::of(at);
+        shown.call.iter().for_each(|call| at.meter.sends(call.clone()));
         // The step's own limit ends the call, and says so; this one must only not be shorter.
         call.time = call.time.or(at.limit_ms.map(|ms| Duration::from_millis(ms) + LATER));
         if at.discloses {
@@ -68,14 +90,14 @@ impl ToolHost for HttpTools {
         if at.discloses {
             self.client.may_disclose(&auth.call().url)?;
         }
-        let token = self.token(at, &auth).await?;
+        let token = self.token(at, &auth, &shown).await?;
         let answer = self.client.send(auth.apply(call.clone(), &token)).await?;
         if !auth.refreshes_on(answer.status.as_u16()) {
             return response::value(answer);
         }
         // The server rejects the token, so try once more with a new one.
         self.tokens.forget(&auth, &token).await;
-        let token = self.token(at, &auth).await?;
+        let token = self.token(at, &auth, &shown).await?;
         response::value(self.client.send(auth.apply(call, &token)).await?)
     }
 
@@ -102,8 +124,4 @@ impl From<Fault> for ToolError {
             Fault::Invalid(why) => Self::Advised { why, help: "fix the URL and the headers of the tool" },
         }
     }
-}
-
-fn failed(what: impl Into<String>) -> ToolError {
-    ToolError::Failed(what.into())
 }

@@ -5,8 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use trefoil_runtime::ToolError;
 use trefoil_template::{Object, Value};
 
-use super::failed;
-
+/// The advice for a placeholder without a value.
+const NO_VALUE: &str = "give it a value in `params`; an optional placeholder of the query is `{NAME?}`";
 /// Encodes everything except RFC 3986's unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -14,7 +14,8 @@ const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 pub fn fill(url: &str, params: &Object) -> Result<String, ToolError> {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
     let (path, query) = split(address);
-    let mut out = filled(path, params)?.ok_or_else(|| failed("a placeholder in the path has no value"))?;
+    let mut out =
+        filled(path, params)?.ok_or_else(|| ToolError::advised("a placeholder in the path has no value", NO_VALUE))?;
     let mut separator = '?';
     let mut add = |out: &mut String, pair: &str| {
         out.push(separator);
@@ -105,7 +106,7 @@ fn filled(text: &str, params: &Object) -> Result<Option<String>, ToolError> {
         match given(params, name) {
             Some(value) => out.extend(utf8_percent_encode(&value.to_text(), VALUE)),
             None if optional => return Ok(None),
-            None => return Err(failed(format!("`{{{name}}}` in the URL has no value"))),
+            None => return Err(ToolError::advised(format!("`{{{name}}}` in the URL has no value"), NO_VALUE)),
         }
     }
     out.push_str(rest);

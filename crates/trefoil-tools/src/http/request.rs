@@ -8,7 +8,7 @@ use trefoil_template::{Object, Value};
 use url::form_urlencoded;
 
 use super::auth::Auth;
-use super::{failed, placeholders};
+use super::placeholders;
 use crate::guard::{Call, Follow};
 
 /// The request described by these arguments, and how to get its token.
@@ -16,7 +16,10 @@ pub fn of(arguments: &Value) -> Result<(Call, Option<Auth>), ToolError> {
     let empty = Object::default();
     let all = arguments.as_object().unwrap_or(&empty);
     let params = all.get("params").and_then(Value::as_object).unwrap_or(&empty);
-    let url = all.get("url").filter(|v| !v.is_null()).ok_or_else(|| failed("the request has no URL"))?;
+    let url = all
+        .get("url")
+        .filter(|v| !v.is_null())
+        .ok_or_else(|| ToolError::advised("the request has no URL", "set `url` of the tool"))?;
     let url = placeholders::fill(&url.to_text(), params)?;
     let call = call(all, url)?;
     let auth = all.get("auth").and_then(Value::as_object).map(Auth::of).transpose()?;
@@ -28,8 +31,10 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
     no_way_up(&url)?;
     let text = |key: &str| all.get(key).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
-    let method =
-        Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is not a valid HTTP method")))?;
+    let method = Method::from_bytes(method.as_bytes()).map_err(|_| {
+        let why = format!("`{method}` is not a valid HTTP method");
+        ToolError::advised(why, "set `method` to `GET`, `POST` or another method")
+    })?;
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(Object::iter) {
         // Headers without a value are not sent.
@@ -71,7 +76,8 @@ fn no_way_up(url: &str) -> Result<(), ToolError> {
     let path = path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path);
     let segments = path.split(['/', '\\']).skip(1).map(|segment| segment.to_ascii_lowercase().replace("%2e", "."));
     if segments.into_iter().any(|segment| segment == "." || segment == "..") {
-        return Err(failed("a segment of the address is `.` or `..`, which leads to another address"));
+        let why = "a segment of the address is `.` or `..`, which leads to another address";
+        return Err(ToolError::advised(why, "pass another value for this part of the URL"));
     }
     Ok(())
 }
@@ -94,7 +100,8 @@ pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p V
 }
 
 fn pairs(body: &Value) -> Result<Vec<(&str, &Value)>, ToolError> {
-    let object = body.as_object().ok_or_else(|| failed("a form must be an object"))?;
+    let object =
+        body.as_object().ok_or_else(|| ToolError::advised("a form must be an object", "make `body` an object"))?;
     Ok(object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (&**name, value)).collect())
 }
 

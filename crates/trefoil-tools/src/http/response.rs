@@ -32,7 +32,10 @@ pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
         return Ok(Value::from(text.into_owned()));
     }
     if answer.body.len() > limits::ANSWER_NODES && json_nodes(&answer.body) > limits::ANSWER_NODES {
-        return Err(super::failed(format!("the answer has more than {} values", limits::ANSWER_NODES)));
+        return Err(ToolError::advised(
+            format!("the answer has more than {} values", limits::ANSWER_NODES),
+            "ask for less, for example with a filter or a page size",
+        ));
     }
     Ok(serde_json::from_slice(&answer.body).map_or_else(|_| Value::from(text.into_owned()), Value::from_json))
 }

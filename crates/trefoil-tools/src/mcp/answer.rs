@@ -4,10 +4,13 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use trefoil_runtime::ToolError;
 use trefoil_template::Value;
 
+use super::McpServer;
 use super::spec::Described;
-use super::{McpServer, failed};
 use crate::command::structured;
 use crate::process::last_words;
+
+/// The advice for a call that the server rejects.
+pub const REJECTED: &str = "fix the arguments as the server says; if they are right, read the log of the server";
 
 /// Structured content is used directly; a single text as text, or as JSON if it is an object or a list; several texts
 /// are joined; anything else becomes a list of parts. A result that the server marks as an error is a failure.
@@ -22,7 +25,8 @@ pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Re
         .collect();
     if result.is_error == Some(true) {
         let said = last_words(&texts.unwrap_or_default().join("\n"));
-        return Err(failed(if said.is_empty() { "the server gives no reason".to_owned() } else { said }));
+        let said = if said.is_empty() { "the server gives no reason".to_owned() } else { said };
+        return Err(ToolError::advised(said, REJECTED));
     }
     if let Some(shape) = &tool.result {
         let content = result.structured_content.as_ref();

@@ -1,33 +1,30 @@
 //! A connection to a server.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProtocolVersion,
-};
-use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, NotificationContext, RunningService};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams};
+use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{ClientHandler, Peer, RoleClient, ServiceError};
+use rmcp::{Peer, RoleClient, ServiceError};
 use tokio::time::Instant;
 use trefoil_machine::ToolSpec;
 use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::{Meter, Secrets};
 use trefoil_template::Value;
 
+use super::caller::Caller;
 use super::handshake::{Evidence, Generation, PATIENCE, before, ending, late, unopened, unsent};
 use super::http::Guarded;
 use super::probe::{Probe, Probing};
 use super::spec::{Described, Seen};
 use super::stdio::{Bounded, Budget, LastWords};
 use super::trouble::Trouble;
-use super::{McpPlace, McpServer, answer, failed};
+use super::{McpPlace, McpServer, answer, failed, lies};
 use crate::guard::Client;
 use crate::process::{self, Process, Program, fill};
 
@@ -38,26 +35,10 @@ const LONGEST_START: Duration = Duration::from_secs(86_400);
 /// Limits of a server's tool list.
 const PAGES: usize = 100;
 const TOOLS: usize = 2_000;
+/// The advice for a call of a tool that does not exist.
+const NO_TOOL: &str = "write the name of one of its tools, or use a version of the server that has this one";
 /// Maximum number of tools that a message lists.
 const NAMED: usize = 8;
-
-/// The client side of the protocol. It only receives notifications of changed tools, and offers no capabilities.
-#[derive(Clone)]
-struct Caller(Arc<AtomicBool>);
-
-impl ClientHandler for Caller {
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
-        // The protocol version for the handshake with `initialize`; with the current protocol, each request states its
-        // version.
-        ClientConfig::new(ClientCapabilities::default(), me)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-    }
-}
 
 /// The tools by name, or what is wrong with their descriptions.
 type Tools = Arc<BTreeMap<Arc<str>, Result<Described, ToolError>>>;
@@ -71,7 +52,7 @@ pub struct Connection {
     said: LastWords,
     budget: Arc<Budget>,
     trouble: Trouble,
-    changed: Arc<AtomicBool>,
+    caller: Caller,
     probe: Probe,
     /// The list, and when it was requested.
     tools: tokio::sync::Mutex<Option<(Tools, Instant)>>,
@@ -124,10 +105,11 @@ impl Connection {
         generation: Generation,
         until: Instant,
     ) -> Result<Handshake, ToolError> {
-        let (trouble, changed) = (Trouble::default(), Arc::<AtomicBool>::default());
+        let trouble = Trouble::default();
         let (budget, said, probe) = (Arc::<Budget>::default(), LastWords::default(), Probe::default());
         let mut process = None;
-        let caller = Caller(changed.clone());
+        let client_side = Caller::default();
+        let caller = client_side.clone();
         let begun = match &server.place {
             McpPlace::Process(program) => {
                 let mut started = start(program, secrets)?;
@@ -177,7 +159,7 @@ impl Connection {
             said,
             budget,
             trouble,
-            changed,
+            caller: client_side,
             probe,
             tools: tokio::sync::Mutex::default(),
         })))
@@ -218,9 +200,10 @@ impl Connection {
     /// Calls a tool.
     pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen, meter: &Meter) -> Result<Value, ToolError> {
         if !self.server.allows(name) {
-            return Err(failed(format!("`{name}` is not one of the allowed tools of `{}`", self.server.name)));
+            let why = format!("`{name}` is not one of the allowed tools of `{}`", self.server.name);
+            return Err(ToolError::advised(why, "add it to `tools` of `[mcp.NAME]`"));
         }
-        self.within(async {
+        let outcome = self.within(async {
             let age = if self.server.idempotent.holds(name) { Duration::MAX } else { FRESH };
             let tools = self.tools(age).await.map_err(before)?;
             let tool = tools.get(name).ok_or_else(|| self.unknown(name, &tools))?;
@@ -234,14 +217,21 @@ impl Connection {
             self.budget.renew();
             match self.peer.call_tool_once(params).await {
                 Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, tool, result),
-                Ok(_) => Err(failed(format!(
-                    "`{}` requires an answer from the client, which is not supported yet",
-                    self.server.name
-                ))),
+                Ok(_) => Err(ToolError::advised(
+                    format!("`{}` asks for something during the call, which is not supported", self.server.name),
+                    "pass everything that it needs as arguments, or call another tool",
+                )),
                 Err(why) => Err(self.explain(why).await),
             }
-        })
-        .await
+        });
+        let outcome = outcome.await;
+        for what in self.caller.take_declined() {
+            meter.warn(format!(
+                "the MCP server `{}` asked for {what} during the call of `{name}`, which was declined",
+                self.server.name
+            ));
+        }
+        outcome
     }
 
     async fn within<T>(&self, work: impl Future<Output = Result<T, ToolError>>) -> Result<T, ToolError> {
@@ -252,13 +242,13 @@ impl Connection {
     async fn tools(&self, age: Duration) -> Result<Tools, ToolError> {
         let wanted = Instant::now();
         let mut held = self.tools.lock().await;
-        if let Some((tools, since)) = held.as_ref().filter(|_| !self.changed.load(Ordering::Relaxed))
+        if let Some((tools, since)) = held.as_ref().filter(|_| !self.caller.has_changed())
             // Of those that wait here at the same time, only one needs to ask.
             && (*since >= wanted || since.elapsed() < age)
         {
             return Ok(tools.clone());
         }
-        self.changed.store(false, Ordering::Relaxed);
+        self.caller.reads_again();
         let since = Instant::now();
         let tools = Arc::new(self.pages().await?);
         *held = Some((tools.clone(), since));
@@ -278,20 +268,21 @@ impl Connection {
             for tool in page.tools.iter().filter(|tool| self.server.allows(&tool.name)) {
                 let described = Described::of(&self.server, tool);
                 if let Some(other) = all.insert(Arc::from(&*tool.name), described) {
-                    let twice = failed(format!("`{}` has two tools named `{}`", self.server.name, tool.name));
+                    let twice = lies(format!("`{}` has two tools named `{}`", self.server.name, tool.name));
                     all.insert(Arc::from(&*tool.name), Err(other.err().unwrap_or(twice)));
                 }
             }
             if all.len() > TOOLS {
-                return Err(failed(format!("`{}` has more than {TOOLS} tools", self.server.name)));
+                let why = format!("`{}` has more than {TOOLS} tools", self.server.name);
+                return Err(ToolError::advised(why, "name those to use in `tools` of `[mcp.NAME]`"));
             }
             match page.next_cursor {
                 Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
-                Some(_) => return Err(failed(format!("`{}` sends the same page of tools again", self.server.name))),
+                Some(_) => return Err(lies(format!("`{}` sends the same page of tools again", self.server.name))),
                 None => return Ok(all),
             }
         }
-        Err(failed(format!("the list of tools of `{}` has more than {PAGES} pages", self.server.name)))
+        Err(lies(format!("the list of tools of `{}` has more than {PAGES} pages", self.server.name)))
     }
 
     fn unknown(&self, name: &str, tools: &Tools) -> ToolError {
@@ -301,18 +292,20 @@ impl Connection {
             return why.clone();
         }
         if let Some(near) = trefoil_syntax::suggest::nearest(name, known.iter().copied()) {
-            return failed(format!("`{server}` has no tool `{name}`; did you mean `{near}`?"));
+            let why = format!("`{server}` has no tool `{name}`; did you mean `{near}`?");
+            return ToolError::advised(why, NO_TOOL);
         }
         let some = known.get(..NAMED).unwrap_or(&known);
         let more = if known.len() > NAMED { ", ..." } else { "" };
-        failed(format!("`{server}` has no tool `{name}`; available: `{}`{more}", some.join("`, `")))
+        let why = format!("`{server}` has no tool `{name}`; available: `{}`{more}", some.join("`, `"));
+        ToolError::advised(why, NO_TOOL)
     }
 
     /// The error for a request without a response.
     async fn explain(&self, why: ServiceError) -> ToolError {
         if let ServiceError::McpError(error) = &why {
             self.trouble.take();
-            return failed(process::last_words(&error.message));
+            return ToolError::advised(process::last_words(&error.message), answer::REJECTED);
         }
         if let Some(trouble) = self.trouble.take() {
             return trouble;

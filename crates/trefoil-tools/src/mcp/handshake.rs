@@ -130,10 +130,14 @@ pub async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<T
     Some(ToolError::Broken(format!("the server stopped: {how}{said}")))
 }
 
+/// The advice for a server with another protocol.
+const VERSION: &str = "use a version of the server that supports MCP 2025-11-25 or later";
+
 fn refused(why: &ClientInitializeError) -> ToolError {
     match why {
         ClientInitializeError::JsonRpcError(error) => {
-            failed(format!("the server rejected the request: {}", process::last_words(&error.message)))
+            let why = format!("the server rejected the request: {}", process::last_words(&error.message));
+            ToolError::advised(why, "check the settings of the server, and its version")
         }
         ClientInitializeError::ConnectionClosed(_) => {
             ToolError::Network("the server closed the connection during initialization".to_owned())
@@ -142,12 +146,16 @@ fn refused(why: &ClientInitializeError) -> ToolError {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
-            failed(format!(
+            let why = format!(
                 "the server does not support this client's versions of the protocol, only {}",
                 theirs.join(", ")
-            ))
+            );
+            ToolError::advised(why, VERSION)
         }
-        _ => failed("the server does not support the protocol: its answer is not one to `initialize`".to_owned()),
+        _ => {
+            let why = "the server does not support the protocol: its answer is not one to `initialize`";
+            ToolError::advised(why, VERSION)
+        }
     }
 }
 

@@ -8,13 +8,14 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use reqwest::Method;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+use trefoil_template::Value;
 
 use super::trouble::Trouble;
 use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
@@ -22,6 +23,18 @@ use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
+
+/// A request in one line: a call of a tool with arguments as they may be shown, or a request for all tools.
+pub fn shown(url: &str, call: Option<(&str, &Value)>) -> String {
+    let to = Call { method: Method::POST, ..Call::get(url) };
+    match call {
+        None => format!("{} for the list of tools", to.shown()),
+        Some((tool, arguments)) => {
+            let body = Some(arguments.to_json().to_string().into_bytes());
+            format!("{} for the tool `{tool}`", Call { body, ..to }.shown())
+        }
+    }
+}
 
 /// Why a message was not accepted, or not sent.
 pub type HttpFailure = StreamableHttpError<Fault>;
@@ -115,13 +128,17 @@ impl Guarded {
             Some(error) if !closed => {
                 Ok(StreamableHttpPostResponse::Json(answering(message, ServerJsonRpcMessage::Error(error)), None))
             }
-            _ => Err(self.status(answer.status)),
+            _ => Err(self.status(answer)),
         }
     }
 
-    fn status(&self, status: reqwest::StatusCode) -> HttpFailure {
+    fn status(&self, HttpAnswer { status, headers, .. }: &HttpAnswer) -> HttpFailure {
         let reason = status.canonical_reason().map_or_else(String::new, |reason| format!(": {reason}"));
-        let message = format!("answered with {}{reason}", status.as_u16());
+        // RFC 9110, 11.6.1: the scheme that the server expects.
+        let wanted = headers.get(WWW_AUTHENTICATE).and_then(|wanted| wanted.to_str().ok());
+        let scheme = wanted.and_then(|wanted| wanted.split([' ', ',']).next()).filter(|scheme| is_token(scheme));
+        let wanted = scheme.map_or_else(String::new, |scheme| format!(" (it asks for `{scheme}` credentials)"));
+        let message = format!("answered with {}{reason}{wanted}", status.as_u16());
         self.trouble.tell(trefoil_runtime::ToolError::Status {
             status: status.as_u16(),
             message: message.clone(),
@@ -142,6 +159,11 @@ fn answering(message: &ClientJsonRpcMessage, mut answered: ServerJsonRpcMessage)
         error.id.get_or_insert_with(|| request.id.clone());
     }
     answered
+}
+
+/// Whether a text is a short name, such as that of a scheme.
+fn is_token(text: &str) -> bool {
+    (1..=20).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 fn is(opened: &Opened, kind: &str) -> bool {

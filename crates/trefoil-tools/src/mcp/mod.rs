@@ -5,6 +5,7 @@
 //! names, sizes, times and results are checked, and a tool that changes its description during a run is not called.
 
 mod answer;
+mod caller;
 mod connection;
 mod handshake;
 mod http;
@@ -97,7 +98,8 @@ impl McpServer {
     fn with(&self, more: &[(Arc<str>, Value)]) -> Result<Self, ToolError> {
         let mut server = self.clone();
         let McpPlace::Http { headers, .. } = &mut server.place else {
-            return Err(failed(format!("`{}` is a program, so it cannot have `headers`", self.name)));
+            let why = format!("`{}` is a program, so it cannot have `headers`", self.name);
+            return Err(ToolError::advised(why, "remove `headers`; a program gets secrets with `env` of `[mcp.NAME]`"));
         };
         for (name, text) in more {
             if !headers.iter().any(|(have, _)| have.eq_ignore_ascii_case(name)) {
@@ -186,10 +188,22 @@ impl McpTools {
         declared.or_else(|| (self.client.is_some() && is_address(named)).then(|| Arc::new(McpServer::at(named))))
     }
 
+    /// Reports a request to a server at an address: a call, or a request for its tools.
+    fn sends(&self, at: CallSite<'_>, named: &str, call: Option<(&str, &Value)>) {
+        if let Some(server) = self.server(named)
+            && let McpPlace::Http { url, .. } = &server.place
+        {
+            at.meter.sends(http::shown(url, call));
+        }
+    }
+
     /// Returns the connection to a server; opens one if there is none or it has ended. Other headers in a manifest mean
     /// another connection.
     async fn connected(&self, (named, headers): Named<'_>, discloses: bool) -> Result<Arc<Connection>, ToolError> {
-        let server = self.server(named).ok_or_else(|| failed(format!("the MCP server `{named}` is not declared")))?;
+        let server = self.server(named).ok_or_else(|| {
+            let why = format!("the MCP server `{named}` is not declared");
+            ToolError::advised(why, "declare it under `[mcp.NAME]` in the settings")
+        })?;
         let server = if headers.is_empty() { server } else { Arc::new(server.with(headers)?) };
         let discloses = discloses || headers.iter().any(|(_, text)| text.is_masked());
         if discloses
@@ -221,7 +235,7 @@ impl McpTools {
 
 /// A client that calls only the operator's address, so that a manifest gains no access through it.
 fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
-    let wrong = || failed("its `url` is not a valid URL".to_owned());
+    let wrong = || ToolError::advised("its `url` is not a valid URL", "fix `url` of `[mcp.NAME]`");
     let parsed = url::Url::parse(url).map_err(|_| wrong())?;
     let (host, port) = (parsed.host_str().ok_or_else(wrong)?, parsed.port_or_known_default().ok_or_else(wrong)?);
     let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;
@@ -255,13 +269,18 @@ impl ToolHost for McpTools {
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let server = named(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
+        let shown = at.meter.shown().map(|arguments| (&*request.name, arguments));
+        shown.into_iter().for_each(|call| self.sends(at, server.0, Some(call)));
         let connection = self.connected(server, at.discloses).await?;
         connection.call(&request.name, &request.arguments, &self.seen, at.meter).await
     }
 
     async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         match named(kind).filter(|(server, _)| self.server(server).is_some()) {
-            Some(server) => self.connected(server, false).await?.list(&self.seen, at.meter).await,
+            Some(server) => {
+                self.sends(at, server.0, None);
+                self.connected(server, false).await?.list(&self.seen, at.meter).await
+            }
             None => Ok(Vec::new()),
         }
     }
@@ -274,4 +293,9 @@ impl ToolHost for McpTools {
 
 fn failed(what: String) -> ToolError {
     ToolError::Failed(what)
+}
+
+/// The failure of a server that breaks the rules of the protocol.
+fn lies(what: String) -> ToolError {
+    ToolError::advised(what, "report this to the maintainers of the server, or use another version of it")
 }

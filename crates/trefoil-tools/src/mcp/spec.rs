@@ -12,12 +12,15 @@ use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Meter;
 use trefoil_template::Value;
 
-use super::{McpServer, failed};
+use super::{McpServer, lies};
 use crate::shape::Shape;
 
 /// Maximum lengths of a tool's name and description.
 const NAME: usize = 128;
 const DESCRIPTION: usize = 16 << 10;
+
+/// The advice for arguments that a tool does not take.
+const ARGUMENTS: &str = "fix the arguments of the call, or `params` of the tool's entry in the manifest";
 
 /// A tool as described by its server.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Described {
     pub fn of(server: &McpServer, tool: &Tool) -> Result<Self, ToolError> {
         let name = tool.name.as_ref();
         let wrong =
-            |what: &str| failed(format!("`{}` describes its tool `{}` incorrectly: {what}", server.name, cut(name)));
+            |what: &str| lies(format!("`{}` describes its tool `{}` incorrectly: {what}", server.name, cut(name)));
         if name.is_empty() || name.len() > NAME || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(wrong("its name is invalid"));
         }
@@ -73,12 +76,12 @@ impl Described {
     ) -> Result<serde_json::Map<String, Json>, ToolError> {
         let schema = &self.spec.parameters;
         if let Some(why) = arguments.keys().find_map(|name| unknown_parameter(schema, name)) {
-            return Err(failed(why));
+            return Err(ToolError::advised(why, ARGUMENTS));
         }
         let required = required_parameters(schema);
         arguments.retain(|name, value| !value.is_null() || accepts_null(schema, name));
         match required.into_iter().find(|name| !arguments.contains_key(*name)) {
-            Some(missing) => Err(failed(format!("it needs the parameter `{missing}`"))),
+            Some(missing) => Err(ToolError::advised(format!("it needs the parameter `{missing}`"), ARGUMENTS)),
             None => Ok(arguments),
         }
     }

@@ -93,7 +93,13 @@ pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
 pub fn fill(text: &Value, secrets: &dyn Secrets) -> Result<String, ToolError> {
     let filled = text.fill(&mut |hole: &Hole| match secrets.get(hole.kind, &hole.name) {
         Some(value) => Ok(Some(value.expose().to_owned())),
-        None => Err(ToolError::Failed(format!("`{}.{}` is not set", hole.kind.namespace(), hole.name))),
+        None => {
+            let help = match hole.kind {
+                HoleKind::Secret => "set it with `trefoil secrets set NAME`, or as the variable `TREFOIL_SECRET_NAME`",
+                HoleKind::Env => "set the variable in the environment",
+            };
+            Err(ToolError::advised(format!("`{}.{}` is not set", hole.kind.namespace(), hole.name), help))
+        }
     })?;
     Ok(filled.to_text().to_string())
 }

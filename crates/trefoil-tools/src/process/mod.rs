@@ -35,7 +35,9 @@ pub struct Program {
 impl Program {
     /// Creates a command with the given words. Fails if its environment needs a secret that is not set.
     pub fn command(&self, words: &[String], secrets: &dyn Secrets) -> Result<Command, ToolError> {
-        let (program, arguments) = words.split_first().ok_or_else(|| failed("the command is empty".to_owned()))?;
+        let (program, arguments) = words.split_first().ok_or_else(|| {
+            ToolError::advised("the command is empty", "write the program and its arguments in `command`")
+        })?;
         // A relative path is relative to the program's folder. The system would resolve it in the caller's folder.
         let path = match &self.folder {
             Some(folder) if program.contains(['/', std::path::MAIN_SEPARATOR]) => folder.join(program),
@@ -101,7 +103,13 @@ pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
     #[cfg(unix)]
     command.process_group(0);
     let name = command.as_std().get_program().to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|why| failed(format!("cannot start `{name}`: {}", reason(&why))))?;
+    let child = command.spawn().map_err(|why| {
+        let help = match why.kind() {
+            std::io::ErrorKind::PermissionDenied => "make the program executable, or fix `command` in the settings",
+            _ => "install the program, or fix `command` and `folder` in the settings",
+        };
+        ToolError::advised(format!("cannot start `{name}`: {}", reason(&why)), help)
+    })?;
     let group = ProcessGroup::of(child.id(), mark);
     Ok(Process { child, group })
 }
@@ -163,7 +171,8 @@ async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, ToolEr
     let read = stream.take(limits::COMMAND_BYTES + 1).read_to_end(&mut bytes).await;
     read.map_err(|e| failed(format!("cannot read the command's output: {e}")))?;
     if bytes.len() as u64 > limits::COMMAND_BYTES {
-        return Err(failed(format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20)));
+        let why = format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20);
+        return Err(ToolError::advised(why, "let it print less, or write to a file"));
     }
     Ok(bytes)
 }

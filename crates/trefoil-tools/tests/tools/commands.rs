@@ -95,17 +95,26 @@ async fn no_shell_reads_what_a_value_holds() {
 async fn a_value_is_no_option_and_no_other_argument() {
     let tool = || declared("list", &["ls", "{folder}"]);
     fails(
-        expect![[r#"Failed("`folder` must not start with `-`, because the command would read it as an option")"#]],
+        expect![[
+            r#"Advised { why: "`folder` must not start with `-`, because the command would read it as an option", help: "pass another value, or write `--` before it in `command`" }"#
+        ]],
         run(tool(), json!({"folder": "--help"})).await,
     );
     fails(
-        expect![[r#"Failed("invalid arguments: Additional properties are not allowed ('more' was unexpected)")"#]],
+        expect![[
+            r#"Advised { why: "invalid arguments: Additional properties are not allowed ('more' was unexpected)", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
+        ]],
         run(tool(), json!({"folder": "/", "more": 1})).await,
     );
-    fails(expect![[r#"Failed("invalid arguments: \"folder\" is a required property")"#]], run(tool(), json!({})).await);
     fails(
         expect![[
-            r#"Failed("invalid arguments: [\"/\",\"-la\"] is not of types \"boolean\", \"number\", \"string\" (at `/folder`)")"#
+            r#"Advised { why: "invalid arguments: \"folder\" is a required property", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
+        ]],
+        run(tool(), json!({})).await,
+    );
+    fails(
+        expect![[
+            r#"Advised { why: "invalid arguments: [\"/\",\"-la\"] is not of types \"boolean\", \"number\", \"string\" (at `/folder`)", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
         ]],
         run(tool(), json!({"folder": ["/", "-la"]})).await,
     );
@@ -116,7 +125,7 @@ async fn a_secret_is_never_in_a_command_line() {
     let words = host([declared("say", &["printf", "%s", "{it}"]), declared("cat", &["cat"])]);
     let found = call(&words, &request(ToolKind::Local, "say", json!({"it": "canary-17"})), true).await.unwrap_err();
     assert!(!found.to_string().contains("canary"), "{found}");
-    assert!(found.to_string().contains("input = \"json\""), "{found}");
+    assert!(format!("{found:?}").contains("input = \\\"json\\\""), "{found:?}");
     let cat = call(&words, &request(ToolKind::Local, "cat", json!({"it": "canary-17"})), true).await.unwrap();
     assert_eq!(cat.to_json(), json!({"it": "canary-17"}));
 }
@@ -143,7 +152,9 @@ async fn output_is_read_as_it_is_declared() {
     let json = |text| Declared { output: CommandResult::Json, ..print(text) };
     assert_eq!(run(json("12"), json!({})).await.unwrap(), json!(12));
     fails(
-        expect![[r#"Failed("its output is not JSON: EOF while parsing a value at line 1 column 0")"#]],
+        expect![[
+            r#"Advised { why: "its output is not JSON: EOF while parsing a value at line 1 column 0", help: "let the program print JSON and nothing else, or set `output = \"text\"`" }"#
+        ]],
         run(json(""), json!({})).await,
     );
     let text = Declared { output: CommandResult::Text, ..print("[1]") };
@@ -160,13 +171,20 @@ async fn a_program_that_fails_hangs_or_floods_is_ended_and_said() {
         expect![[r#"Failed("it was ended by signal 9")"#]],
         run(declared("x", &["sh", "-c", "kill -9 $$"]), json!({})).await,
     );
-    fails(expect![[r#"Failed("the command printed more than 16 MB")"#]], run(declared("x", &["yes"]), json!({})).await);
+    fails(
+        expect![[
+            r#"Advised { why: "the command printed more than 16 MB", help: "let it print less, or write to a file" }"#
+        ]],
+        run(declared("x", &["yes"]), json!({})).await,
+    );
     let before = Instant::now();
     let slow = Declared { time: Duration::from_millis(300), ..declared("x", &["sh", "-c", "sleep 50 & wait"]) };
     assert_eq!(run(slow, json!({})).await, Err(ToolError::Timeout));
     assert!(before.elapsed() < Duration::from_secs(30));
     fails(
-        expect![[r#"Failed("cannot start `no-such-program-17`: it was not found")"#]],
+        expect![[
+            r#"Advised { why: "cannot start `no-such-program-17`: it was not found", help: "install the program, or fix `command` and `folder` in the settings" }"#
+        ]],
         run(declared("x", &["no-such-program-17"]), json!({})).await,
     );
 }

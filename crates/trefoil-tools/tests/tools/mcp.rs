@@ -57,7 +57,12 @@ async fn a_list_may_have_pages_and_only_what_is_allowed_counts() {
     let few = host(McpServer { tools: Some(vec!["echo".to_owned()]), ..server("good") });
     assert_eq!(list(&few, &kind()).await.unwrap(), ["echo"]);
     assert!(!few.offers("env", &kind()) && few.offers("echo", &kind()));
-    fails(expect![[r#"Failed("`env` is not one of the allowed tools of `stand-in`")"#]], said(&few, "env").await);
+    fails(
+        expect![[
+            r#"Advised { why: "`env` is not one of the allowed tools of `stand-in`", help: "add it to `tools` of `[mcp.NAME]`" }"#
+        ]],
+        said(&few, "env").await,
+    );
 }
 
 #[tokio::test]
@@ -81,7 +86,12 @@ async fn a_server_gets_what_the_operator_lists_and_nothing_else() {
 #[tokio::test]
 async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
     let host = host(server("good"));
-    fails(expect![[r#"Failed("the disk is full")"#]], said(&host, "fails").await);
+    fails(
+        expect![[
+            r#"Advised { why: "the disk is full", help: "fix the arguments as the server says; if they are right, read the log of the server" }"#
+        ]],
+        said(&host, "fails").await,
+    );
     fails(expect![[r#"Broken("the server stopped: it exited with 3: out of memory")"#]], said(&host, "dies").await);
     // The next call restarts the server.
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
@@ -93,7 +103,12 @@ async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
         ]],
         said(&host, "lies").await,
     );
-    fails(expect![[r#"Failed("`stand-in` has no tool `ecko`; did you mean `echo`?")"#]], said(&host, "ecko").await);
+    fails(
+        expect![[
+            r#"Advised { why: "`stand-in` has no tool `ecko`; did you mean `echo`?", help: "write the name of one of its tools, or use a version of the server that has this one" }"#
+        ]],
+        said(&host, "ecko").await,
+    );
 }
 
 #[tokio::test]
@@ -101,9 +116,16 @@ async fn what_a_tool_does_not_take_is_not_sent() {
     let host = host(server("strict"));
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     let ask = async |arguments| call(&host, &request(kind(), "echo", arguments), false).await;
-    fails(expect![[r#"Failed("it needs the parameter `said`")"#]], ask(json!({})).await);
     fails(
-        expect![[r#"Failed("it has no parameter `sayd`; did you mean `said`?")"#]],
+        expect![[
+            r#"Advised { why: "it needs the parameter `said`", help: "fix the arguments of the call, or `params` of the tool's entry in the manifest" }"#
+        ]],
+        ask(json!({})).await,
+    );
+    fails(
+        expect![[
+            r#"Advised { why: "it has no parameter `sayd`; did you mean `said`?", help: "fix the arguments of the call, or `params` of the tool's entry in the manifest" }"#
+        ]],
         ask(json!({"said": "tea", "sayd": "tea"})).await,
     );
 }
@@ -289,17 +311,22 @@ async fn one_bad_description_is_no_matter_of_the_other_tools() {
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     fails(
         expect![[
-            r#"Failed("`stand-in` describes its tool `bad` incorrectly: the schema of its arguments is not a JSON Schema: \"nubmer\" is not valid under any of the schemas listed in the 'anyOf' keyword")"#
+            r#"Advised { why: "`stand-in` describes its tool `bad` incorrectly: the schema of its arguments is not a JSON Schema: \"nubmer\" is not valid under any of the schemas listed in the 'anyOf' keyword", help: "report this to the maintainers of the server, or use another version of it" }"#
         ]],
         said(&host, "bad").await,
     );
     fails(
         expect![[
-            r#"Failed("`stand-in` describes its tool `long` incorrectly: its description is longer than 16 KB")"#
+            r#"Advised { why: "`stand-in` describes its tool `long` incorrectly: its description is longer than 16 KB", help: "report this to the maintainers of the server, or use another version of it" }"#
         ]],
         said(&host, "long").await,
     );
-    fails(expect![[r#"Failed("`stand-in` has two tools named `parts`")"#]], said(&host, "parts").await);
+    fails(
+        expect![[
+            r#"Advised { why: "`stand-in` has two tools named `parts`", help: "report this to the maintainers of the server, or use another version of it" }"#
+        ]],
+        said(&host, "parts").await,
+    );
 }
 
 #[tokio::test]
@@ -308,9 +335,16 @@ async fn an_argument_without_a_value_is_not_sent() {
     let ask = async |arguments| call(&host, &request(kind(), "echo", arguments), false).await;
     assert_eq!(ask(json!({"said": "tea", "mood": null})).await.unwrap().to_json(), "tea");
     assert_eq!(ask(json!({"said": "tea", "mood": "good"})).await.unwrap().to_json(), "moody");
-    fails(expect![[r#"Failed("it needs the parameter `said`")"#]], ask(json!({"said": null})).await);
     fails(
-        expect![[r#"Failed("it has no parameter `sayd`; did you mean `said`?")"#]],
+        expect![[
+            r#"Advised { why: "it needs the parameter `said`", help: "fix the arguments of the call, or `params` of the tool's entry in the manifest" }"#
+        ]],
+        ask(json!({"said": null})).await,
+    );
+    fails(
+        expect![[
+            r#"Advised { why: "it has no parameter `sayd`; did you mean `said`?", help: "fix the arguments of the call, or `params` of the tool's entry in the manifest" }"#
+        ]],
         ask(json!({"said": "tea", "sayd": "tea"})).await,
     );
 }
@@ -318,24 +352,41 @@ async fn an_argument_without_a_value_is_not_sent() {
 #[tokio::test]
 async fn what_a_server_says_of_its_tools_is_not_believed() {
     let wrong = [
-        ("pages", expect![[r#"Failed("the list of tools of `stand-in` has more than 100 pages")"#]]),
-        ("same page", expect![[r#"Failed("`stand-in` sends the same page of tools again")"#]]),
-        ("twice", expect![[r#"Failed("`stand-in` has two tools named `echo`")"#]]),
+        (
+            "pages",
+            expect![[
+                r#"Advised { why: "the list of tools of `stand-in` has more than 100 pages", help: "report this to the maintainers of the server, or use another version of it" }"#
+            ]],
+        ),
+        (
+            "same page",
+            expect![[
+                r#"Advised { why: "`stand-in` sends the same page of tools again", help: "report this to the maintainers of the server, or use another version of it" }"#
+            ]],
+        ),
+        (
+            "twice",
+            expect![[
+                r#"Advised { why: "`stand-in` has two tools named `echo`", help: "report this to the maintainers of the server, or use another version of it" }"#
+            ]],
+        ),
         (
             "schema",
             expect![[
-                r#"Failed("`stand-in` describes its tool `echo` incorrectly: the schema of its arguments does not describe an object")"#
+                r#"Advised { why: "`stand-in` describes its tool `echo` incorrectly: the schema of its arguments does not describe an object", help: "report this to the maintainers of the server, or use another version of it" }"#
             ]],
         ),
         (
             "pattern",
             expect![[
-                r#"Failed("`stand-in` describes its tool `echo` incorrectly: the schema of its arguments is not a JSON Schema: 7 is not of type \"object\"")"#
+                r#"Advised { why: "`stand-in` describes its tool `echo` incorrectly: the schema of its arguments is not a JSON Schema: 7 is not of type \"object\"", help: "report this to the maintainers of the server, or use another version of it" }"#
             ]],
         ),
         (
             "name",
-            expect![[r#"Failed("`stand-in` describes its tool `echo \\u{1b}[2J` incorrectly: its name is invalid")"#]],
+            expect![[
+                r#"Advised { why: "`stand-in` describes its tool `echo \\u{1b}[2J` incorrectly: its name is invalid", help: "report this to the maintainers of the server, or use another version of it" }"#
+            ]],
         ),
     ];
     for (mode, expected) in wrong {
@@ -356,7 +407,9 @@ async fn a_server_that_does_not_start_says_why() {
         program.command = vec!["no-such-program-17".to_owned()];
     }
     fails(
-        expect![[r#"Failed("cannot start `no-such-program-17`: it was not found")"#]],
+        expect![[
+            r#"Advised { why: "cannot start `no-such-program-17`: it was not found", help: "install the program, or fix `command` and `folder` in the settings" }"#
+        ]],
         said(&host(gone), "echo").await,
     );
 }
@@ -401,7 +454,9 @@ async fn what_is_no_mcp_server_is_said() {
             "401 Unauthorized",
             "WWW-Authenticate: Bearer\r\n",
             "",
-            expect![[r#"Status { status: 401, message: "answered with 401: Unauthorized", retry_after_ms: None }"#]],
+            expect![[
+                r#"Status { status: 401, message: "answered with 401: Unauthorized (it asks for `Bearer` credentials)", retry_after_ms: None }"#
+            ]],
         ),
     ];
     for (status, headers, body, expected) in cases {

@@ -110,7 +110,7 @@ async fn everything(host: McpTools) {
     let image = said(&host, "get-tiny-image", json!({})).await.unwrap();
     assert!(image.as_array().unwrap().iter().any(|part| part["type"] == "image"), "{image}");
     let wrong = said(&host, "get-sum", json!({ "a": "two" })).await.unwrap_err();
-    assert!(matches!(&wrong, ToolError::Failed(why) if why.contains('a')), "{wrong:?}");
+    assert!(matches!(&wrong, ToolError::Advised { why, .. } if why.contains('a')), "{wrong:?}");
     host.close().await;
 }
 
@@ -149,9 +149,12 @@ async fn files_are_read_where_the_server_may_and_by_tools_that_are_listed() {
     let read = said(&files, "read_text_file", path("a.txt")).await.unwrap();
     assert!(read.to_string().contains("tea at four"), "{read}");
     let outside = said(&files, "read_text_file", json!({ "path": "/etc/passwd" })).await.unwrap_err();
-    assert!(matches!(&outside, ToolError::Failed(why) if why.contains("outside allowed directories")), "{outside:?}");
+    assert!(
+        matches!(&outside, ToolError::Advised { why, .. } if why.contains("outside allowed directories")),
+        "{outside:?}"
+    );
     let unlisted = said(&files, "write_file", json!({ "path": "x", "content": "y" })).await.unwrap_err();
-    assert!(matches!(&unlisted, ToolError::Failed(why) if why.contains("allowed tools")), "{unlisted:?}");
+    assert!(matches!(&unlisted, ToolError::Advised { why, .. } if why.contains("allowed tools")), "{unlisted:?}");
     assert_eq!(list(&files, &kind()).await.unwrap(), ["read_text_file"]);
     files.close().await;
 }
@@ -163,7 +166,7 @@ async fn the_time_is_told() {
     let now = said(&clock, "get_current_time", json!({ "timezone": "Europe/Oslo" })).await.unwrap();
     assert_eq!(now["timezone"], "Europe/Oslo", "{now}");
     let wrong = said(&clock, "get_current_time", json!({ "timezone": "Atlantis" })).await.unwrap_err();
-    assert!(matches!(&wrong, ToolError::Failed(why) if why.contains("Atlantis")), "{wrong:?}");
+    assert!(matches!(&wrong, ToolError::Advised { why, .. } if why.contains("Atlantis")), "{wrong:?}");
     clock.close().await;
 }
 
@@ -171,7 +174,7 @@ async fn kitchen(host: McpTools) {
     let tea = said(&host, "brew", json!({ "kind": "green" })).await.unwrap();
     assert_eq!(tea, json!({ "kind": "green", "minutes": 3 }));
     let coffee = said(&host, "brew", json!({ "kind": "coffee" })).await.unwrap_err();
-    assert!(matches!(&coffee, ToolError::Failed(why) if why.contains("only tea here")), "{coffee:?}");
+    assert!(matches!(&coffee, ToolError::Advised { why, .. } if why.contains("only tea here")), "{coffee:?}");
     host.close().await;
 }
 

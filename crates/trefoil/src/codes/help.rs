@@ -72,7 +72,7 @@ const HELP: &[(&str, For, &str)] = &[
     (
         "TOOL_ERROR",
         Status(401, 401),
-        "the server rejects the credentials, or wants some: set them in `headers` or `auth` of the tool, or in `headers` of `[mcp.NAME]`",
+        "the server rejects the credentials, or wants some: set them in `headers` or `auth` of the tool; for an MCP server, in `[mcp.NAME]`: `headers = { Authorization = \"Bearer {{secrets.TOKEN}}\" }`",
     ),
     ("TOOL_ERROR", Status(403, 403), "the server does not allow this call with these credentials"),
     (
@@ -80,6 +80,11 @@ const HELP: &[(&str, For, &str)] = &[
         Done,
         "find out whether it was done; `trefoil resume` asks before it repeats what may not be safe to repeat",
     ),
+    ("TOOL_ERROR", Status(404, 404), "check the URL of the tool, and the values in it"),
+    ("TOOL_ERROR", Status(429, 429), "wait, run fewer items at the same time, or allow more tries"),
+    ("TOOL_ERROR", Status(500, 599), "the server has problems; resume the run later, or allow more tries"),
+    ("TOOL_ERROR", Status(400, 499), "fix the request as the server says"),
+    ("TOOL_ERROR", Network, "check that the server of the tool runs and can be reached, then resume the run"),
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
     ("WOULD_REPEAT", Any, "change the manifest or the input, and start a new run"),

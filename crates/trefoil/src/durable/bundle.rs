@@ -3,7 +3,7 @@
 //! A journal names its files by path and hash. A separate file, the *bundle*, says how they form a program (the entry,
 //! the options of the load). All of them are stored by content, so runs of one flow share them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use trefoil_machine::{Identity, SourceFile};
 use trefoil_store::{Blob, Hash, Store, StoreError};
 use trefoil_template::limits;
 
-use crate::door::{Door, Memory, clean};
+use crate::door::{Door, Memory, clean, folder_real, real};
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::load::{LoadOptions, Loaded, Target, load};
@@ -30,6 +30,9 @@ pub struct Bundle {
     root: Option<PathBuf>,
     /// The path of the file or folder that was run, in the root.
     path: PathBuf,
+    /// The manifest that was run, if the root has only a link to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home: Option<PathBuf>,
     /// The id in that folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -45,6 +48,10 @@ pub struct Bundle {
     /// Environment files. They contain secrets, so their contents are never stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     env_files: Vec<PathBuf>,
+    /// The names that mean an MCP server among the tools of agents. They mean the same when the run continues, whatever is
+    /// declared then.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    servers: BTreeSet<String>,
     files: Vec<SourceFile>,
 }
 
@@ -85,17 +92,23 @@ impl Packed {
             sources.push(SourceFile { path, sha256: blob.hash().to_string() });
             blobs.push(Arc::new(blob));
         }
+        let home = Some(absolute(&loaded.entry_file())).filter(|_| disk).and_then(|file| {
+            let (home, folder) = (real(&file), folder_real(file.parent()?)?);
+            (home.parent() != Some(&*folder)).then_some(home)
+        });
         let text = |path: &Option<PathBuf>| path.as_deref().map(|path| inside(&absolute(path)));
         let bundle = Bundle {
             v: VERSION,
             root: disk.then(|| root.clone()),
             path: inside(&entry),
+            home,
             id: how.target.id.clone(),
             dialect: how.options.dialect.map(|front| front.name().to_owned()),
             context: text(&how.options.context),
             skills: text(&how.options.skills),
             allowed: how.options.allowed.iter().map(|folder| absolute(folder)).collect(),
             env_files: loaded.env_files.iter().map(|file| inside(&absolute(&file.path))).collect(),
+            servers: loaded.servers.clone(),
             files: sources.clone(),
         };
         let blob = Blob::new(serde_json::to_vec(&bundle).unwrap_or_default());
@@ -155,7 +168,11 @@ pub async fn entry_of(store: &dyn Store, run: &str, program: &Identity, flow: &F
     let file = loaded.entry_file();
     Ok(match loaded.how.options.door {
         Door::Disk => file,
-        Door::Memory(_) => Bundle::of(store, run, program).await?.root.map_or(file.clone(), |root| root.join(&file)),
+        // The link may be gone, and says nothing about where the manifest was.
+        Door::Memory(_) => {
+            let Bundle { root, home, .. } = Bundle::of(store, run, program).await?;
+            home.or_else(|| root.map(|root| root.join(&file))).unwrap_or(file)
+        }
     })
 }
 
@@ -189,6 +206,7 @@ impl Bundle {
             context: at(&self.context),
             skills: at(&self.skills),
             allowed: self.allowed.clone(),
+            servers: Some(self.servers.clone()),
             ..LoadOptions::default()
         }
     }

@@ -16,7 +16,7 @@ use trefoil_template::limits;
 use super::discover::{self, Cut, PATTERNS, Problem, Search};
 use super::made::{Linked, Made};
 use super::read::{DetectedFormat, Loader, Manifest, about_shape, is_foreign};
-use super::{CheckStep, rules};
+use super::{CheckStep, project, rules};
 use crate::door::{self, Named, Rooms, Shut};
 
 /// A folder with its manifests, ready to be lowered.
@@ -132,14 +132,24 @@ impl Folder {
         let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
         folder.unwrap_or_else(|| self.real.clone())
     }
+    /// The real folder of a document itself, whose project decides what it may read: a link has the project of its target.
+    fn home_of(&self, loader: &Loader, document: &str) -> PathBuf {
+        let path = door::clean(&self.real.join(document));
+        project::folder(&loader.options.door, &path).unwrap_or_else(|| self.folder_of(loader, document))
+    }
     /// The folders that paths in a document may lead into.
+    fn rooms_of(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+        let folder = self.home_of(loader, document);
+        loader.rooms(&folder, self.whole.then_some(&*self.real))
+    }
+    /// The folders that paths in a file of a folder may lead into.
     pub(super) fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
         let folder = self.folder_of(loader, document);
         loader.rooms(&folder, self.whole.then_some(&*self.real))
     }
     /// The project of a document.
     fn project_of(&mut self, loader: &Loader, document: &str) -> u32 {
-        let folder = self.folder_of(loader, document);
+        let folder = self.home_of(loader, document);
         if let Some(known) = self.project_of.get(&folder) {
             return *known;
         }
@@ -219,7 +229,9 @@ impl Folder {
         self.project.files = loader.files().clone();
         self.project.context = loader.context.clone();
         self.project.skills = loader.skills.clone();
-        self.project.providers = loader.providers(self.project.documents.iter().map(|document| document.file));
+        let files: Vec<FileId> = self.project.documents.iter().map(|document| document.file).collect();
+        self.project.providers = loader.providers(files.iter().copied());
+        self.project.servers = files.into_iter().map(|file| (file, loader.servers(file))).collect();
     }
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
         let front = match (&manifest.shape, loader.options.dialect) {
@@ -263,7 +275,7 @@ impl Folder {
         for need in document.front.needs(document) {
             let path = resolve_path(&document.path, &need.path);
             let (full, shown) = (self.real.join(&path), self.root.join(&path));
-            let rooms = self.rooms(loader, &document.path);
+            let rooms = self.rooms_of(loader, &document.path);
             let opened = match need.kind {
                 // It was read for another reason, which does not mean that this document may name it.
                 NeedKind::Manifest if self.by_path.contains_key(&path) => rooms.look(&full),

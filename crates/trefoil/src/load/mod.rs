@@ -23,7 +23,7 @@ mod target;
 mod united;
 mod unproven;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,6 +68,9 @@ pub struct LoadOptions {
     pub allowed_by_projects: bool,
     /// The tools declared in the user's own settings, in addition to those of the project.
     pub supplied: Supplied,
+    /// The names that mean an MCP server among the tools of agents, when a run is continued; `None`: those that are declared
+    /// now.
+    pub servers: Option<BTreeSet<String>>,
     /// The maximum number of manifests in a folder; default: 10,000.
     pub max_files: Option<usize>,
     /// The receiver of progress reports.
@@ -141,6 +144,8 @@ pub struct Loaded {
     pub facts: Facts,
     /// The texts that are part of the program but not manifests, by path.
     pub texts: BTreeMap<PathBuf, Arc<str>>,
+    /// The names in it that mean an MCP server.
+    pub servers: BTreeSet<String>,
     /// How it was loaded.
     pub how: How,
 }
@@ -225,6 +230,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             about: entry.about,
             facts: entry.facts,
             texts,
+            servers: entry.servers,
             how: How { target: target.clone(), options: options.clone() },
         }),
         _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),

@@ -69,9 +69,10 @@ impl ProjectFiles {
     }
 }
 
-/// The real folder of a file, with links to folders resolved.
-pub(super) fn folder(door: &Door, file: &Path) -> Option<PathBuf> {
-    door.folder_real(file.parent()?)
+/// The real folder of a file. A link has the project of its target, whatever folder it is in: otherwise a file of
+/// another project could be given the permissions of this one.
+pub(crate) fn folder(door: &Door, file: &Path) -> Option<PathBuf> {
+    door.folder_real(door.real(file).parent()?)
 }
 
 /// The project file of a real folder.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use trefoil_ir::schema::pattern_bytes;
-use trefoil_ir::{Facts, Program};
+use trefoil_ir::{Facts, Program, StepKind, ToolKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
 use trefoil_template::limits::PATTERNS_BYTES;
 
@@ -30,6 +30,8 @@ pub(super) struct MeantEntry {
     pub about: Option<String>,
     /// Environment files.
     pub env_files: Vec<door::Named>,
+    /// The names in it that mean an MCP server.
+    pub servers: BTreeSet<String>,
 }
 
 /// Finds and lowers the manifest of a target; mistakes go to `found`.
@@ -84,7 +86,21 @@ fn lowered(
     let env_files = folder.env_files(loader, &env_files);
     let (facts, file, dialect) = (made.facts, document.file, document.front.name());
     let about = document.front.about(document).map(str::to_owned);
-    Some(MeantEntry { program, facts, proved, file, dialect, about, env_files })
+    let servers = servers(&program, folder);
+    Some(MeantEntry { program, facts, proved, file, dialect, about, env_files, servers })
+}
+
+/// The servers that a program calls among those that names in its files mean.
+fn servers(program: &Program, folder: &Folder) -> BTreeSet<String> {
+    let files = program.files();
+    let meant: BTreeSet<&String> = files.iter().filter_map(|file| folder.project.servers.get(file)).flatten().collect();
+    let called = |name: &str| {
+        program.steps.iter().any(|step| match &step.kind {
+            StepKind::Tool(call) => matches!(&call.kind, ToolKind::Mcp { server, .. } if **server == *name),
+            _ => false,
+        })
+    };
+    meant.into_iter().filter(|name| called(name)).cloned().collect()
 }
 
 /// Reports a program whose compiled patterns need too much memory.

@@ -1,6 +1,6 @@
 //! Determines the final findings: applies comments in manifests, then the levels of the project and of the caller.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,12 +50,13 @@ impl Loader {
         if let Some(known) = self.projects.known_of(file) {
             return known;
         }
-        let project = self.project_of_folder(&PathBuf::from(self.files().get(file)?.name()));
+        let folder = project::folder(&self.options.door, Path::new(self.files().get(file)?.name()));
+        let project = folder.and_then(|folder| self.project_of_folder(folder));
         self.projects.remember_of(file, project.clone());
         project
     }
-    fn project_of_folder(&mut self, file: &Path) -> Option<Arc<ProjectFile>> {
-        let folder = project::folder(&self.options.door, file)?;
+    /// The project file of a real folder.
+    fn project_of_folder(&mut self, folder: PathBuf) -> Option<Arc<ProjectFile>> {
         if let Some(known) = self.projects.known(&folder) {
             return known;
         }
@@ -81,8 +82,7 @@ impl Loader {
             return None;
         }
         let owner = project::find(&self.options.door, folder)?.path.parent()?.to_owned();
-        // Any path in the folder finds the folder's project.
-        let project = self.project_of_folder(&folder.join(project::NAME))?;
+        let project = self.project_of_folder(folder.to_owned())?;
         patterns(&owner, project.exclude.iter().map(String::as_str))
     }
     fn read_project(&mut self, found: &project::ProjectPath) -> ProjectFile {
@@ -163,6 +163,18 @@ impl Loader {
             all.extend(declared.filter(|name| !all.contains(name)).cloned().collect::<Vec<_>>());
         }
         all
+    }
+    /// The names that mean an MCP server among the tools of a file's agents. A name that another declared tool has means that
+    /// one.
+    pub fn servers(&mut self, file: FileId) -> BTreeSet<String> {
+        if let Some(servers) = &self.options.servers {
+            return servers.clone();
+        }
+        let project = self.project(file);
+        let all = || project.iter().map(|project| &project.supplied).chain([&self.options.supplied]);
+        let is_tool = |name: &str| all().any(|supplied| supplied.tools.iter().any(|tool| tool.name == name));
+        let servers = all().flat_map(|supplied| &supplied.servers).map(|server| &server.name);
+        servers.filter(|name| !is_tool(name)).cloned().collect()
     }
     /// What one call of each of these tools does, which are flows: names and files.
     fn calls_of(&mut self, flows: Vec<(String, String)>) -> Arc<CallsOfTools> {

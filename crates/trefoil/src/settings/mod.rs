@@ -196,8 +196,9 @@ pub fn project_file(target: &Path) -> Option<PathBuf> {
 }
 
 fn project_of(target: &Path) -> Option<project::ProjectPath> {
-    let start = if door::is_folder(target) { Some(target) } else { target.parent() };
-    start.and_then(door::folder_real).and_then(|folder| project::find(&Door::Disk, &folder))
+    let door = Door::Disk;
+    let start = if door::is_folder(target) { door::folder_real(target) } else { project::folder(&door, target) };
+    project::find(&door, &start?)
 }
 
 /// The settings for a manifest, or for a folder itself: the user's, then the project's if it is trusted.

@@ -146,6 +146,22 @@ fn a_folder_that_is_a_link_keeps_its_name() {
 }
 
 #[test]
+#[cfg(unix)]
+fn paths_in_a_manifest_behind_a_link_stay_in_its_own_project() {
+    let folder = Folder::new();
+    let refers = "version: \"0.1\"\nnodes:\n  call: { type: workflow, ref: ../child.yaml }\nedges: []\n";
+    folder.write("v/trefoil.toml", "").write("v/vendored/.git/HEAD", "").write("v/vendored/main.yaml", refers);
+    folder.write("v/child.yaml", refers.replace("../child.yaml", "none.yaml")).write("v/flows/own.yaml", refers);
+    std::os::unix::fs::symlink("../vendored/main.yaml", folder.path().join("v/flows/link.yaml")).unwrap();
+    let (mut client, _) = Client::start(folder);
+    for (file, outside) in [("v/flows/own.yaml", false), ("v/flows/link.yaml", true)] {
+        client.open(file);
+        let found = client.diagnostics(file);
+        assert_eq!(rules(&found).contains(&"outside-project"), outside, "{file}: {found:?}");
+    }
+}
+
+#[test]
 fn other_yaml_gets_no_diagnostics() {
     let folder = folder();
     folder.write("compose.yaml", "services: {}\n").write("empty.yaml", "");

@@ -156,7 +156,9 @@ fn model(
 /// A tool with its name, one tool of a server, or all of them.
 fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
     let origin = Location::new(file, tool.name.span);
-    let (name, call) = match (&tool.server, &tool.only) {
+    let is_server = lowering.project.servers.get(&file).is_some_and(|servers| servers.contains(&*tool.name.value));
+    let server = tool.server.clone().or_else(|| is_server.then(|| tool.name.value.clone()));
+    let (name, call) = match (&server, &tool.only) {
         (Some(server), Some(only)) => {
             (format!("mcp__{server}__{only}").into(), (only.clone(), ToolKind::mcp(server.clone())))
         }
@@ -171,7 +173,7 @@ fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
         parameters: None,
         pinned: Vec::new(),
         member: None,
-        all: tool.server.is_some() && tool.only.is_none(),
+        all: server.is_some() && tool.only.is_none(),
         step: lowering.builder.step(step),
         origin,
     }

@@ -99,7 +99,8 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
             None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
         },
         lens::Does::Why => {
-            let options = LoadOptions { overlay: session.workspace.overlay(), ..LoadOptions::default() };
+            let supplied = trefoil::internals::settings::find(&place.path, false).settings.supplied();
+            let options = LoadOptions { overlay: session.workspace.overlay(), supplied, ..LoadOptions::default() };
             let names = lens::flows(&place.analysis, place.file);
             let said = session.last_runs.why(&place.path, names, options);
             said.map_err(|why| Refused::new(ErrorCode::RequestFailed, why))?

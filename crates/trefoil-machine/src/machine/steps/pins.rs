@@ -38,7 +38,8 @@ pub fn check(
 }
 
 fn wrong(offer: &Offer, message: String) -> EvalStop {
-    RunError { location: Some(offer.origin), ..RunError::new("TOOL_ERROR", message) }.into()
+    let error = RunError { location: Some(offer.origin), ..RunError::new("TOOL_ERROR", message) };
+    error.help("fix `params` of this entry of the agent's `tools`").into()
 }
 
 /// A pin that has no value although the tool needs one.

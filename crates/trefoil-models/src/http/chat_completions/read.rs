@@ -104,6 +104,7 @@ pub fn event(
     let figures = json.get("usage").or_else(|| json.pointer("/x_groq/usage"));
     if figures.is_some_and(Json::is_object) {
         partial.answer.usage = usage(figures);
+        partial.counted = partial.answer.usage.is_some();
     }
     if let Some(choice) = json.pointer("/choices/0") {
         for name in ["content", "refusal"] {

@@ -47,7 +47,9 @@ fn add(
     let answer = &mut partial.answer;
     answer.model = text("/modelVersion").map(str::to_owned).or(answer.model.take());
     answer.id = text("/responseId").map(str::to_owned).or(answer.id.take());
-    answer.usage = usage(json.get("usageMetadata")).or(answer.usage);
+    let used = usage(json.get("usageMetadata"));
+    answer.usage = used.or(answer.usage);
+    partial.counted = used.is_some();
     if let Some(reason) = text("/candidates/0/finishReason") {
         answer.finish = finish(endpoint, reason)?;
         partial.ended = true;

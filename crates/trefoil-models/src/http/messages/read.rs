@@ -71,6 +71,7 @@ pub fn event(
         }
         "message_delta" => {
             count(json.get("usage"), &mut partial.answer.usage);
+            partial.counted = json.get("usage").is_some_and(Json::is_object);
             if let Some(reason) = json.pointer("/delta/stop_reason").and_then(Json::as_str) {
                 partial.answer.finish = finish(reason);
                 partial.ended = true;
