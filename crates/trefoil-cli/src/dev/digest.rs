@@ -20,6 +20,9 @@ const REASONS: usize = 3;
 /// Maximum width of the column with the names of steps.
 const NAMES: usize = 32;
 
+/// What comes before the lines about the steps of a called flow.
+const BENEATH: &str = "    ";
+
 /// A turn that has ended.
 #[derive(Default, Clone)]
 pub struct Digest {
@@ -47,6 +50,7 @@ impl Digest {
             told.iter().enumerate().filter_map(|(n, line)| Some((self.step(&line.key)?, n))).collect();
         for (number, line) in told.iter().enumerate() {
             all.extend(self.head(line, width, look));
+            all.extend(self.beneath(line, look));
             shown.push(line.key.as_str());
             // The output of a step with several calls comes after the last one.
             let Some(step) = self.step(&line.key).filter(|step| last.get(step) == Some(&number)) else { continue };
@@ -153,6 +157,27 @@ impl Digest {
             }
         }
         if all.is_empty() { vec![head.trim_end().to_owned()] } else { all }
+    }
+
+    /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
+    fn beneath(&self, line: &Line, look: Look) -> Vec<String> {
+        let (told, kept): (Vec<&Line>, Vec<&Line>) = line.called.iter().partition(|line| is_told(line));
+        let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
+        let look = Look { width: look.width.saturating_sub(BENEATH.len()), ..look };
+        let names: Vec<&str> = kept.iter().filter(|line| line.fate.is_kept()).map(|line| line.key.as_str()).collect();
+        let mut all = Vec::new();
+        if !names.is_empty() {
+            let names = wrap(&[plain(&names.join(", "))], look.width.saturating_sub(INDENT + 4), look.color);
+            let rest = if names.len() > 1 && look.most.is_some() { " ..." } else { "" };
+            let most = look.most.map_or(usize::MAX, |_| 1);
+            let word = |n: usize| if n == 0 { "kept" } else { "" };
+            all.extend(names.iter().take(most).enumerate().map(|(n, one)| format!("{:>6}  {one}{rest}", word(n))));
+        }
+        for line in told {
+            all.extend(self.head(line, width, look));
+            all.extend(self.beneath(line, look));
+        }
+        all.into_iter().map(|line| format!("{BENEATH}{line}")).collect()
     }
 
     /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.

@@ -144,6 +144,13 @@ impl Lines {
         decisions.iter().filter_map(one).map(with_called).collect()
     }
 
+    /// What was decided in runs that the run has called in this process, with the keys of the calls. [`all`](Self::all) has it at each
+    /// call that was decided in this process, too: a resumed run makes a call again that was decided before.
+    pub fn called(&self) -> Vec<(Key, Vec<Line>)> {
+        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        called.iter().map(|(key, lines)| (key.clone(), lines.all())).collect()
+    }
+
     /// New calls of models and questions that were probably steps of the earlier run before they were renamed and changed, by their
     /// keys. Only the explanation depends on that.
     fn changed(&self, decisions: &[Decision]) -> BTreeMap<Key, Arc<Activity>> {

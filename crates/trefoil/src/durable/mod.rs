@@ -28,7 +28,7 @@ pub use filled::{LastRun, Prompted, caller_in, last_of, last_with};
 pub use history::history;
 pub(crate) use history::program_of;
 pub(crate) use library::StoredAnswers;
-pub use preview::{Preview, preview, preview_with_its_models};
+pub use preview::{Preview, asked_again, preview, preview_with_its_models};
 pub use resume::Stored;
 pub use stopped::stopped;
 pub use verify::verify;
