@@ -128,7 +128,7 @@ pub(super) async fn in_old_names(
     edit: &Edit,
 ) -> Result<Edit> {
     let Some(from) = edit.from.as_deref() else { return Ok(edit.clone()) };
-    let known = memo(store.clone(), stored, &Edit::default()).await?;
+    let known = memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
     let is_new = !known.has_step(from) && labels(&flow.loaded().program).any(|label| label == from);
     if !is_new || Inside::of(from, &known).is_some() {
         return Ok(edit.clone());
@@ -180,14 +180,15 @@ async fn look(
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let memo = without_edited(memo(store.clone(), stored, edit).await?, engine, &store).await;
+    let memo = memo(store.clone(), engine.earlier_runs(), stored, edit).await?;
+    let memo = without_edited(memo, engine, &store).await;
     if let Some(from) = &edit.from {
         is_inside(&store, from, &memo).await?;
     }
     engine.are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
     let had = match &edit.from {
-        Some(_) => super::edit::memo(store.clone(), stored, &Edit::default()).await?.results(),
+        Some(_) => super::edit::memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?.results(),
         None => memo.results(),
     };
     let made_up = match from {
