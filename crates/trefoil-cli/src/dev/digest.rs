@@ -11,12 +11,14 @@ use super::changes::{Field, INDENT, Look, fields, lines};
 use super::layout::{Span, plain, spans, wrap};
 use super::seen::Told;
 use crate::harmless::safe;
-use crate::run::why;
+use crate::run::{why, words};
 
 /// Maximum number of lines for the output of a step, unless everything is shown.
 pub const MOST: usize = 6;
 /// Maximum number of lines for the reasons of a step, unless everything is shown.
 const REASONS: usize = 3;
+/// Minimum width of the reasons next to the names of steps.
+const ROOM: usize = 26;
 /// Maximum width of the column with the names of steps.
 const NAMES: usize = 32;
 
@@ -92,7 +94,7 @@ impl Digest {
         all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
         if all.is_empty() {
             let parts = if parts.is_empty() { String::new() } else { format!(" in `{}`", parts.join("`, `")) };
-            return Some(vec![format!("the result changed{}, as shown above", safe(&parts))]);
+            return Some(words::wrap(&format!("the result changed{}, as shown above", safe(&parts)), look.width));
         }
         let mut said = vec![format!("{:>6}", "result")];
         said.extend(lines(&all, look));
@@ -142,17 +144,20 @@ impl Digest {
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
             notes.push(vec![plain(&format!("it was renamed from `{was}`"))]);
         }
-        let indent = INDENT + width + 2;
+        let beside = INDENT + width + 2;
+        // In a narrow terminal, the reasons are below the name.
+        let is_narrow = look.width < beside + ROOM + 4;
+        let indent = if is_narrow { INDENT + 2 } else { beside };
         let room = look.width.saturating_sub(indent + 4);
         let pad = " ".repeat(width.saturating_sub(key.width()));
         let head = format!("{:>6}  {key}{pad}", line.fate.name());
         let notes: Vec<String> = notes.iter().flat_map(|note| wrap(note, room, look.color)).collect();
         let (count, most) = (notes.len(), look.most.map_or(usize::MAX, |_| REASONS));
-        let mut all = Vec::new();
+        let mut all: Vec<String> = Some(head.trim_end().to_owned()).filter(|_| is_narrow).into_iter().collect();
         for (n, note) in notes.into_iter().take(most).enumerate() {
             let rest = if n + 1 == most && count > most { " ..." } else { "" };
             match n {
-                0 => all.push(format!("{head}  {note}{rest}")),
+                0 if !is_narrow => all.push(format!("{head}  {note}{rest}")),
                 _ => all.push(format!("{:indent$}{note}{rest}", "")),
             }
         }
@@ -248,4 +253,23 @@ pub fn is_told(line: &Line) -> bool {
 /// Whether a key is inside the step of another one.
 fn is_below(key: &str, step: &str) -> bool {
     key.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '@', '[', '#', '~']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_narrow_terminal_reasons_are_below_the_name() {
+        let fate = Fate::Kept { run: "r1".to_owned(), was: Some("research/doubts".into()), saved: None };
+        let key = "research/objections".into();
+        let line = Line { key, fate, was: None, reasons: Vec::new(), called: Vec::new() };
+        let digest = Digest { lines: vec![line], ..Digest::default() };
+        let shown = |width| digest.steps(Look { color: false, width, most: Some(MOST) });
+        assert_eq!(shown(80), ["  kept  research/objections  it was renamed from `research/doubts`"]);
+        assert_eq!(
+            shown(40),
+            ["  kept  research/objections", "          it was renamed from", "          `research/doubts`"]
+        );
+    }
 }
