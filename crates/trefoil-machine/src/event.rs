@@ -155,6 +155,9 @@ pub struct Waiting {
     /// For the sort `run`: what that run stopped before, and why, if it has stopped and asks nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Box<RunError>>,
+    /// The tool calls that lead from this run to the run that waits, the outermost first. Empty if it is this run.
+    #[serde(skip)]
+    pub calls: Vec<Key>,
 }
 
 /// What happened.

@@ -2,30 +2,42 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use trefoil::internals::input::{self, MissingInput};
 use trefoil::internals::trace::{About, Pending, Tracer, page};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
-use super::turn::{Asked, Given, Taken};
+use super::keyboard::Typed;
+use super::seen::SeenStep;
+use super::start::lacks;
+use super::turn::{Asked, Given, Taken, has_step};
 use super::{Happening, Loop, said};
 use crate::harmless::safe;
+use crate::output;
 use crate::run::waiting;
 use crate::runs::answer;
-use crate::{exit, output};
 
 impl Loop<'_> {
-    /// Reads a line. `None`: stdin has ended. Other events are handled later.
+    /// Reads a line. `None`: the prompt was cancelled, or stdin has ended. Other events are handled later.
     fn line(&mut self, question: &str) -> Option<String> {
+        let since = Instant::now();
         self.keyboard.want_line(question);
         let mut later = Vec::new();
         let line = loop {
             let (happenings, signals) = (&mut self.happenings, &mut self.signals);
             match self.runtime.block_on(super::next(happenings, signals)) {
-                Happening::Line(line) => {
+                Happening::Line(typed) => {
                     self.keyboard.came();
-                    break line;
+                    break match typed {
+                        Typed::Line(line) => Some(line),
+                        Typed::Cancelled => {
+                            output::note("cancelled");
+                            None
+                        }
+                        Typed::Ended => None,
+                    };
                 }
                 Happening::Stop => {
                     later.push(Happening::Stop);
@@ -35,6 +47,7 @@ impl Loop<'_> {
             }
         };
         self.later.extend(later);
+        self.thought += since.elapsed();
         line
     }
 
@@ -43,7 +56,7 @@ impl Loop<'_> {
         loop {
             let empty = if one.may_be_empty() { ", may be empty" } else { "" };
             let question = format!("{} ({}{empty})> ", safe(&one.name), one.kind);
-            let Some(line) = self.line(&question) else { return Err(exit::NOT_STARTED) };
+            let Some(line) = self.line(&question) else { return Err(lacks(one)) };
             if line.is_empty() && one.may_be_empty() {
                 return Ok(None);
             }
@@ -80,21 +93,31 @@ impl Loop<'_> {
 
     /// `f`: repeats a step and everything after it.
     pub(super) fn again_from(&mut self) -> Option<Asked> {
-        let last = self.last.as_ref()?;
+        let Some(last) = self.last.as_ref() else {
+            output::note("nothing has run yet");
+            return None;
+        };
+        // The files may have been saved since the run.
+        let is_there = |step: &SeenStep| self.flow.as_ref().is_none_or(|flow| has_step(flow, &step.label));
+        let all: Vec<_> = last.told.steps.iter().filter(|(_, step)| is_there(step)).collect();
         let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
-        last.told.steps.values().for_each(|step| *labels.entry(&step.label).or_default() += 1);
-        let name = |(key, step): (&String, &super::seen::SeenStep)| match labels.get(step.label.as_str()) {
+        all.iter().for_each(|(_, step)| *labels.entry(&step.label).or_default() += 1);
+        let name = |(key, step): (&String, &SeenStep)| match labels.get(step.label.as_str()) {
             Some(1) => step.label.clone(),
             _ => key.clone(),
         };
-        let steps: Vec<String> = last.told.steps.iter().map(name).collect();
+        let steps: Vec<String> = all.into_iter().map(name).collect();
         for (number, step) in steps.iter().enumerate() {
             output::say(&format!("  {}  {}", number + 1, safe(step)));
         }
         let line = self.line("again from which step (number or name)> ")?;
         let line = line.trim();
         let chosen = line.parse::<usize>().ok().and_then(|number| steps.get(number.checked_sub(1)?).cloned());
-        let chosen = chosen.or_else(|| steps.iter().find(|step| *step == line).cloned());
+        // `CALL/STEP` is a step of the flow that a step calls as a tool. Whether it exists is known only to the run.
+        let is_inner = |step: &String| line.strip_prefix(step.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let is_step = |step: &&String| *step == line;
+        let named = || steps.iter().find(is_step).or_else(|| steps.iter().find(|step| is_inner(step)));
+        let chosen = chosen.or_else(|| named().map(|_| line.to_owned()));
         if chosen.is_none() && !line.is_empty() {
             output::refuse(&format!("unknown step `{line}`"), None);
         }
@@ -103,11 +126,11 @@ impl Loop<'_> {
 
     /// `a`: answers a question of the last run.
     pub(super) fn answer(&mut self) -> Option<Asked> {
-        let last = self.last.as_ref()?;
-        let (run, waiting) = (last.run.clone(), last.waiting.clone());
+        let last = self.last.as_ref();
+        let (run, waiting) = last.map(|last| (last.run.clone(), last.waiting.clone())).unwrap_or_default();
         match self.take_answer(&run, &waiting)? {
             Taken::Later(given) => {
-                self.given = Some(given);
+                self.given = Some(*given);
                 Some(Asked { anyway: true, ..Asked::default() })
             }
             Taken::Posted => Some(Asked { resume: true, anyway: true, ..Asked::default() }),
@@ -130,7 +153,7 @@ impl Loop<'_> {
         let line = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty())?;
         if !self.is_current || self.has_changed() {
             self.settle();
-            return Some(Taken::Later(Given { to: one.clone(), line }));
+            return Some(Taken::Later(Box::new(Given { to: one.clone(), line })));
         }
         answer::post(&self.store, run, one, &line, None).is_ok().then_some(Taken::Posted)
     }
@@ -150,7 +173,11 @@ impl Loop<'_> {
 
     /// `y`: allows the step that the run would repeat.
     pub(super) fn allowed(&mut self) -> Option<Asked> {
-        self.last.as_ref()?.repeats.clone()
+        let repeats = self.last.as_ref().and_then(|last| last.repeats.clone());
+        if repeats.is_none() {
+            output::note("no step waits to be allowed");
+        }
+        repeats
     }
 
     /// `t`: writes the trace page of the last run.

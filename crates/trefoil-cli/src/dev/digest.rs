@@ -11,14 +11,19 @@ use super::changes::{Field, INDENT, Look, fields, lines};
 use super::layout::{Span, plain, spans, wrap};
 use super::seen::Told;
 use crate::harmless::safe;
-use crate::run::why;
+use crate::run::{why, words};
 
 /// Maximum number of lines for the output of a step, unless everything is shown.
 pub const MOST: usize = 6;
 /// Maximum number of lines for the reasons of a step, unless everything is shown.
 const REASONS: usize = 3;
+/// Minimum width of the reasons next to the names of steps.
+const ROOM: usize = 26;
 /// Maximum width of the column with the names of steps.
 const NAMES: usize = 32;
+
+/// What comes before the lines about the steps of a called flow.
+const BENEATH: &str = "    ";
 
 /// A turn that has ended.
 #[derive(Default, Clone)]
@@ -47,6 +52,7 @@ impl Digest {
             told.iter().enumerate().filter_map(|(n, line)| Some((self.step(&line.key)?, n))).collect();
         for (number, line) in told.iter().enumerate() {
             all.extend(self.head(line, width, look));
+            all.extend(self.beneath(line, look));
             shown.push(line.key.as_str());
             // The output of a step with several calls comes after the last one.
             let Some(step) = self.step(&line.key).filter(|step| last.get(step) == Some(&number)) else { continue };
@@ -88,7 +94,7 @@ impl Digest {
         all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
         if all.is_empty() {
             let parts = if parts.is_empty() { String::new() } else { format!(" in `{}`", parts.join("`, `")) };
-            return Some(vec![format!("the result changed{}, as shown above", safe(&parts))]);
+            return Some(words::wrap(&format!("the result changed{}, as shown above", safe(&parts)), look.width));
         }
         let mut said = vec![format!("{:>6}", "result")];
         said.extend(lines(&all, look));
@@ -138,21 +144,45 @@ impl Digest {
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
             notes.push(vec![plain(&format!("it was renamed from `{was}`"))]);
         }
-        let indent = INDENT + width + 2;
+        let beside = INDENT + width + 2;
+        // In a narrow terminal, the reasons are below the name.
+        let is_narrow = look.width < beside + ROOM + 4;
+        let indent = if is_narrow { INDENT + 2 } else { beside };
         let room = look.width.saturating_sub(indent + 4);
         let pad = " ".repeat(width.saturating_sub(key.width()));
         let head = format!("{:>6}  {key}{pad}", line.fate.name());
         let notes: Vec<String> = notes.iter().flat_map(|note| wrap(note, room, look.color)).collect();
         let (count, most) = (notes.len(), look.most.map_or(usize::MAX, |_| REASONS));
-        let mut all = Vec::new();
+        let mut all: Vec<String> = Some(head.trim_end().to_owned()).filter(|_| is_narrow).into_iter().collect();
         for (n, note) in notes.into_iter().take(most).enumerate() {
             let rest = if n + 1 == most && count > most { " ..." } else { "" };
             match n {
-                0 => all.push(format!("{head}  {note}{rest}")),
+                0 if !is_narrow => all.push(format!("{head}  {note}{rest}")),
                 _ => all.push(format!("{:indent$}{note}{rest}", "")),
             }
         }
         if all.is_empty() { vec![head.trim_end().to_owned()] } else { all }
+    }
+
+    /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
+    fn beneath(&self, line: &Line, look: Look) -> Vec<String> {
+        let (told, kept): (Vec<&Line>, Vec<&Line>) = line.called.iter().partition(|line| is_told(line));
+        let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
+        let look = Look { width: look.width.saturating_sub(BENEATH.len()), ..look };
+        let names: Vec<&str> = kept.iter().filter(|line| line.fate.is_kept()).map(|line| line.key.as_str()).collect();
+        let mut all = Vec::new();
+        if !names.is_empty() {
+            let names = wrap(&[plain(&names.join(", "))], look.width.saturating_sub(INDENT + 4), look.color);
+            let rest = if names.len() > 1 && look.most.is_some() { " ..." } else { "" };
+            let most = look.most.map_or(usize::MAX, |_| 1);
+            let word = |n: usize| if n == 0 { "kept" } else { "" };
+            all.extend(names.iter().take(most).enumerate().map(|(n, one)| format!("{:>6}  {one}{rest}", word(n))));
+        }
+        for line in told {
+            all.extend(self.head(line, width, look));
+            all.extend(self.beneath(line, look));
+        }
+        all.into_iter().map(|line| format!("{BENEATH}{line}")).collect()
     }
 
     /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.
@@ -223,4 +253,23 @@ pub fn is_told(line: &Line) -> bool {
 /// Whether a key is inside the step of another one.
 fn is_below(key: &str, step: &str) -> bool {
     key.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '@', '[', '#', '~']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_narrow_terminal_reasons_are_below_the_name() {
+        let fate = Fate::Kept { run: "r1".to_owned(), was: Some("research/doubts".into()), saved: None };
+        let key = "research/objections".into();
+        let line = Line { key, fate, was: None, reasons: Vec::new(), called: Vec::new() };
+        let digest = Digest { lines: vec![line], ..Digest::default() };
+        let shown = |width| digest.steps(Look { color: false, width, most: Some(MOST) });
+        assert_eq!(shown(80), ["  kept  research/objections  it was renamed from `research/doubts`"]);
+        assert_eq!(
+            shown(40),
+            ["  kept  research/objections", "          it was renamed from", "          `research/doubts`"]
+        );
+    }
 }

@@ -1,16 +1,23 @@
 //! Follows a run to its end, with saves and keys in the meantime, and prints what it did.
 
+use std::collections::BTreeSet;
+
 use tokio::task::JoinHandle;
-use trefoil::Outcome;
+use trefoil::internals::settings::Settings;
+use trefoil::runs::{Edit, Fate, asked_again};
+use trefoil::{Flow, Outcome};
+use trefoil_machine::Key;
 use trefoil_runtime::RunError;
 
 use super::digest::Digest;
+use super::said::Since;
+use super::seen::Going;
 use super::start::UnderWay;
-use super::turn::{Asked, Last, Taken, Turn, allowing};
+use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step, limit, repeated};
 use super::{Happening, Loop, said};
 use crate::commands::run::cannot_start;
-use crate::harmless::safe;
 use crate::output;
+use crate::run::next::raised;
 use crate::run::{based, report};
 
 /// What comes after a run in progress.
@@ -18,8 +25,10 @@ use crate::run::{based, report};
 struct After {
     /// The turn that replaces it, as soon as it can be stopped.
     next: Option<Asked>,
-    /// Whether the user knows that it cannot be stopped yet.
-    is_told: bool,
+    /// The model calls whose results that turn will keep.
+    keeps: BTreeSet<Key>,
+    /// The step whose end is awaited, as far as the user knows.
+    awaited: Option<String>,
 }
 
 impl Loop<'_> {
@@ -31,23 +40,49 @@ impl Loop<'_> {
         }
     }
 
-    /// Stops a run that another one replaces, unless a step is in progress that must not be cut off: then its end is awaited.
+    /// Stops a run that another one replaces, unless a step is in progress that must not be cut off, or whose result the other run
+    /// keeps: then its end is awaited, and nothing else is started.
     fn hand_over(&self, run: &UnderWay, after: &mut After) {
         if after.next.is_none() {
-            return;
+            return run.cancel.release();
         }
         let told = run.seen.so_far();
-        let is_flow = |tool: &Option<String>| tool.as_ref().is_some_and(|tool| run.flows.contains(tool));
-        let Some(step) = told.going.iter().find(|(_, tool)| !is_flow(tool)).map(|(key, _)| key) else {
+        // A flow keeps its results if it is stopped.
+        let must_end = |(_, going): &(&String, &Going)| match going {
+            Going::Model => false,
+            Going::Tool(tool) => !run.flows.contains(tool),
+            Going::Command => true,
+        };
+        let is_kept = |(key, _): &(&String, &Going)| after.keeps.contains(&Key::from(key.as_str()));
+        let must = told.going.iter().find(must_end);
+        let Some((key, _)) = must.or_else(|| told.going.iter().find(is_kept)) else {
             return self.stop(run);
         };
-        if !std::mem::replace(&mut after.is_told, true) {
-            let name = told.steps.get(step).map_or(step.as_str(), |step| &step.label);
+        run.cancel.hold();
+        if after.awaited.as_ref() != Some(key) {
+            let step = Key::from(key.as_str());
+            let name = told.steps.get(step.without_try()).map_or(step.without_try(), |step| &step.label);
             let _paused = run.shown.pause();
-            output::note(&format!(
-                "`{name}` must not be cut off, so the next run starts when it has ended; `x` stops it now"
-            ));
+            output::note(&match must {
+                Some(_) => {
+                    format!("`{name}` must not be cut off, so the next run starts when it has ended; `x` stops it now")
+                }
+                None => format!("`{name}` is the same in the saved files, so its answer is awaited; `x` stops it now"),
+            });
+            after.awaited = Some(key.clone());
         }
+    }
+
+    /// The model calls in progress that a run of these files would make, too. None if it has another input.
+    fn kept_by(&self, run: &UnderWay, flow: &Flow, settings: &Settings, read: &Read) -> BTreeSet<Key> {
+        if self.read.as_ref().is_some_and(|before| !before.has_same_input(read, self.args.input_json.as_deref())) {
+            return BTreeSet::new();
+        }
+        let engine = self.args.host.without_people(self.engine.clone(), settings);
+        let edit = Edit { own_models: true, ..Edit::default() };
+        let kept = self.runtime.block_on(asked_again(&engine, self.store.clone(), &run.run, flow, &edit));
+        // If that is unknown, nothing is awaited.
+        kept.unwrap_or_default()
     }
 
     /// A save during a run. Only files that can be run replace it.
@@ -58,11 +93,13 @@ impl Loop<'_> {
         }
         let operator = self.args.target.settings();
         let (read, loaded) = self.look(&operator);
-        if loaded.is_some() && operator.findings.is_empty() {
+        if let Some(loaded) = loaded.filter(|_| operator.findings.is_empty()) {
             after.next = Some(Asked::default());
+            after.keeps = self.kept_by(run, &Flow::from(loaded), &operator.settings, &read);
             return self.hand_over(run, after);
         }
         after.next = None;
+        self.hand_over(run, after);
         let _paused = run.shown.pause();
         said::saved(&self.changed(&read));
         let before = self.read.as_ref().map(|before| &before.report);
@@ -90,13 +127,14 @@ impl Loop<'_> {
                 Err(Happening::Key('x')) => self.stop(&run),
                 Err(Happening::Key('r')) => {
                     after.next = Some(Asked { all: true, anyway: true, ..Asked::default() });
+                    after.keeps.clear();
                     self.hand_over(&run, &mut after);
                 }
                 Err(Happening::Key('a')) => {
                     let asks = run.seen.so_far().asks;
                     let _paused = run.shown.pause();
                     if let Some(Taken::Later(given)) = self.take_answer(&run.run, &asks) {
-                        self.given = Some(given);
+                        self.given = Some(*given);
                         after.next = Some(Asked::default());
                         self.hand_over(&run, &mut after);
                     }
@@ -156,7 +194,12 @@ impl Loop<'_> {
     fn say(&mut self, run: &UnderWay, outcome: &Outcome, asked: &Asked, replaced: bool) {
         let (lines, made) = run.reuse();
         self.session.add(outcome, &lines);
-        said::reuse((&lines, made), outcome, run.since.elapsed(), replaced);
+        let files = match (replaced, self.is_current) {
+            (true, _) => Since::Replaced,
+            (false, true) => Since::Same,
+            (false, false) => Since::Faulty,
+        };
+        said::reuse((&lines, made), outcome, run.since.elapsed(), files);
         if let Some(lines) = run.lines.as_ref().filter(|_| !lines.is_empty()) {
             based::by_name(lines, "press `f` and name a step");
         }
@@ -175,15 +218,16 @@ impl Loop<'_> {
             Ok(_) => {}
             Err(_) if replaced || !outcome.waiting.is_empty() => {}
             Err(error) if said::is_stop(&error.code) => output::note("stopped"),
-            Err(error) if allowing(error).is_some() => {
+            Err(error) if repeated(error).next().is_some() => {
                 let key = error.key.as_ref().map(|key| key.without_try()).unwrap_or_default();
                 let name = run.seen.so_far().steps.get(key).map_or_else(|| key.to_owned(), |step| step.label.clone());
-                output::loud(&format!("`{}` did not run: {}; `y` runs it", safe(&name), error.message));
+                said::would_repeat(&name, error);
             }
             Err(error) => {
                 let error = &self.with_keys(error);
                 output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
-                report::spent(outcome, None).iter().for_each(|line| output::say(line));
+                // What it used has been said.
+                report::sent(outcome, None).iter().for_each(|line| output::say(line));
             }
         }
         said::waiting(&outcome.run, &outcome.waiting, &self.args.store.option());
@@ -191,27 +235,30 @@ impl Loop<'_> {
 
     /// In an error's help, replaces what is for the command line by the key to press.
     fn with_keys(&self, error: &RunError) -> RunError {
-        let is_limit =
-            error.help.as_ref().is_some_and(|help| help.contains("--max-calls") || help.contains("--max-cost"));
-        match error.code == "BUDGET_EXCEEDED" && is_limit {
-            true => error
-                .clone()
-                .help("press Enter to continue: the limit applies to each turn; or fix the workflow and save it"),
-            false => error.clone(),
+        match raised(error).is_empty() {
+            false => error.clone().help(said::AT_LIMIT),
+            true => error.clone(),
         }
     }
 
     /// Makes this run the last one.
     fn replace_last(&mut self, run: UnderWay, outcome: Outcome) {
         let error = outcome.result.as_ref().err();
-        let repeats = error.and_then(allowing);
+        let (repeats, limit) = (allowing(error, &outcome.waiting), limit(error, &outcome.waiting));
         let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
         let (mut told, reuse) = (run.seen.so_far(), run.reuse());
         let (mut result, waiting) = (outcome.result.ok(), outcome.waiting);
         // Steps that did not run this time keep their previous output, so that the next run is compared with it. So does the result.
         if let Some(last) = self.last.take() {
+            let is_renamed = |key: &str| {
+                let was = reuse.0.iter().filter_map(|line| match &line.fate {
+                    Fate::Kept { was, .. } => was.as_ref(),
+                    _ => None,
+                });
+                was.into_iter().any(|was| was.without_try() == key)
+            };
             for (key, step) in last.told.steps {
-                if step.output.is_some() {
+                if step.output.is_some() && has_step(&run.flow, &step.label) && !is_renamed(&key) {
                     let known = told.steps.entry(key).or_insert_with(|| step.clone());
                     known.output = known.output.take().or(step.output);
                 }
@@ -219,6 +266,7 @@ impl Loop<'_> {
             result = result.or(last.result);
         }
         let UnderWay { run, flow, input, trace, .. } = run;
-        self.last = Some(Last { run, flow, input, told, result, reuse, waiting, repeats, is_open, trace: Some(trace) });
+        let trace = Some(trace);
+        self.last = Some(Last { run, flow, input, told, result, reuse, waiting, repeats, limit, is_open, trace });
     }
 }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use console::{Key, Term};
 use tokio::sync::mpsc::UnboundedSender;
+use unicode_width::UnicodeWidthChar as _;
 
 use super::Happening;
 
@@ -23,6 +24,17 @@ pub struct Keyboard {
 enum Wanted {
     Key,
     Line,
+}
+
+/// What came instead of a requested line, or the line.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// A line.
+    Line(String),
+    /// Esc.
+    Cancelled,
+    /// stdin has ended.
+    Ended,
 }
 
 impl Keyboard {
@@ -85,16 +97,101 @@ fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: b
                 // Ctrl-C arrives as a signal.
                 Err(_) => continue,
             },
-            _ => match line() {
+            Wanted::Line if keys => match edited(|| term.read_key()) {
+                Ok(typed) => Happening::Line(typed),
+                // Ctrl-C arrives as a signal.
+                Err(_) => continue,
+            },
+            _ => match line().inspect(|_| ends(wanted)) {
                 Some(line) if wanted == Wanted::Key => Happening::Key(line.chars().next().unwrap_or('\n')),
-                Some(line) => Happening::Line(Some(line)),
+                Some(line) if line == ESC => Happening::Line(Typed::Cancelled),
+                Some(line) => Happening::Line(Typed::Line(line)),
                 // Stdin has ended, so the requested line has no answer.
-                None if wanted == Wanted::Line => Happening::Line(None),
+                None if wanted == Wanted::Line => Happening::Line(Typed::Ended),
                 None => return,
             },
         };
         if typed.send(happening).is_err() {
             return;
+        }
+    }
+}
+
+/// Ends the line of a prompt, because nobody has seen the end of the typed line.
+fn ends(wanted: Wanted) {
+    if wanted == Wanted::Line {
+        let _ = writeln!(std::io::stderr());
+    }
+}
+
+/// A line with only this key cancels the prompt if stdin is not a terminal.
+const ESC: &str = "\u{1b}";
+/// Ctrl-D, which ends the input on an empty line.
+const END: char = '\u{4}';
+/// Ctrl-U, which clears the line.
+const CLEAR: char = '\u{15}';
+
+/// Reads a line from the terminal key by key, because the terminal itself does not report Esc before the end of a line.
+fn edited(key: impl FnMut() -> std::io::Result<Key>) -> std::io::Result<Typed> {
+    let _silent = Silent::new();
+    let mut err = std::io::stderr();
+    let typed = typed(key, &mut err);
+    let _ = writeln!(err);
+    typed
+}
+
+/// Reads keys up to the end of a line, and shows it.
+fn typed(mut key: impl FnMut() -> std::io::Result<Key>, shown: &mut impl std::io::Write) -> std::io::Result<Typed> {
+    let mut line: Vec<char> = Vec::new();
+    // What is shown of a character is wiped column by column.
+    let wipe = |c: char| "\u{8} \u{8}".repeat(c.width().unwrap_or(0));
+    loop {
+        let echo = match key()? {
+            Key::Enter => return Ok(Typed::Line(line.into_iter().collect())),
+            Key::Escape => return Ok(Typed::Cancelled),
+            Key::Char(END) if line.is_empty() => return Ok(Typed::Ended),
+            Key::Char(CLEAR) => line.drain(..).map(wipe).collect(),
+            Key::Backspace => line.pop().map(wipe).unwrap_or_default(),
+            Key::Char(c) if !c.is_control() => {
+                line.push(c);
+                c.to_string()
+            }
+            _ => String::new(),
+        };
+        let _ = write!(shown, "{echo}").and_then(|()| shown.flush());
+    }
+}
+
+/// While this exists, the terminal neither shows what is typed nor waits for the end of a line, also between two keys.
+struct Silent {
+    #[cfg(unix)]
+    before: Option<rustix::termios::Termios>,
+}
+
+impl Silent {
+    #[cfg(unix)]
+    fn new() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let before = tcgetattr(std::io::stdin()).ok();
+        if let Some(before) = &before {
+            let mut silent = before.clone();
+            silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &silent);
+        }
+        Self { before }
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(before) = &self.before {
+            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, before);
         }
     }
 }
@@ -127,6 +224,24 @@ fn line_of(from: &mut impl BufRead) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_edited_and_can_be_cancelled() {
+        let keys = |keys: Vec<Key>| {
+            let (mut keys, mut shown) = (keys.into_iter(), Vec::new());
+            let typed = typed(|| Ok(keys.next().unwrap()), &mut shown).unwrap();
+            (typed, String::from_utf8(shown).unwrap())
+        };
+        let (a, b) = (Key::Char('a'), Key::Char('水'));
+        let line = |text: &str| Typed::Line(text.to_owned());
+        assert_eq!(keys(vec![a.clone(), b.clone(), Key::Enter]), (line("a水"), "a水".to_owned()));
+        let (typed, shown) = keys(vec![a.clone(), b, Key::Backspace, Key::ArrowLeft, Key::Enter]);
+        assert_eq!((typed, shown), (line("a"), format!("a水{}", "\u{8} \u{8}".repeat(2))));
+        assert_eq!(keys(vec![a.clone(), Key::Char(CLEAR), Key::Enter]).0, line(""));
+        assert_eq!(keys(vec![a.clone(), Key::Escape]).0, Typed::Cancelled);
+        assert_eq!(keys(vec![Key::Char(END)]).0, Typed::Ended);
+        assert_eq!(keys(vec![a, Key::Char(END), Key::Enter]).0, line("a"));
+    }
 
     #[test]
     fn every_end_of_a_line_is_one() {

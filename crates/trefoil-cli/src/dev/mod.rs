@@ -29,15 +29,17 @@ use trefoil::internals::engine::Engine;
 use trefoil::runs::last_of;
 use trefoil::store::Store;
 use trefoil::{AnswersFrom, Flow};
+use trefoil_machine::key::own_step;
 use trefoil_template::Value;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::commands::run::{cannot_start, dollars};
+use crate::run::next::{pasted, to_continue};
 use crate::run::{HostArgs, Signals};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
 use digest::Digest;
-use keyboard::Keyboard;
+use keyboard::{Keyboard, Typed};
 use session::Session;
 use turn::{Asked, Given, Last, Read, Turn};
 use watch::Watch;
@@ -46,6 +48,8 @@ use watch::Watch;
 const QUIET: Duration = Duration::from_millis(40);
 /// The maximum time to wait for changes to stop.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// The keys after which something is prompted for.
+const PROMPTS: [char; 4] = ['f', 'i', 'a', 'y'];
 /// How often a waiting run is looked at for answers from elsewhere.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -94,9 +98,9 @@ pub enum Happening {
     Saved,
     /// A key was pressed.
     Key(char),
-    /// A requested line. `None`: stdin has ended.
-    Line(Option<String>),
-    /// A tool or a command of the run has ended.
+    /// The end of a prompt.
+    Line(Typed),
+    /// A model call, a tool or a command of the run has ended.
     Ended,
     /// The last run was answered from elsewhere.
     Answered,
@@ -143,6 +147,8 @@ struct Loop<'a> {
     /// What the last turn did.
     digest: Option<Digest>,
     session: Session,
+    /// For how long prompts have waited in this turn.
+    thought: Duration,
     /// The number of the last letter to the last run that was seen.
     letter: u64,
     /// The source of answers of the last run.
@@ -163,7 +169,7 @@ impl<'a> Loop<'a> {
         let store = args.store.create(&args.durability)?;
         let engine = {
             let _inside = runtime.enter();
-            args.content.apply(Engine::new().store(store.clone()))
+            args.content.apply(Engine::new().store(store.clone()).remember_earlier_runs())
         };
         Ok(Self {
             args,
@@ -186,6 +192,7 @@ impl<'a> Loop<'a> {
             passed: None,
             digest: None,
             session: Session::default(),
+            thought: Duration::ZERO,
             letter: 0,
             answers_from: None,
             is_unpriced: false,
@@ -214,7 +221,13 @@ impl<'a> Loop<'a> {
             match self.happening() {
                 Happening::Stop => break exit::CANCELLED,
                 Happening::Key('q') => break exit::OK,
-                Happening::Key(key) => next = self.pressed(key),
+                Happening::Key(key) => {
+                    next = self.pressed(key);
+                    // Nothing follows a prompt that was cancelled, or whose line was refused.
+                    if next.is_none() && PROMPTS.contains(&key) {
+                        self.keys();
+                    }
+                }
                 Happening::Saved => {
                     self.settle();
                     next = Some(Asked::default());
@@ -228,7 +241,10 @@ impl<'a> Loop<'a> {
             output::refuse(&error.to_string(), None);
         }
         if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
-            output::say(&format!("to continue: trefoil resume {}{}", last.run, self.args.store.option()));
+            let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
+            let allowed: String = repeats.map(|step| format!(" --rerun {}", pasted(own_step(step)))).collect();
+            let allowed = format!("{allowed}{}", self.args.host.permissions());
+            output::say(&to_continue(&last.run, &self.args.store, &allowed, last.limit.as_ref()));
         }
         if let Some(total) = self.session.total() {
             output::aside(&format!("this session: {total}"));

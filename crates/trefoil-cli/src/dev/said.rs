@@ -7,6 +7,7 @@ use trefoil::Outcome;
 use trefoil::internals::Report;
 use trefoil::runs::{Line, Made};
 use trefoil_machine::event::Waiting;
+use trefoil_runtime::RunError;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
@@ -14,7 +15,7 @@ use super::Loop;
 use super::changes::Look;
 use super::digest::{Digest, MOST};
 use super::edits::{self, Changed};
-use super::turn::worth;
+use super::turn::{LIMIT, called_repeats, worth};
 use crate::harmless::{safe, safe_lines};
 use crate::output;
 use crate::run::waiting::{commands, line};
@@ -88,15 +89,27 @@ pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
     }
 }
 
-/// How a run ended, for a time after it. `replaced`: a newer one follows.
-fn how(outcome: &Outcome, replaced: bool) -> &'static str {
+/// How a run ended, for a time after it.
+fn how(outcome: &Outcome, files: Since) -> &'static str {
     match &outcome.result {
-        _ if replaced => "stopped",
-        Ok(_) => "up to date",
+        Ok(_) if files == Since::Same => "up to date",
+        Ok(_) => "done, with the earlier files,",
+        Err(_) if files == Since::Replaced => "stopped",
         Err(_) if !outcome.waiting.is_empty() => "waits",
         Err(error) if outcome.suspended || is_stop(&error.code) => "stopped",
         Err(_) => "failed",
     }
+}
+
+/// What has become of the files since a run started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// They are the same.
+    Same,
+    /// They were saved with an error.
+    Faulty,
+    /// They were saved, and a run of them follows.
+    Replaced,
 }
 
 /// Whether a run with this error was stopped on request.
@@ -105,17 +118,27 @@ pub fn is_stop(code: &str) -> bool {
 }
 
 /// Prints how many results were kept, and what was made.
-pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, replaced: bool) {
+pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, files: Since) {
     if lines.is_empty() {
         return;
     }
-    let kept = lines.iter().filter(|line| line.fate.is_kept()).count();
+    let kept = lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
     let results = if kept == 1 { "1 result".to_owned() } else { format!("{kept} results") };
     let saved = why::saved(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     let (made, spent) = (words::made(made), money(&outcome.usage));
     let took = time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-    let (how, bold) = (how(outcome, replaced), anstyle::Style::new().bold());
-    output::say(&format!("{bold}{results} kept{saved}, {made} ({spent}){bold:#} · {how} after {took}"));
+    let (how, bold) = (how(outcome, files), anstyle::Style::new().bold());
+    let line = format!("{results} kept{saved}, {made} ({spent})");
+    let all = wrap(&format!("{line} · {how} after {took}"), output::width());
+    match all.as_slice() {
+        [one] => output::say(&one.replacen(&line, &format!("{bold}{line}{bold:#}"), 1)),
+        all => all.iter().for_each(|line| output::say(&format!("{bold}{line}{bold:#}"))),
+    }
+}
+
+/// Prints less important information in lines that fit.
+fn aside(text: &str) {
+    wrap(text, output::width()).iter().for_each(|line| output::aside(line));
 }
 
 /// Prints a whole result: an object by property.
@@ -137,13 +160,29 @@ pub fn result(now: &Value) {
 /// Prints what a run waits for. `store`: the option that names the store.
 pub fn waiting(run: &str, all: &[Waiting], store: &str) {
     for one in all {
-        output::say(&format!("waiting: {}", safe(&line(one, all))));
-        // No key allows something to a run that this one has called.
-        if one.sort == "run" {
+        match (&one.why, called_repeats(one).first()) {
+            (Some(why), Some(name)) => would_repeat(name, why),
+            (Some(why), None) if why.code == LIMIT => {
+                let of = one.calls.last().map(|call| call.without_try()).unwrap_or_default();
+                output::say(&format!("waiting: the flow that `{}` calls: {}", safe(of), safe(&why.message)));
+                output::say(&format!("  {AT_LIMIT}"));
+            }
+            _ => output::say(&format!("waiting: {}", safe(&line(one, all)))),
+        }
+        // No key does something for a run that this one has called and that says nothing.
+        if one.sort == "run" && one.why.is_none() {
             let first = commands(run, one, all, store).into_iter().next().unwrap_or_default();
             output::say(&format!("  run `{}`, then press Enter here", safe(&first)));
         }
     }
+}
+
+/// What to do after a limit of the command line.
+pub const AT_LIMIT: &str = "press Enter to continue: the limit applies to each turn; or fix the workflow and save it";
+
+/// Says that a step did not run because that would repeat it.
+pub fn would_repeat(step: &str, why: &RunError) {
+    output::loud(&format!("`{}` did not run: {}; `y` runs it", safe(step), why.message));
 }
 
 /// An input on one line: `topic=tide tables`.
@@ -179,14 +218,20 @@ impl Loop<'_> {
         }
     }
 
-    /// Prints the input, what the session has used, and which keys can be pressed now.
+    /// Prints the input, what the session has used, and the keys.
     pub(super) fn hint(&self) {
         let last = self.last.as_ref();
         let session = self.session.total().map(|total| format!(" · this session: {total}")).unwrap_or_default();
         let of = last.map(|last| format!("input: {}", input(last.input.as_ref())));
         if let Some(of) = of {
-            output::aside(&format!("{of}{session}"));
+            aside(&format!("{of}{session}"));
         }
+        self.keys();
+    }
+
+    /// Prints which keys can be pressed now.
+    pub(super) fn keys(&self) {
+        let last = self.last.as_ref();
         let mut keys = vec!["save a file, or press"];
         if last.is_some_and(|last| last.waiting.iter().any(|one| one.sort != "run")) {
             keys.push("a answer ·");
@@ -199,6 +244,6 @@ impl Loop<'_> {
             keys.push("d show all ·");
         }
         keys.extend(["t trace ·", "q quit"]);
-        output::aside(&keys.join(" "));
+        aside(&keys.join(" "));
     }
 }

@@ -14,7 +14,7 @@ use super::Happening;
 #[derive(Default)]
 pub struct Seen {
     told: Mutex<Told>,
-    /// Receives an event whenever a tool or a command has ended.
+    /// Receives an event whenever a model call, a tool or a command has ended.
     ended: Option<UnboundedSender<Happening>>,
 }
 
@@ -25,8 +25,19 @@ pub struct Told {
     pub steps: IndexMap<String, SeenStep>,
     /// Open questions.
     pub asks: Vec<Waiting>,
-    /// The tools and commands in progress by key: the name of the tool, if it is one.
-    pub going: IndexMap<String, Option<String>>,
+    /// The work in progress by key.
+    pub going: IndexMap<String, Going>,
+}
+
+/// Work in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Going {
+    /// A model call.
+    Model,
+    /// A call of the tool with this name.
+    Tool(String),
+    /// A command.
+    Command,
 }
 
 /// A step.
@@ -39,7 +50,7 @@ pub struct SeenStep {
 }
 
 impl Seen {
-    /// Reports the ends of tools and commands to `ended`.
+    /// Reports the ends of model calls, tools and commands to `ended`.
     pub fn telling(ended: UnboundedSender<Happening>) -> Self {
         Self { told: Mutex::default(), ended: Some(ended) }
     }
@@ -80,16 +91,23 @@ impl EventSink for Seen {
                     call: None,
                     accepts,
                     why: None,
+                    calls: Vec::new(),
                 });
+            }
+            EventKind::ModelStarted { .. } => {
+                told.going.insert(name(), Going::Model);
             }
             EventKind::EffectStarted { effect: "tool", detail } => {
                 let tool = detail.get("name").map(|name| name.to_text().to_string());
-                told.going.insert(name(), tool);
+                told.going.insert(name(), Going::Tool(tool.unwrap_or_default()));
             }
             EventKind::EffectStarted { effect: "command", .. } => {
-                told.going.insert(name(), None);
+                told.going.insert(name(), Going::Command);
             }
-            EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
+            EventKind::EffectFinished { .. }
+            | EventKind::EffectFailed { .. }
+            | EventKind::ModelFinished { .. }
+            | EventKind::ModelStopped { .. } => {
                 told.asks.retain(|one| one.key != *key);
                 if told.going.shift_remove(key.as_str()).is_some() {
                     self.ended.iter().for_each(|ended| drop(ended.send(Happening::Ended)));

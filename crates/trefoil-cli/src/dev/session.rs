@@ -27,7 +27,7 @@ impl Session {
     /// Adds the figures of a run. A run that was continued replaces its earlier figures.
     pub fn add(&mut self, outcome: &Outcome, lines: &[Line]) {
         let mut figures = Figures { calls: outcome.calls, spent: outcome.usage, ..Figures::default() };
-        for line in lines {
+        for line in lines.iter().flat_map(Line::and_called) {
             if let Fate::Kept { saved, .. } = &line.fate {
                 figures.kept += 1;
                 saved.iter().for_each(|usage| figures.saved.add(*usage));

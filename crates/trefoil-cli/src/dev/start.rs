@@ -52,15 +52,31 @@ impl UnderWay {
     pub fn reuse(&self) -> (Vec<Line>, Made) {
         let (mut all, mut made) = self.earlier.clone();
         if let Some(lines) = &self.lines {
-            let (new, more) = (lines.all(), lines.made());
-            all.retain(|line| new.iter().all(|other| other.key != line.key));
-            all.extend(new);
+            let more = lines.made();
+            renew(&mut all, lines.all());
+            for (key, called) in lines.called() {
+                all.iter_mut().filter(|line| line.key == key).for_each(|line| renew(&mut line.called, called.clone()));
+            }
             made.model_calls += more.model_calls;
             made.tool_calls += more.tool_calls;
             made.commands += more.commands;
             made.questions += more.questions;
         }
         (all, made)
+    }
+}
+
+/// Replaces what was decided before about activities that are decided again, also in called runs.
+fn renew(all: &mut Vec<Line>, new: Vec<Line>) {
+    for line in new {
+        match all.iter_mut().find(|known| known.key == line.key) {
+            Some(known) => {
+                let mut called = std::mem::take(&mut known.called);
+                renew(&mut called, line.called.clone());
+                *known = Line { called, ..line };
+            }
+            None => all.push(line),
+        }
     }
 }
 
@@ -210,7 +226,9 @@ impl Loop<'_> {
         };
         let first = || last.told.steps.keys().next().cloned();
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
-        let edit = Edit { from, rerun: asked.rerun.clone(), own_models: true, ..Edit::default() };
+        // After a save, a failure whose cause was not changed stays as it is. A key tries again.
+        let (rerun, failed) = (asked.rerun.clone(), asked.anyway);
+        let edit = Edit { from, rerun, failed, own_models: true, ..Edit::default() };
         match self.runtime.block_on(engine.edit(&last.run, flow, &edit)) {
             Err(Error::Store(StoreError::NoContent { .. })) => {
                 output::note("all steps run again: the last run was completed or cancelled without stored content");
@@ -254,6 +272,8 @@ impl Loop<'_> {
         (flow, input): (Flow, Option<Value>),
         about: About,
     ) -> UnderWay {
+        // What the user typed first is no part of the work.
+        let since = since + self.thought;
         let cancel = started.canceller();
         let task = self.runtime.spawn(started.outcome());
         let (flows, lines, earlier) = (BTreeSet::new(), None, Default::default());
@@ -292,7 +312,7 @@ fn without_unknown(loaded: &Loaded, given: Option<Value>) -> Option<Value> {
 }
 
 /// Reports a property of the input that is missing.
-fn lacks(one: &MissingInput) -> u8 {
+pub fn lacks(one: &MissingInput) -> u8 {
     let message = format!("the input `{}` is not set", one.name);
     output::refuse(&message, Some(&format!("press `i`, and type `{}=VALUE`", one.name)));
     exit::NOT_STARTED

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use trefoil::Flow;
 use trefoil::internals::door::{is_there, named};
@@ -13,6 +13,7 @@ use trefoil::internals::{Checks, LoadOptions, Loaded, Report, stopped};
 use trefoil::runs::{Line, Made};
 use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
@@ -60,6 +61,12 @@ impl Read {
             && self.others == now.others
     }
 
+    /// Whether the file of the input, if there is one, is the same. `input`: the argument that names it.
+    pub fn has_same_input(&self, now: &Self, input: Option<&str>) -> bool {
+        let Some(file) = input.and_then(|argument| argument.strip_prefix('@')) else { return true };
+        self.others.get(file) == now.others.get(file)
+    }
+
     /// All texts by file.
     fn texts(&self) -> BTreeMap<String, Arc<str>> {
         let mut all = texts(&self.report.files);
@@ -85,7 +92,7 @@ pub enum Taken {
     /// To the run.
     Posted,
     /// It is for the run that replaces that run.
-    Later(Given),
+    Later(Box<Given>),
 }
 
 /// The result of a turn.
@@ -124,8 +131,10 @@ pub struct Last {
     pub reuse: (Vec<Line>, Made),
     /// What it waits for.
     pub waiting: Vec<Waiting>,
-    /// If it stopped because a step would be repeated: the turn that allows this.
+    /// If it, or a run that it has called, stopped because a step would be repeated: the turn that allows this.
     pub repeats: Option<Asked>,
+    /// If it, or a run that it has called, stopped at a limit: the error.
+    pub limit: Option<RunError>,
     /// Whether it has not ended.
     pub is_open: bool,
     /// Its trace.
@@ -136,6 +145,7 @@ impl Loop<'_> {
     /// Performs a turn.
     pub(super) fn turn(&mut self, asked: &Asked) -> Result<Turn, u8> {
         let since = Instant::now();
+        self.thought = Duration::ZERO;
         let (flow, settings) = match self.load(asked)? {
             ReadTurn::Same => return Ok(Turn::Nothing),
             ReadTurn::Faulty => return Ok(Turn::Done),
@@ -266,19 +276,50 @@ impl Loop<'_> {
             told: seen.so_far(),
             result,
             reuse: Default::default(),
+            repeats: allowing(stopped.as_ref(), &waiting),
+            limit: limit(stopped.as_ref(), &waiting),
             waiting,
-            repeats: stopped.as_ref().and_then(allowing),
             is_open: !record.status.is_end(),
             trace: None,
         })
     }
 }
 
-/// What lets a run repeat the steps that it stopped before.
-pub fn allowing(error: &RunError) -> Option<Asked> {
-    let rerun: Vec<String> = error.keys().filter(|_| error.code == "WOULD_REPEAT").map(Key::to_string).collect();
+/// What lets a run repeat the steps that it, or a run that it has called, stopped before.
+pub fn allowing(error: Option<&RunError>, waiting: &[Waiting]) -> Option<Asked> {
+    let own = error.into_iter().flat_map(repeated).map(Key::to_string);
+    let called = waiting.iter().flat_map(called_repeats);
+    let mut rerun: Vec<String> = own.chain(called).collect();
+    rerun.dedup();
     (!rerun.is_empty()).then(|| Asked { rerun, resume: true, anyway: true, ..Asked::default() })
 }
+
+/// The steps that a run stopped before because they would be repeated.
+pub fn repeated(error: &RunError) -> impl Iterator<Item = &Key> {
+    error.keys().filter(|_| error.code == "WOULD_REPEAT")
+}
+
+/// The same for a run that was called, as the calling run names them: `CALL/STEP`.
+pub fn called_repeats(one: &Waiting) -> Vec<String> {
+    let call: String = one.calls.iter().map(|call| format!("{}/", call.without_try())).collect();
+    let steps = one.why.iter().flat_map(|why| repeated(why));
+    steps.map(|step| format!("{call}{}", own_step(step.without_try()))).collect()
+}
+
+/// The limit at which a run, or one that it has called, stopped.
+pub fn limit(error: Option<&RunError>, waiting: &[Waiting]) -> Option<RunError> {
+    let called = waiting.iter().filter_map(|one| one.why.as_deref());
+    error.into_iter().chain(called).find(|error| error.code == LIMIT).cloned()
+}
+
+/// Whether a flow has a step with this name.
+pub fn has_step(flow: &Flow, label: &str) -> bool {
+    let program = &flow.loaded().program;
+    *program.name == *label || program.steps.iter().any(|step| step.label.as_deref() == Some(label))
+}
+
+/// The code of a run that stopped at a limit.
+pub const LIMIT: &str = "BUDGET_EXCEEDED";
 
 /// Whether a finding is printed here.
 pub fn worth(found: &Diagnostic) -> bool {

@@ -61,20 +61,24 @@ pub fn to_continue(run: &str, store: &StoreArgs, permissions: &str, why: Option<
 pub fn resume(run: &str, store: &str, why: Option<&RunError>) -> String {
     let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
     let rerun: String = repeats.map(|key| format!(" --rerun {}", pasted(own_step(&key.0)))).collect();
-    let advice = why.filter(|error| error.code == "BUDGET_EXCEEDED").and_then(|error| error.help.as_deref());
-    let says = |option: &str| advice.is_some_and(|advice| advice.contains(option));
-    let limit = match (says("--max-calls"), says("--max-cost")) {
+    format!("trefoil resume {run}{rerun}{}{store}", why.map(raised).unwrap_or_default())
+}
+
+/// The options that raise the limits of the command line at which a run stopped. Empty if it did not stop at one.
+pub fn raised(why: &RunError) -> &'static str {
+    if why.code != "BUDGET_EXCEEDED" {
+        return "";
+    }
+    let says = |option: &str| why.help.as_deref().is_some_and(|advice| advice.contains(option));
+    match (says("--max-calls"), says("--max-cost")) {
         (true, false) => " --max-calls N",
         (false, true) => " --max-cost USD",
         (true, true) => " --max-calls N --max-cost USD",
         // A called flow has reached a limit of the run that has called it.
-        (false, false) => match why.filter(|error| error.code == "BUDGET_EXCEEDED").map(|error| &*error.message) {
-            Some(message) if message.contains("call limit reached") => " --max-calls N",
-            Some(message) if message.contains("cost limit reached") => " --max-cost USD",
-            _ => "",
-        },
-    };
-    format!("trefoil resume {run}{rerun}{limit}{store}")
+        (false, false) if why.message.contains("call limit reached") => " --max-calls N",
+        (false, false) if why.message.contains("cost limit reached") => " --max-cost USD",
+        (false, false) => "",
+    }
 }
 
 /// Message if not even the start of the run could be stored, so nothing was called.

@@ -31,11 +31,16 @@ fn other_answer(loaded: &Loaded, error: &RunError, answered: &[(String, String)]
 
 /// The usage of a failed run, the request that failed, and the answer that caused the failure.
 pub fn spent(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
+    let spent = format!("spent: {}", total(outcome.calls, &outcome.usage, outcome.duration_ms));
+    sent(outcome, answer).into_iter().chain([spent]).collect()
+}
+
+/// The request that failed, and the answer that caused the failure.
+pub fn sent(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
     let error = outcome.result.as_ref().err();
     let own = error.and_then(RunError::answer).map(|own| preview(&Value::from(own)));
     let answer = own.as_deref().or(answer).filter(|answer| !answer.is_empty());
     let answer = answer.map(|answer| format!("answer: {answer}"));
     let sent = error.and_then(|error| error.sent.as_deref()).map(|sent| format!("sent: {}", safe(sent)));
-    let spent = format!("spent: {}", total(outcome.calls, &outcome.usage, outcome.duration_ms));
-    sent.into_iter().chain(answer).chain([spent]).collect()
+    sent.into_iter().chain(answer).collect()
 }

@@ -131,7 +131,8 @@ mod tests {
     fn a_tool_of_a_server_is_named() {
         let call = Value::parse(r#"{"name": "delete", "arguments": {}}"#).ok();
         let (key, step, accepts) = ("main/mcp__files".into(), "mcp__files".to_owned(), Vec::new());
-        let one = Waiting { key, step, sort: "tool", run: None, prompt: None, call, accepts, why: None };
+        let one =
+            Waiting { key, step, sort: "tool", run: None, prompt: None, call, accepts, why: None, calls: Vec::new() };
         let line = line(&one, std::slice::from_ref(&one));
         expect!["`mcp__files`: it is unknown whether this tool, `delete`, was done; did it finish?"].assert_eq(&line);
     }
@@ -142,7 +143,7 @@ mod tests {
             let (step, accepts) = (step.to_owned(), Vec::new());
             let prompt = (sort == "human").then(|| "Go on?".to_owned());
             let call = (sort == "tool").then(|| Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap());
-            Waiting { key: key.into(), step, sort, run: None, prompt, call, accepts, why: None }
+            Waiting { key: key.into(), step, sort, run: None, prompt, call, accepts, why: None, calls: Vec::new() }
         };
         let all = [
             one("main@1[0]/pay", "pay", "tool"),

@@ -76,6 +76,7 @@ fn of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Wa
     }
     for one in &mut all {
         one.run.get_or_insert_with(|| run.to_owned());
+        one.calls.insert(0, call.key.clone());
     }
     Ok(all)
 }
@@ -133,6 +134,7 @@ impl EventSink for Last {
                         call: None,
                         accepts,
                         why: None,
+                        calls: Vec::new(),
                     });
                 }
             }

@@ -25,7 +25,7 @@ pub struct Dev {
 const HINT: &str = "save a file, or press";
 
 impl Dev {
-    fn start(folder: &Folder, provider: &Provider, args: &[&str]) -> Self {
+    pub fn start(folder: &Folder, provider: &Provider, args: &[&str]) -> Self {
         Self::with(command(folder, provider, &[&["dev"], args].concat()), folder)
     }
 
@@ -45,7 +45,7 @@ impl Dev {
         dev
     }
 
-    fn seen(&self) -> String {
+    pub fn seen(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
@@ -63,7 +63,7 @@ impl Dev {
             .fold(String::new(), |all, line| all + line + "\n")
     }
 
-    fn types(&mut self, keys: &str) -> &mut Self {
+    pub fn types(&mut self, keys: &str) -> &mut Self {
         self.child.stdin.as_mut().unwrap().write_all(format!("{keys}\n").as_bytes()).unwrap();
         self
     }
@@ -96,7 +96,7 @@ fn record(said: &str) -> String {
     all
 }
 
-fn world() -> (Folder, Provider) {
+pub fn world() -> (Folder, Provider) {
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);
     folder.write("main.yaml", pipeline(FIRST));

@@ -24,6 +24,8 @@ mod cut_off;
 #[cfg(unix)]
 mod declared;
 mod dev;
+mod dev_calls;
+mod dev_keys;
 mod discovery;
 mod durable;
 mod edited;

@@ -263,6 +263,22 @@ fn single_keys_drive_the_loop_and_the_terminal_is_left_as_it_was() {
 }
 
 #[test]
+fn esc_cancels_a_prompt_at_once_and_the_line_can_be_edited() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let store = folder.path().join("runs.db");
+    let args = ["dev", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
+    let screen = Screen::with(&folder, &args, 90, &[("TREFOIL_STORE", store.to_str().unwrap())]);
+    screen.waits_for("press").types("a").waits_for("(yes/no) > ").types("ye\u{1b}");
+    screen.waits_for("note: cancelled").waits_for_nth("press", 2);
+    screen.types("a").waits_for_nth("(yes/no) > ", 2).types("no\u{7f}\u{7f}yes\r");
+    screen.waits_for("shipped").waits_for_nth("press", 3).types("i").waits_for("key=value)> ").types("\u{1b}");
+    screen.waits_for_nth("note: cancelled", 2).waits_for_nth("press", 4).types("q");
+    let (code, seen) = screen.ends();
+    assert_eq!(code, 0, "{seen}");
+}
+
+#[test]
 fn ctrl_c_ends_the_loop_and_says_how_to_continue() {
     let folder = Folder::new();
     folder.write("gate.yaml", GATE);

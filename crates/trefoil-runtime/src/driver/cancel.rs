@@ -23,6 +23,7 @@ struct Switch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     No,
+    Hold,
     Interrupt,
     Cancel,
 }
@@ -42,21 +43,53 @@ impl Cancel {
     /// Stops the work on every run that has this switch. A run with a stored journal does not end: it stops with `INTERRUPTED` and
     /// can be resumed. Any other run is cancelled.
     pub fn interrupt(&self) {
-        let _ = self.switch.wanted.compare_exchange(0, INTERRUPT, Ordering::SeqCst, Ordering::SeqCst);
+        self.change(|wanted| (wanted != CANCEL).then_some(INTERRUPT));
+    }
+
+    /// Lets every run that has this switch end the work in progress, but start nothing new, until it is [released](Self::release) or
+    /// stopped.
+    pub fn hold(&self) {
+        self.change(|wanted| (wanted == 0).then_some(HOLD));
+    }
+
+    /// Lets the runs continue that were [held](Self::hold).
+    pub fn release(&self) {
+        self.change(|wanted| (wanted == HOLD).then_some(0));
+    }
+
+    fn change(&self, to: impl Fn(u8) -> Option<u8>) {
+        let _ = self.switch.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, to);
         self.switch.used.notify_waiters();
     }
 
-    /// Whether the switch was used.
+    /// Whether the switch was used to stop the runs.
     pub fn is_cancelled(&self) -> bool {
-        self.wanted() != Stop::No
+        matches!(self.wanted(), Stop::Interrupt | Stop::Cancel)
     }
 
-    /// Returns when the switch is used.
+    /// Whether the runs are [held](Self::hold).
+    pub(super) fn is_held(&self) -> bool {
+        self.wanted() == Stop::Hold
+    }
+
+    /// Returns when the switch is used to stop the runs.
     pub async fn cancelled(&self) {
-        let mut used = std::pin::pin!(self.switch.used.notified());
-        // From here on, a use of the switch is not missed.
-        used.as_mut().enable();
-        if !self.is_cancelled() {
+        self.until(Self::is_cancelled).await;
+    }
+
+    /// Returns when the runs are not held, or not any more.
+    pub(super) async fn released(&self) {
+        self.until(|cancel| !cancel.is_held()).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        loop {
+            let mut used = std::pin::pin!(self.switch.used.notified());
+            // From here on, a use of the switch is not missed.
+            used.as_mut().enable();
+            if is_so(self) {
+                return;
+            }
             used.await;
         }
     }
@@ -64,6 +97,7 @@ impl Cancel {
     pub(super) fn wanted(&self) -> Stop {
         match self.switch.wanted.load(Ordering::SeqCst) {
             0 => Stop::No,
+            HOLD => Stop::Hold,
             INTERRUPT => Stop::Interrupt,
             _ => Stop::Cancel,
         }
@@ -72,6 +106,7 @@ impl Cancel {
 
 const INTERRUPT: u8 = 1;
 const CANCEL: u8 = 2;
+const HOLD: u8 = 3;
 
 /// The code of a run that was interrupted.
 pub(super) const INTERRUPTED: &str = "INTERRUPTED";

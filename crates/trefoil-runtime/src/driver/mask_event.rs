@@ -112,7 +112,7 @@ impl Mask {
     }
 
     fn waiting(&self, waiting: &mut Waiting) {
-        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, why } = waiting;
+        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, why, calls: _ } = waiting;
         prompt.iter_mut().chain(accepts).for_each(|text| self.string(text));
         self.each(call);
         why.iter_mut().for_each(|why| self.failure(why));
@@ -165,6 +165,7 @@ mod tests {
             call: Some(value()),
             accepts: vec![TOKEN.to_owned()],
             why: Some(Box::new(error())),
+            calls: Vec::new(),
         };
         let verdict =
             Verdict { why: TOKEN.to_owned(), from: vec![TOKEN.into()], ..Verdict::passed("pii", Side::Input) };

@@ -4,6 +4,7 @@ use super::turns::{Driver, UnderWay, Waits};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::{CalledRun, EntryKind};
+use trefoil_machine::request::Usage;
 
 /// A run that is suspended.
 pub struct Suspended {
@@ -14,9 +15,14 @@ pub struct Suspended {
 }
 
 impl Driver {
+    /// Whether something would start next, but must not.
+    pub(super) fn is_held(&self) -> bool {
+        self.going.cancel.is_held() && !(self.asked.is_empty() && self.queue.is_empty())
+    }
+
     /// Returns what the run waits for, if it can be suspended. A run with a timer that is due soon is not suspended.
     pub fn only_waits(&self) -> Option<Suspended> {
-        if !self.queue.is_empty() {
+        if !self.queue.is_empty() || self.is_held() {
             return None;
         }
         let mut wake_ms: Option<u64> = None;
@@ -25,7 +31,10 @@ impl Driver {
             match &under_way.waits {
                 Waits::Work => return None,
                 Waits::Time(due_ms) => wake_ms = Some(wake_ms.map_or(*due_ms, |wake| wake.min(*due_ms))),
-                Waits::Run(call) => waiting.extend(call.waiting.iter().cloned()),
+                Waits::Run(call) => waiting.extend(call.waiting.iter().map(|one| {
+                    let calls = [&under_way.activity.key].into_iter().chain(&one.calls).cloned().collect();
+                    Waiting { calls, ..one.clone() }
+                })),
                 Waits::Answer | Waits::Decision => waiting.push(self.world.waiting(&under_way.activity)),
             }
         }
@@ -35,6 +44,17 @@ impl Driver {
         }
         waiting.sort_by(|a, b| (&a.run, &a.key).cmp(&(&b.run, &b.key)));
         Some(Suspended { waiting, wake_ms })
+    }
+
+    /// What called runs that wait have used. The machine counts a called run when that has ended.
+    pub(super) fn used_by_waiting_calls(&self) -> Usage {
+        let mut all = Usage::default();
+        for one in self.under_way.values() {
+            if let Waits::Run(call) = &one.waits {
+                all.add(call.usage);
+            }
+        }
+        all
     }
 
     /// The run waits for somebody who allows what it would do next, and who goes on with it then.

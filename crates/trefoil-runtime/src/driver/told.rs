@@ -188,7 +188,7 @@ impl World {
             _ => (None, Vec::new()),
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting { key, step, sort, run: None, prompt, call, accepts, why: None }
+        Waiting { key, step, sort, run: None, prompt, call, accepts, why: None, calls: Vec::new() }
     }
 
     /// Describes a tool call that waits for the run that it started.

@@ -227,7 +227,9 @@ impl Driver {
                 turn = Ok(());
                 continue;
             }
-            self.schedule();
+            if !self.is_held() {
+                self.schedule();
+            }
             if let Err(error) = self.commit().await {
                 return TurnsEnd::With(Err(error));
             }
@@ -394,7 +396,8 @@ impl Driver {
             if let Some(suspended) = self.only_waits() {
                 return Ok(Next::Suspended(suspended));
             }
-            if self.work.is_empty() && self.queue.is_empty() {
+            let held = self.is_held();
+            if self.work.is_empty() && self.queue.is_empty() && !held {
                 return Err(RunError::new("LIMIT_EXCEEDED", "internal error: nothing is in flight"));
             }
             let performed = tokio::select! {
@@ -402,7 +405,8 @@ impl Driver {
                 () = cancel.cancelled() => return Ok(Next::Cancelled),
                 arrived = self.world.ports.humans.arrived(&self.world.watch.run) => return Ok(Next::Arrived(arrived)),
                 performed = self.work.next(), if !self.work.is_empty() => performed,
-                () = self.queue.turn(), if !self.queue.is_empty() => return Ok(Next::Turn),
+                () = self.queue.turn(), if !held && !self.queue.is_empty() => return Ok(Next::Turn),
+                () = self.going.cancel.released(), if held => return Ok(Next::Turn),
                 () = self.world.drafts_due() => {
                     self.keep_drafts().await;
                     continue;
@@ -762,7 +766,9 @@ impl Driver {
         let starting = self.starting.iter().map(|(activity, _)| activity);
         let unsent = self.asked.iter().chain(starting).chain(self.queue.calls());
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
-        let (mut usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
+        let (mut usage, called) = (self.machine.usage(), self.used_by_waiting_calls());
+        let calls = self.machine.calls().saturating_sub(unsent).saturating_add(called.calls_beneath);
+        usage.add(called);
         // If the run has not ended, the usage of its open calls is unknown. A resume counts them as lost.
         let cut_off = self.under_way.values().map(|one| &one.activity);
         for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {

@@ -396,6 +396,8 @@ pub struct SuspendedCall {
     pub waiting: Vec<Waiting>,
     /// When it can continue without an answer, in milliseconds since 1970-01-01 UTC.
     pub wake_at: Option<u64>,
+    /// What it has used so far. The result of the call counts it again, together with the rest.
+    pub usage: Usage,
 }
 
 /// Runs commands. Exists only if the operator allowed it.

@@ -10,7 +10,7 @@ use trefoil_machine::Prepared;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::CalledRun;
 use trefoil_runtime::ports::{Arrived, CallSite, Clock as _, SuspendedCall, ToolError};
-use trefoil_runtime::{Entry, EntryKind, EventKind, ToolHost, ToolRequest, driver};
+use trefoil_runtime::{Entry, EntryKind, EventKind, ToolHost, ToolRequest, Usage, driver};
 use trefoil_template::Value;
 
 use crate::waiting::{Inbox, numbered, resume};
@@ -51,8 +51,10 @@ impl ToolHost for Called {
             call: None,
             accepts: Vec::new(),
             why: None,
+            calls: Vec::new(),
         };
-        let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at };
+        let usage = Usage { calls_beneath: 2, input_tokens: 7, cost_micro: 30, ..Usage::default() };
+        let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at, usage };
         Err(ToolError::Suspended(Box::new(call)))
     }
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
@@ -93,6 +95,8 @@ fn a_run_waits_with_the_one_that_it_has_called_and_calls_it_again_when_it_is_res
     let outcome = first.run(&program, "x");
     let [one] = outcome.waiting.as_slice() else { panic!("{outcome:?}") };
     assert_eq!((one.step.as_str(), one.run.as_deref(), one.sort), ("ok", Some("r2"), "human"));
+    assert_eq!(one.calls, ["all/ship".into()]);
+    assert_eq!((outcome.calls, outcome.usage.cost_micro), (2, 30), "what the called run has used so far");
     let entries = first.journal.entries("r1");
     let EntryKind::Suspended { wake_at, called, .. } = &entries.last().unwrap().kind else { panic!("{entries:?}") };
     assert_eq!(*wake_at, Some(1_735_690_200_000), "it is due when the called run is");

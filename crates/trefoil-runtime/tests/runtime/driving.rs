@@ -88,6 +88,46 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
     assert_eq!(outcome.usage, Usage { unknown_calls: 2, unpriced_calls: 2, ..Usage::default() });
 }
 
+/// Holds a run whenever a model call starts.
+struct HoldOnCalls(Cancel);
+impl EventSink for HoldOnCalls {
+    fn event(&self, event: &Event) {
+        if matches!(event.kind, EventKind::ModelStarted { .. }) {
+            self.0.hold();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_held_ends_its_work_and_starts_nothing_until_it_is_released() {
+    let mut b = Build::new();
+    let steps = [b.model("a", "x"), b.model("b", "x"), b.model("c", "x")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    let cancel = world.options.cancel.clone();
+    world.ports.events = Arc::new(HoldOnCalls(cancel.clone()));
+    let journal = world.journal.clone();
+    let count = |which: fn(&EntryKind) -> bool| journal.entries("r1").iter().filter(|e| which(&e.kind)).count();
+    let scheduled = || count(|kind| matches!(kind, EntryKind::Scheduled { .. }));
+    let completed = || count(|kind| matches!(kind, EntryKind::Completed { .. }));
+    let outcome = block_on(async {
+        let mut run = Box::pin(driver::run(program, None, world.ports.clone(), world.options.clone()));
+        for done in 1..=2 {
+            for _ in 0..50 {
+                assert!(futures::poll!(&mut run).is_pending());
+                tokio::task::yield_now().await;
+            }
+            assert_eq!((scheduled(), completed()), (done, done));
+            if done == 1 { cancel.release() } else { cancel.cancel() }
+        }
+        run.await
+    });
+    assert_eq!(outcome.result.unwrap_err().code, "CANCELLED");
+    assert_eq!((outcome.calls, scheduled()), (2, 2), "what was never started is not counted");
+}
+
 #[test]
 fn dropping_a_run_stops_its_calls() {
     let mut b = Build::new();

@@ -18,6 +18,7 @@ use trefoil_template::{Hole, HoleKind, Value};
 
 use super::Stored;
 use super::called::without_edited;
+use super::earlier::{EarlierRuns, earlier_run};
 use super::hidden::hide;
 use super::history::{prepared, reading};
 use super::preview::in_old_names;
@@ -142,6 +143,13 @@ impl Lines {
             Line { called: of_call.flat_map(|(_, lines)| lines.all()).collect(), ..line }
         };
         decisions.iter().filter_map(one).map(with_called).collect()
+    }
+
+    /// What was decided in runs that the run has called in this process, with the keys of the calls. [`all`](Self::all) has it at each
+    /// call that was decided in this process, too: a resumed run makes a call again that was decided before.
+    pub fn called(&self) -> Vec<(Key, Vec<Line>)> {
+        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        called.iter().map(|(key, lines)| (key.clone(), lines.all())).collect()
     }
 
     /// New calls of models and questions that were probably steps of the earlier run before they were renamed and changed, by their
@@ -314,7 +322,7 @@ impl Engine {
         self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
-        let mut memo = memo(store.clone(), stored, edit).await?;
+        let mut memo = memo(store.clone(), self.earlier_runs(), stored, edit).await?;
         if forked || edit.failed {
             memo = without_failed(memo, &*store, stored).await?;
         }
@@ -382,7 +390,13 @@ impl Engine {
 }
 
 /// The results of a run, and of the runs that it reused itself.
-pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) -> Result<Memo> {
+/// `known`: those that were read before.
+pub(super) async fn memo(
+    store: Arc<dyn Store>,
+    known: Option<&EarlierRuns>,
+    stored: &Stored,
+    edit: &Edit,
+) -> Result<Memo> {
     let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow, &error));
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
@@ -392,14 +406,14 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
         let Some(before) = basis.clone().filter(|before| before.earlier().is_some()) else { break };
         // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
         // as done.
-        let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
-        let Ok(mut older) = own(store.clone(), &earlier).await else { break };
+        let Some(earlier) = earlier_run(&store, known, &before.run).await else { break };
+        let mut older = earlier.results;
         wanted.push((before.from.clone(), before.all));
         for (from, all) in &wanted {
             drop_from(&mut older, from.as_deref(), *all);
         }
         memo = memo.over(older);
-        basis = earlier.started.basis;
+        basis = earlier.basis;
     }
     if basis.is_some_and(|before| before.earlier().is_some()) {
         memo = memo.cut_off();
@@ -452,8 +466,8 @@ pub(super) async fn is_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo) -
     let stored = Stored::read(&**store, &run).await?;
     let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
     // Boxed, because a flow may call itself.
-    let memo = Box::pin(self::memo(store.clone(), &stored, &Edit::default())).await?;
-    Box::pin(self::memo(store.clone(), &stored, &edit)).await?;
+    let memo = Box::pin(self::memo(store.clone(), None, &stored, &Edit::default())).await?;
+    Box::pin(self::memo(store.clone(), None, &stored, &edit)).await?;
     Box::pin(is_inside(store, &inside.step, &memo)).await
 }
 

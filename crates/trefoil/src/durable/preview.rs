@@ -1,12 +1,12 @@
 //! A preview of a run of an edited flow: what would be kept and what repeated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
-use trefoil_machine::{Key, Prepared, Started};
+use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
@@ -39,6 +39,8 @@ pub struct Preview {
     pub error: Option<RunError>,
     /// Whether it would succeed without any call.
     is_done: bool,
+    /// What it would request first: the contents of its requests.
+    asks: BTreeSet<ContentKey>,
 }
 
 impl Preview {
@@ -61,7 +63,37 @@ pub async fn preview(engine: &Engine, store: Arc<dyn Store>, run: &str, flow: &F
     look(engine, store, &stored, flow, edit, (program, &from?)).await
 }
 
-/// The same if no models are chosen: models that this engine does not know are those of the run.
+/// The model calls in progress of a run that a run of the edited flow would make, too, with the same requests. Their results will be
+/// kept.
+///
+/// # Errors
+///
+/// As [`preview`].
+pub async fn asked_again(
+    engine: &Engine,
+    store: Arc<dyn Store>,
+    run: &str,
+    flow: &Flow,
+    edit: &Edit,
+) -> Result<BTreeSet<Key>> {
+    let asks = preview(engine, store.clone(), run, flow, edit).await?.asks;
+    let (mut open, mut next) = (BTreeMap::new(), 0);
+    loop {
+        let page = store.entries(run, next).await?;
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        for entry in page {
+            match entry.kind {
+                EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(open.insert(key, content)),
+                EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => drop(open.remove(&key)),
+                _ => {}
+            }
+        }
+    }
+    Ok(open.into_iter().filter(|(_, content)| asks.contains(content)).map(|(key, _)| key).collect())
+}
+
+/// What [`preview`] says if no models are chosen: models that this engine does not know are those of the run.
 ///
 /// # Errors
 ///
@@ -96,7 +128,7 @@ pub(super) async fn in_old_names(
     edit: &Edit,
 ) -> Result<Edit> {
     let Some(from) = edit.from.as_deref() else { return Ok(edit.clone()) };
-    let known = memo(store.clone(), stored, &Edit::default()).await?;
+    let known = memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
     let is_new = !known.has_step(from) && labels(&flow.loaded().program).any(|label| label == from);
     if !is_new || Inside::of(from, &known).is_some() {
         return Ok(edit.clone());
@@ -148,14 +180,15 @@ async fn look(
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let memo = without_edited(memo(store.clone(), stored, edit).await?, engine, &store).await;
+    let memo = memo(store.clone(), engine.earlier_runs(), stored, edit).await?;
+    let memo = without_edited(memo, engine, &store).await;
     if let Some(from) = &edit.from {
         is_inside(&store, from, &memo).await?;
     }
     engine.are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
     let had = match &edit.from {
-        Some(_) => super::edit::memo(store.clone(), stored, &Edit::default()).await?.results(),
+        Some(_) => super::edit::memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?.results(),
         None => memo.results(),
     };
     let made_up = match from {
@@ -196,7 +229,9 @@ async fn look(
             line.called.clone_from(&seen.lines);
         }
     }
-    Ok(Preview { lines, later, unused, error, is_done })
+    let is_asked = |one: &&Decision| matches!(one.is, Reuse::New | Reuse::Again { .. });
+    let asks = decisions.iter().filter(is_asked).map(|one| one.asked.content).collect();
+    Ok(Preview { lines, later, unused, error, is_done, asks })
 }
 
 /// What the run of a call would do that is made again because its flow was edited.

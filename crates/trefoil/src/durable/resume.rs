@@ -133,7 +133,7 @@ impl Engine {
         }
         let memo = match Stored::read(&*store, &basis.run).await {
             Ok(earlier) => {
-                let mut memo = memo(store.clone(), &earlier, &edit).await?;
+                let mut memo = memo(store.clone(), self.earlier_runs(), &earlier, &edit).await?;
                 if basis.repeats_failed() {
                     memo = without_failed(memo, &*store, &earlier).await?;
                 }

@@ -251,9 +251,9 @@ impl FlowTools {
         self.before.get().map(|before| before.rerun(at)).unwrap_or_default()
     }
 
-    /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process.
+    /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process. `usage`: that of the call.
     #[cfg(feature = "store")]
-    async fn suspended(&self, outcome: &RunOutcome) -> Option<SuspendedCall> {
+    async fn suspended(&self, outcome: &RunOutcome, usage: Usage) -> Option<SuspendedCall> {
         let error = outcome.result.as_ref().err()?;
         // A run whose journal cannot be written has not ended, and may not even be stored yet.
         let is_unwritten = error.code == "JOURNAL_ERROR";
@@ -282,9 +282,10 @@ impl FlowTools {
                 call: None,
                 accepts: Vec::new(),
                 why,
+                calls: Vec::new(),
             });
         }
-        Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at) })
+        Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at), usage })
     }
 
     /// Cancels the run of a call that was stopped while it waited, and the runs that it has called. Their usage counts.
@@ -319,12 +320,12 @@ impl FlowTools {
             Begun::Ended(outcome) => *outcome,
             Begun::Runs(run) => until_stopped(run, at.meter.stop()).await,
         };
-        #[cfg(feature = "store")]
-        if let Some(call) = self.suspended(&outcome).await {
-            return Err(ToolError::Suspended(Box::new(call)));
-        }
         let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
         usage.add(before);
+        #[cfg(feature = "store")]
+        if let Some(call) = self.suspended(&outcome, usage).await {
+            return Err(ToolError::Suspended(Box::new(call)));
+        }
         at.meter.tell(usage);
         Ok(outcome)
     }

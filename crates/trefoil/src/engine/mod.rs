@@ -147,6 +147,9 @@ struct Parts {
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]
     content: trefoil_store::Content,
+    /// The earlier runs that it remembers, if it does.
+    #[cfg(feature = "store")]
+    earlier: Option<Arc<crate::durable::EarlierRuns>>,
     /// Whether to use answers of earlier runs: of this one, or of all.
     #[cfg(feature = "store")]
     answers_of: Option<Option<String>>,

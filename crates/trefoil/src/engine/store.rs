@@ -8,7 +8,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Owner, Store};
 
 use super::{Begun, Engine, Ready};
-use crate::durable::StoredAnswers;
+use crate::durable::{EarlierRuns, StoredAnswers};
 use crate::error::{Error, Findings, Result};
 
 impl Engine {
@@ -40,6 +40,16 @@ impl Engine {
     #[must_use]
     pub fn store(self, store: impl Store + 'static) -> Self {
         self.owned(Owner::of_process(Arc::new(store)))
+    }
+    /// Remembers the results of the runs before those that its runs reuse, so that they are read only once. They stay in memory as long
+    /// as this engine or one that was made of it.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn remember_earlier_runs(self) -> Self {
+        self.with(|parts| parts.earlier = Some(Arc::default()))
+    }
+    pub(crate) fn earlier_runs(&self) -> Option<&EarlierRuns> {
+        self.parts.earlier.as_deref()
     }
     /// Keeps prompts and answers of its runs only as long as they are needed to resume the runs, and removes them when
     /// a run has succeeded or was cancelled. Keys, hashes, codes, usage, models, times and status remain.

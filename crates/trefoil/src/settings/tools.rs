@@ -14,6 +14,7 @@ use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
 
 use super::read::SettingsReading;
 use super::{FlowTool, argv};
+use crate::door::clean;
 use crate::load::Target;
 
 /// The maximum timeout of a call: a day.
@@ -49,7 +50,7 @@ impl SettingsReading<'_> {
         let (mut flow, mut description) = (None, None);
         for (key, value) in table(value)? {
             match &**key.get_ref() {
-                "flow" => flow = Some(Target::parse(&self.base.join(text(value)?).to_string_lossy())),
+                "flow" => flow = Some(Target::parse(&clean(&self.base.join(text(value)?)).to_string_lossy())),
                 "description" => description = Some(text(value)?.to_owned()),
                 other => {
                     let keys = "`flow`, `description`";
@@ -199,7 +200,7 @@ pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
         let all = value.get_ref().as_table().into_iter().flatten();
         let flow = all.filter(|(key, _)| key.get_ref() == "flow").find_map(|(_, value)| value.get_ref().as_str());
         if let Some(flow) = flow {
-            return of_flow(name, base.join(flow).to_string_lossy().into_owned());
+            return of_flow(name, clean(&base.join(flow)).to_string_lossy().into_owned());
         }
         let tool = declared(base, &name, 0..0, value).ok();
         tool.map_or_else(|| SuppliedTool { name, ..SuppliedTool::default() }, |tool| described(&tool))

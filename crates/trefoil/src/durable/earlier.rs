@@ -1,0 +1,60 @@
+//! The results of the runs that a run has reused itself. An engine can remember them, because every run of a session that edits a flow
+//! and runs it again needs those of all runs before it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trefoil_machine::journal::Basis;
+use trefoil_runtime::driver::memo::Memo;
+use trefoil_store::{Content, Record, Store};
+
+use super::Stored;
+use super::edit::own;
+
+/// The maximum number of runs that are remembered.
+const MOST: usize = 256;
+
+/// An earlier run.
+#[derive(Clone)]
+pub(super) struct EarlierRun {
+    /// Its own results.
+    pub results: Memo,
+    /// The run that it reused.
+    pub basis: Option<Box<Basis>>,
+}
+
+/// Ended runs by id, each with the number of its entries.
+#[derive(Default)]
+pub(crate) struct EarlierRuns(Mutex<HashMap<String, (u64, EarlierRun)>>);
+
+impl EarlierRuns {
+    /// The run of a record, unless it has continued since or its content was removed.
+    fn get(&self, record: &Record) -> Option<EarlierRun> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (entries, run) = all.get(&record.run)?;
+        (*entries == record.entries && record.content != Content::Removed).then(|| run.clone())
+    }
+
+    fn put(&self, record: Record, run: EarlierRun) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST {
+            all.clear();
+        }
+        all.insert(record.run, (record.entries, run));
+    }
+}
+
+/// Reads the results of a run alone, unless they are known. `None`: it was deleted, or this version cannot replay it.
+pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRuns>, run: &str) -> Option<EarlierRun> {
+    let record = store.record(run).await.ok()?;
+    if let Some(found) = known.and_then(|known| known.get(&record)) {
+        return Some(found);
+    }
+    let stored = Stored::read(&**store, run).await.ok()?;
+    let results = own(store.clone(), &stored).await.ok()?;
+    let found = EarlierRun { results, basis: stored.started.basis };
+    if let Some(known) = known.filter(|_| record.status.is_end()) {
+        known.put(record, found.clone());
+    }
+    Some(found)
+}
