@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 use trefoil::internals::stopped;
 use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
+use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
 use crate::commands::run::did_not_start;
@@ -58,24 +59,8 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
-        let mut json = record::json(&record);
-        if let Some(members) = json.as_object_mut() {
-            if !waiting.is_empty() {
-                members.insert("waiting".to_owned(), json!(waiting));
-            }
-            if let Some(why) = &stopped {
-                let (step, code, message) = (&why.key, &why.code, &why.message);
-                members.insert("stopped".to_owned(), json!({ "step": step, "code": code, "message": message }));
-            }
-            let verdicts = steps.verdicts_json();
-            if !verdicts.is_empty() {
-                members.insert("verdicts".to_owned(), verdicts.into());
-            }
-            if !drafts.is_empty() {
-                let drafts = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
-                members.insert("arrived".to_owned(), drafts.collect());
-            }
-        }
+        let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
+        let json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
         return Ok(print_json(&[json]));
     }
     let mut lines = vec![
@@ -123,6 +108,33 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("then     trefoil resume {}{}", record.run, args.store.option()));
     }
     Ok(print(&lines))
+}
+
+/// The record of a run, with what its journal tells.
+fn as_json(
+    record: &Record,
+    steps: &Steps,
+    waiting: &[Waiting],
+    stopped: Option<&RunError>,
+    arrived: Vec<Value>,
+) -> Value {
+    let mut json = record::json(record);
+    let Some(members) = json.as_object_mut() else { return json };
+    if !waiting.is_empty() {
+        members.insert("waiting".to_owned(), json!(waiting));
+    }
+    if let Some(why) = stopped {
+        let (step, code, message) = (&why.key, &why.code, &why.message);
+        members.insert("stopped".to_owned(), json!({ "step": step, "code": code, "message": message }));
+    }
+    let verdicts = steps.verdicts_json();
+    if !verdicts.is_empty() {
+        members.insert("verdicts".to_owned(), verdicts.into());
+    }
+    if !arrived.is_empty() {
+        members.insert("arrived".to_owned(), arrived.into());
+    }
+    json
 }
 
 /// The steps of a run. `open`: it has not ended.
