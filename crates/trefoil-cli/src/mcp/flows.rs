@@ -72,9 +72,16 @@ impl Flows {
     /// The flows in their current state.
     pub fn now(&self) -> Arc<Tools> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        if served.seen.iter().any(|(path, stamp)| door::stamp(path) != *stamp) {
+        let changed: Vec<&PathBuf> =
+            served.seen.iter().filter(|(path, stamp)| door::stamp(path) != **stamp).map(|(path, _)| path).collect();
+        if !changed.is_empty() {
+            // Other files come and go in a folder: the store of the runs, for example.
+            let may_be_others = changed.iter().all(|path| door::is_folder(path));
+            let before = served.tools.clone();
             *served = self.source.load(false).unwrap_or_default();
-            output::note(&format!("files have changed; now serving: {}", served.tools.names().join(", ")));
+            if !may_be_others || served.tools.names() != before.names() {
+                output::note(&format!("files have changed; now serving: {}", served.tools.names().join(", ")));
+            }
         }
         served.tools.clone()
     }
