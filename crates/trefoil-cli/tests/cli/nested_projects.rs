@@ -214,6 +214,7 @@ fn paths_in_a_manifest_behind_a_link_do_not_lead_into_the_project_of_the_link() 
     run("v/flows/link.yaml").exits(2).says(&["outside"]);
     let checked = trefoil(&folder, &["check", "v/flows/link.yaml", "--format", "json"]).json();
     assert_eq!(checked["diagnostics"][0]["rule"], "outside-project", "{checked}");
+    assert!(checked["diagnostics"][0].to_string().contains("/v/vendored`"), "it names its project: {checked}");
 }
 
 #[cfg(all(unix, feature = "mcp"))]

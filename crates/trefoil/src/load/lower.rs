@@ -324,7 +324,7 @@ impl Folder {
                 if loader.options.door.memory().is_some() {
                     d.help("name one of the files that the flow was made of")
                 } else {
-                    let own = door::clean(&self.real.join(&document.path));
+                    let own = self.home_of(loader, &document.path);
                     let project = rooms.folders().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
                     let folder = why.folder().unwrap_or(Path::new("DIR")).display();
                     d.help(format!(
