@@ -308,3 +308,24 @@ fn an_agent_declares_the_schema_of_its_answers() {
     assert_eq!(client.next()["result"]["structuredContent"], json!({ "title": "Otters" }));
     client.leave();
 }
+
+#[test]
+fn only_a_changed_file_or_another_flow_is_said_to_have_changed() {
+    let folder = flows();
+    folder.write("script.yaml", "answers:\n  writer: A verse.\n");
+    let mut client = Raw::new(&folder, &["--model", "scripted=script.yaml", "--store", "flows/runs.db"]);
+    let mut call = || {
+        client.send(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"writer","arguments":{"topic":"x"}}}"#,
+        );
+        assert_eq!(client.next()["result"]["content"][0]["text"], "A verse.");
+    };
+    // The store is in the folder that is served.
+    call();
+    call();
+    let writer = std::fs::read_to_string(folder.path().join("flows/writer.yaml")).unwrap();
+    folder.write("flows/writer.yaml", format!("# edited\n{writer}"));
+    call();
+    let told = client.leave();
+    assert_eq!(told.matches("files have changed").count(), 1, "{told}");
+}
