@@ -118,8 +118,12 @@ pub(super) async fn in_old_names(
             Fate::Kept { was, .. } => was.as_ref(),
             _ => line.was.as_ref(),
         });
-        if let Some(was) = was {
-            from = format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default());
+        let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
+        // What is unknown keeps the name that the user wrote.
+        let is_known = |old: &String| known.has_step(old) || Inside::of(old, &known).is_some();
+        match old.filter(is_known) {
+            Some(old) => from = old,
+            None => return Ok(Edit { from: Some(from), ..edit }),
         }
     }
     if let Some(inside) = Inside::of(&from, &known)
@@ -188,10 +192,7 @@ async fn look(
     engine.are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
     let (had, known) = match edit.from.is_some() || edit.all {
-        true => {
-            let memo = super::edit::memo(store.clone(), stored, &Edit::default()).await?;
-            (memo.results(), memo.all_results())
-        }
+        true => (super::edit::memo(store.clone(), stored, &Edit::default()).await?.results(), memo.all_results()),
         false => (memo.results(), memo.all_results()),
     };
     let made_up = match from {

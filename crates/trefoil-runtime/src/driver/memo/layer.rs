@@ -96,9 +96,12 @@ impl Layer {
         all.take_while(move |key| key.as_str().starts_with(step)).filter(move |key| key.without_try() == step)
     }
 
-    /// The activities that have a result, in the order in which they started.
-    pub fn results(&self) -> Vec<Arc<Activity>> {
-        let mut all: Vec<_> = self.by_key.keys().filter_map(|key| self.done.get(key)).collect();
+    /// The activities that have a result, in the order in which they started. `dropped`: also those that the user asked to
+    /// repeat, and calls of edited flows.
+    pub fn results(&self, dropped: bool) -> Vec<Arc<Activity>> {
+        let is_dropped = |key: &Key| dropped && matches!(self.lost.get(key), Some(Lost::Wanted | Lost::Edited(_)));
+        let had = self.done.iter().filter(|(key, _)| self.by_key.contains_key(*key) || is_dropped(key));
+        let mut all: Vec<_> = had.map(|(_, one)| one).collect();
         all.sort_by_key(|(at, _)| *at);
         all.into_iter().map(|(_, activity)| activity.clone()).collect()
     }

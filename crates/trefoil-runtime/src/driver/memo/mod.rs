@@ -506,13 +506,13 @@ impl Memo {
 
     /// The activities of the newest run that have a result, in the order in which they started.
     pub fn results(&self) -> Vec<Arc<Activity>> {
-        self.layers.first().map(Layer::results).unwrap_or_default()
+        self.layers.first().map(|layer| layer.results(false)).unwrap_or_default()
     }
 
-    /// The same, and after it what only older runs have a result of.
+    /// The same, and after it what only older runs have a result of, with the results that were dropped to repeat their steps.
     pub fn all_results(&self) -> Vec<Arc<Activity>> {
         let mut known = BTreeSet::new();
-        let mut all: Vec<_> = self.layers.iter().flat_map(Layer::results).collect();
+        let mut all: Vec<_> = self.layers.iter().flat_map(|layer| layer.results(true)).collect();
         all.retain(|activity| known.insert(activity.key.clone()));
         all
     }
