@@ -31,6 +31,13 @@ pub fn in_argument(kind: HoleKind, name: &str, tool: &str) -> (String, String) {
     (message, help)
 }
 
+/// What is wrong with a secret among the arguments of a flow, and what to do.
+pub fn in_input(name: &str, flow: &str) -> (String, String) {
+    let message = format!("the secret `{name}` would be stored as input of the flow `{flow}`");
+    let help = format!("remove it, and write `{{{{secrets.{name}}}}}` in that flow where it is needed");
+    (message, help)
+}
+
 /// A number of model calls: `1 model call`, `2 model calls`, `4 per item of {{list}} model calls`, `any number of model calls`.
 pub fn model_calls(calls: &Bound) -> String {
     if calls.endless {

@@ -268,16 +268,26 @@ fn reason(reason: &Reason) -> String {
     }
 }
 
+/// Adds a line for each step that would not keep its result, with those of the flow that it calls below it.
+fn repeated(all: &[Line], indent: &str, lines: &mut Vec<String>) {
+    for line in all.iter().filter(|line| !line.fate.is_kept()) {
+        let what = match line.fate {
+            Fate::New => "new",
+            Fate::Later => "depends on the new results",
+            _ => "runs again",
+        };
+        let why = line.reasons.iter().map(reason).collect::<Vec<_>>().join("; ");
+        let why = if why.is_empty() { why } else { format!(": {why}") };
+        lines.push(format!("{indent}{} {what}{why}", line.key));
+        repeated(&line.called, &format!("{indent}  "), lines);
+    }
+}
+
 /// Formats the preview as lines.
 fn told(run: &str, preview: &Preview) -> String {
     let mut lines = Vec::new();
-    let reasons = |line: &Line| line.reasons.iter().map(reason).collect::<Vec<_>>().join("; ");
-    let kept = preview.lines.iter().filter(|line| line.fate.is_kept()).count();
-    for line in preview.lines.iter().filter(|line| !line.fate.is_kept()) {
-        let what = if matches!(line.fate, Fate::New) { "new" } else { "runs again" };
-        let why = reasons(line);
-        lines.push(if why.is_empty() { format!("{} {what}", line.key) } else { format!("{} {what}: {why}", line.key) });
-    }
+    let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    repeated(&preview.lines, "", &mut lines);
     if let Some(error) = &preview.error {
         lines.push(error.to_string());
     }

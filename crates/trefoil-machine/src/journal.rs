@@ -377,6 +377,9 @@ pub struct Basis {
     /// No results of this step and of anything after it are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The same for these steps: earlier runs were to repeat them, and did not come to that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_from: Vec<String>,
     /// No results are reused, but what the earlier run has done still counts as done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,

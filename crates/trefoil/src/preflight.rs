@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trefoil_check::words::{in_argument, server_as_tool, toml_key};
+use trefoil_check::words::{in_argument, in_input, server_as_tool, toml_key};
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
@@ -25,7 +25,7 @@ pub const MISSING_AGENT: &str = "missing-agent";
 pub const MISSING_TOOL: &str = "missing-tool";
 /// A command without permission.
 pub const COMMAND: &str = "command-not-allowed";
-/// A secret among the arguments of a process.
+/// A secret among the arguments of a process or of a flow.
 pub const IN_ARGUMENT: &str = "secret-in-argument";
 /// A question without anybody to answer it.
 pub const NOBODY: &str = "nobody-to-ask";
@@ -43,7 +43,7 @@ pub const RULES: &[(&str, &str)] = &[
     (MISSING_TOOL, "the run calls a tool that has no implementation"),
     (NOT_ALLOWED, "an HTTP tool calls a host that it may not call, or that may not receive secrets"),
     (COMMAND, "the run can reach a shell command, which is off by default"),
-    (IN_ARGUMENT, "a secret would be a command-line argument of a tool"),
+    (IN_ARGUMENT, "a secret would be a command-line argument of a tool, or stored as input of a flow"),
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
     (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
     (WRONG_ANSWER, "an answer was passed that its step does not accept"),
@@ -104,8 +104,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 let secrets =
                     walk::holes_of(step).into_iter().filter(|(kind, ..)| *kind == trefoil_template::HoleKind::Secret);
                 found.extend(secrets.map(|(_, name, at)| {
-                    let message = format!("the secret `{name}` would be stored as input of the flow `{}`", call.name);
-                    let help = format!("remove it, and write `{{{{secrets.{name}}}}}` in that flow where it is needed");
+                    let (message, help) = in_input(&name, &call.name);
                     Diagnostic::error(IN_ARGUMENT, at, message).help(help)
                 }));
             }

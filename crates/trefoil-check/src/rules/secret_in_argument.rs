@@ -1,10 +1,12 @@
-//! A secret, or a value of the environment, among the arguments of a program that is a tool. Such a call fails.
+//! A secret, or a value of the environment, among the arguments of a program that is a tool, and a secret among those of a flow.
+//! Such a run does not start, or the call fails.
 
 use trefoil_ir::{StepKind, ToolKind, walk};
 use trefoil_syntax::Severity;
+use trefoil_template::HoleKind;
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::words::in_argument;
+use crate::words::{in_argument, in_input};
 
 pub(super) const RULE: Rule = Rule {
     name: "secret-in-argument",
@@ -20,13 +22,19 @@ fn run(cx: &mut Context<'_>) {
     for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
         let StepKind::Tool(call) = &step.kind else { continue };
-        let mut declared = cx.roots.iter().flat_map(|root| &root.supplied.tools);
-        let shown = declared.any(|tool| *tool.name == *call.name && tool.on_command_line);
-        if call.kind != ToolKind::Local || !shown {
+        if call.kind != ToolKind::Local {
             continue;
         }
+        let tools = cx.roots.iter().flat_map(|root| &root.supplied.tools);
+        let declared: Vec<_> = tools.filter(|tool| *tool.name == *call.name).collect();
+        let is_shown = declared.iter().any(|tool| tool.on_command_line);
+        let is_flow = declared.iter().any(|tool| tool.flow.is_some());
         for (kind, name, at) in walk::holes_of(step) {
-            let (message, help) = in_argument(kind, &name, &call.name);
+            let (message, help) = match kind {
+                _ if is_shown => in_argument(kind, &name, &call.name),
+                HoleKind::Secret if is_flow => in_input(&name, &call.name),
+                _ => continue,
+            };
             cx.report(cx.finding(at, message).help(help));
         }
     }

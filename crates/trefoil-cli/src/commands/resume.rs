@@ -319,10 +319,10 @@ fn other_input(args: &Resume, run: &str, flow: &Flow) -> Result<Option<Value>, u
 fn previewed(run: &str, preview: &Preview) -> u8 {
     let lines: Vec<Line> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
     let mut all = why::explained(&lines, output::colored_result());
-    all.extend(preview.later.iter().map(|line| format!(" later  {}: depends on the new results", line.key)));
+    all.extend(why::explained(&preview.later, output::colored_result()));
     all.extend(why::explained(&preview.unused, output::colored_result()));
     all.extend(preview.error.as_ref().map(|error| format!("it would end there: {error}")));
-    let kept = preview.lines.len().saturating_sub(lines.len());
+    let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
     all.push(format!("{kept} of run {run} would be kept"));
     let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
     code.max(output::result(&format!("{}\n", all.join("\n"))))

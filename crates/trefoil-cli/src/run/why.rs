@@ -28,6 +28,10 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
             notes.push(format!("it was renamed from `{}`", safe(was.as_str())));
         }
+        if line.fate == Fate::Later {
+            all.push(format!("{head}: depends on the new results"));
+            continue;
+        }
         let mut notes = notes.into_iter();
         let pad = " ".repeat(width.saturating_sub(key.width()));
         all.push(notes.next().map_or_else(|| head.clone(), |note| format!("{head}{pad}  {note}")));

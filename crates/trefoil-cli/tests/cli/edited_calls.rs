@@ -4,34 +4,34 @@ use crate::durable::priced;
 use crate::provider::Provider;
 use crate::world::{Folder, Ran, finish};
 
-const FIRST: &str =
+pub const FIRST: &str =
     "  - agent: { id: first, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: the first }\n";
 
-fn call(id: &str, message: &str) -> String {
+pub fn call(id: &str, message: &str) -> String {
     format!(
         "  - agent: {{ id: {id}, kind: tool, tool: {{ kind: local, name: ship, params: {{ message: {message} }} }} }}\n"
     )
 }
 
-fn caller(steps: &[&str]) -> String {
+pub fn caller(steps: &[&str]) -> String {
     format!("id: caller\nkind: sequential\nsteps:\n{}", steps.concat())
 }
 
 /// Sends a mail, and then asks a model.
-fn ship(to: &str, says: &str) -> String {
+pub fn ship(to: &str, says: &str) -> String {
     format!(
         "id: ship\nkind: sequential\ninputSchema: {{ message: string }}\nsteps:\n  - agent: {{ id: send, kind: tool, tool: {{ kind: local, name: mail, params: {{ to: {to} }} }} }}\n  - agent: {{ id: s2, kind: llm, model: {{ provider: openai, name: m }}, instruction: I., prompt: {says} }}\n"
     )
 }
 
-struct World {
-    folder: Folder,
-    provider: Provider,
+pub struct World {
+    pub folder: Folder,
+    pub provider: Provider,
 }
 
 impl World {
     /// A trusted project whose caller has run once.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let (folder, provider) = (Folder::new(), Provider::start());
         folder
             .write("flows/c.yaml", caller(&[FIRST, &call("one", "hello")]))
@@ -46,25 +46,25 @@ impl World {
         world
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> Ran {
         finish(priced(&self.folder, &self.provider, args))
     }
 
-    fn sent(&self) -> String {
+    pub fn sent(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("flows/sent")).unwrap_or_default()
     }
 
-    fn runs(&self, flow: &str) -> Vec<serde_json::Value> {
+    pub fn runs(&self, flow: &str) -> Vec<serde_json::Value> {
         let all = self.run(&["runs", "list", "--output", "json"]).json();
         all["runs"].as_array().unwrap().iter().filter(|run| run["flow"] == flow).cloned().collect()
     }
 
     /// The newest run of a flow.
-    fn newest(&self, flow: &str) -> String {
+    pub fn newest(&self, flow: &str) -> String {
         self.runs(flow)[0]["run"].as_str().unwrap().to_owned()
     }
 
-    fn with(&self, run: &str, file: &str, more: &[&str]) -> Ran {
+    pub fn with(&self, run: &str, file: &str, more: &[&str]) -> Ran {
         self.run(&[&["resume", run, "--with", file], more].concat())
     }
 }
@@ -210,7 +210,7 @@ fn a_renamed_step_is_named_by_its_new_name_too() {
     let run = world.newest("caller");
     world.folder.write("flows/d.yaml", caller(&[&FIRST.replace("id: first", "id: erst"), &call("uno", "hello")]));
     let again = world.with(&run, "flows/d.yaml", &["--from", "erst", "--dry-run"]);
-    assert!(again.exits(1).out.contains("new  erst"), "{}", again.out);
+    assert!(again.exits(1).out.contains("again  erst (was first)  it was selected"), "{}", again.out);
     world.with(&run, "flows/d.yaml", &["--from", "uno"]).exits(75).says(&["has stopped before `send`"]);
     world.with(&run, "flows/d.yaml", &["--from", "one/s2"]).exits(0);
     assert_eq!(

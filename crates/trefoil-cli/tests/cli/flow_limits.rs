@@ -111,7 +111,7 @@ fn a_run_that_reuses_answers_shares_its_limits_with_those_that_it_calls() {
     ended.exits(75).says(&["call limit reached", &format!("trefoil resume {} --max-calls N", id(&caller))]);
     assert_eq!(caller["status"], "waiting");
     assert!(provider.asked().len() <= 4, "{:?}", provider.asked());
-    // What was called before the limit is not called again. A run may also reuse the answers that the other one has got meanwhile.
+    // What was called before the limit is not called again. A run may also reuse answers that the other one has got meanwhile.
     run(&folder, &provider, &["resume", id(&caller), "--max-calls", "9"]).exits(0);
     assert!((5..=7).contains(&provider.asked().len()), "{:?}", provider.asked());
 }

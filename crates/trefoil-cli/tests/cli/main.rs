@@ -31,6 +31,8 @@ mod durable;
 mod edited;
 mod edited_calls;
 mod edited_flows;
+#[cfg(unix)]
+mod edited_inner;
 mod examples;
 mod fix;
 mod flow_limits;

@@ -215,7 +215,11 @@ fn a_result_that_is_not_as_declared_fails_the_step() {
 fn a_secret_on_a_command_line_is_found_before_anything_runs() {
     let folder = Folder::new();
     let tools = "[tools.shown]\ncommand = ['echo', '{key}']\n[tools.hidden]\ncommand = ['cat']\n";
-    folder.write("trefoil.toml", tools);
+    folder.write("trefoil.toml", format!("{tools}[tools.called]\nflow = 'called.yaml'\n"));
+    folder.write(
+        "called.yaml",
+        "id: called\nkind: tool\ninputSchema: { key: string }\ntool: { kind: local, name: hidden }\n",
+    );
     let with = |args: &[&str]| {
         let mut command = folder.command(args);
         command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env("TREFOIL_SECRET_K", "4711-4711");
@@ -227,6 +231,8 @@ fn a_secret_on_a_command_line_is_found_before_anything_runs() {
         ("shown", "env.PATH", Some("the value of `env.PATH` would be a command-line argument of `shown`")),
         ("shown", "userQuery", None),
         ("hidden", "secrets.K", None),
+        ("called", "secrets.K", Some("the secret `K` would be stored as input of the flow `called`")),
+        ("called", "userQuery", None),
     ] {
         let step = format!("tool: {{ kind: local, name: {tool}, params: {{ key: \"{{{{{hole}}}}}\" }} }}");
         folder.write("one.yaml", format!("id: one\nkind: tool\n{step}\n"));

@@ -10,13 +10,17 @@ use trefoil_machine::{ContentKey, EntryKind};
 use trefoil_runtime::driver::memo::{FoundEntry, Library};
 use trefoil_store::{Content, Store};
 
+use crate::engine::called_by;
+
 /// The maximum number of runs searched for one request.
 const RUNS: usize = 16;
+/// The maximum number of runs below one run that are searched.
+const CALLED: usize = 1_000;
 
-/// The answers of one run, or of all.
+/// The answers of one run and of those that it called, or of all.
 pub struct StoredAnswers {
     store: Arc<dyn Store>,
-    /// The run; `None`: all runs.
+    /// The one run; `None`: all runs.
     only: Option<String>,
     read: Mutex<ReadRun>,
 }
@@ -26,10 +30,18 @@ pub struct StoredAnswers {
 struct ReadRun {
     /// Whether the store has indexed the requests of its runs.
     noted: bool,
+    /// The one run, and those that it called.
+    only: Option<Vec<String>>,
     runs: BTreeMap<String, Arc<OfRun>>,
 }
 
-type OfRun = BTreeMap<ContentKey, Vec<FoundEntry>>;
+/// The data of a run.
+#[derive(Default)]
+struct OfRun {
+    answers: BTreeMap<ContentKey, Vec<FoundEntry>>,
+    /// The runs of its calls, also of those whose results it has reused.
+    called: Vec<String>,
+}
 
 impl fmt::Debug for StoredAnswers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +50,7 @@ impl fmt::Debug for StoredAnswers {
 }
 
 impl StoredAnswers {
-    /// The answers of one run, or of all.
+    /// The answers of one run and of those that it called, or of all.
     pub fn of(store: Arc<dyn Store>, only: Option<String>) -> Self {
         Self { store, only, read: Mutex::default() }
     }
@@ -46,7 +58,10 @@ impl StoredAnswers {
     /// The runs that may have an answer, newest first.
     async fn runs(&self, read: &mut ReadRun, content: ContentKey) -> Vec<String> {
         if let Some(run) = &self.only {
-            return vec![run.clone()];
+            if read.only.is_none() {
+                read.only = Some(self.with_called(read, run).await);
+            }
+            return read.only.clone().unwrap_or_default();
         }
         if !read.noted {
             // If indexing fails, nothing is found, and the request is made again.
@@ -54,6 +69,33 @@ impl StoredAnswers {
             read.noted = true;
         }
         self.store.asked(content, RUNS).await.unwrap_or_default()
+    }
+
+    /// A run, and those that it called, directly or not.
+    async fn with_called(&self, read: &mut ReadRun, run: &str) -> Vec<String> {
+        let mut all = vec![run.to_owned()];
+        let mut next = 0;
+        while let Some(run) = all.get(next).cloned() {
+            next += 1;
+            let mut called = self.of_run(read, &run).await.called.clone();
+            // A call that has not ended names no run.
+            called.extend(called_by(&*self.store, &run).await);
+            for run in called {
+                if all.len() < CALLED && !all.contains(&run) {
+                    all.push(run);
+                }
+            }
+        }
+        all
+    }
+
+    async fn of_run(&self, read: &mut ReadRun, run: &str) -> Arc<OfRun> {
+        if let Some(known) = read.runs.get(run) {
+            return known.clone();
+        }
+        let found = Arc::new(answers(&*self.store, run).await.unwrap_or_default());
+        read.runs.insert(run.to_owned(), found.clone());
+        found
     }
 }
 
@@ -66,16 +108,8 @@ impl Library for StoredAnswers {
             if run == own {
                 continue;
             }
-            let known = read.runs.get(&run).cloned();
-            let of_run = match known {
-                Some(known) => known,
-                None => {
-                    let found = Arc::new(answers(&*self.store, &run).await.unwrap_or_default());
-                    read.runs.insert(run, found.clone());
-                    found
-                }
-            };
-            all.extend(of_run.get(&content).into_iter().flatten().cloned());
+            let of_run = self.of_run(&mut read, &run).await;
+            all.extend(of_run.answers.get(&content).into_iter().flatten().cloned());
         }
         all
     }
@@ -84,16 +118,20 @@ impl Library for StoredAnswers {
 /// All answers of a run, for each request in order of arrival.
 async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
     if store.record(run).await?.content != Content::All {
-        return Ok(OfRun::new());
+        return Ok(OfRun::default());
     }
     let name: Arc<str> = run.into();
     let (mut asked, mut found, mut next) = (BTreeMap::new(), BTreeMap::new(), 0);
     let mut came = 0u64;
+    let mut called = Vec::new();
     loop {
         let page = store.entries(run, next).await?;
         let Some(last) = page.last() else { break };
         next = last.seq.saturating_add(1);
         for entry in page {
+            if let EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } = &entry.kind {
+                called.extend(about.called.clone());
+            }
             match entry.kind {
                 EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(asked.insert(key, content)),
                 EntryKind::Completed { key, value, about } if about.model.is_some() => {
@@ -110,9 +148,9 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
     }
     let mut found: Vec<_> = found.into_values().collect();
     found.sort_by_key(|(came, ..)| *came);
-    let mut of_run = OfRun::new();
+    let mut of_run = OfRun { called, ..OfRun::default() };
     for (_, content, one) in found {
-        of_run.entry(content).or_default().push(one);
+        of_run.answers.entry(content).or_default().push(one);
     }
     Ok(of_run)
 }

@@ -6,20 +6,21 @@ use std::sync::{Arc, PoisonError};
 use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
-use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, Started};
+use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, Request, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
-use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
+use trefoil_runtime::driver::memo::{Decision, Reuse};
 use trefoil_runtime::driver::{self, Described, Options};
 use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
 use super::called::without_edited;
-use super::edit::{Edit, Lines, is_inside, memo};
+use super::edit::{Edit, is_inside, memo, without_failed};
 use super::history::{prepared, reading};
+use super::lines::Lines;
 use super::{Fate, Line, Stored};
-use crate::engine::{AnswersFrom, Engine, Inside, labels, last_run_of, rerun_within};
+use crate::engine::{AnswersFrom, Before, Call, CalledBefore, Engine, Inside, labels};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 
@@ -31,7 +32,7 @@ const BEFORE: usize = 64;
 pub struct Preview {
     /// The decisions for the steps that the run reaches before its first call: kept or repeated, and why.
     pub lines: Vec<Line>,
-    /// Steps of the earlier run that this one has not reached; the decision depends on calls that would come first.
+    /// Steps of the earlier run that this one has not reached ([`Fate::Later`]); the decision depends on calls that would come first.
     pub later: Vec<Line>,
     /// Results of the earlier run that this one does not use, if it would end without any call.
     pub unused: Vec<Line>,
@@ -119,7 +120,8 @@ pub async fn preview_with_its_models(
     look(engine, store, &stored, flow, edit, (program, &from)).await
 }
 
-/// The edit with the name that its step has in the earlier run: a step that was renamed keeps its result, and that says what it was.
+/// The edit with the name that its step has in the earlier run: a step that was renamed keeps its result, and that says what it was. A
+/// step of a called flow may be renamed itself, or be one of a call that was.
 pub(super) async fn in_old_names(
     engine: &Engine,
     store: &Arc<dyn Store>,
@@ -129,19 +131,50 @@ pub(super) async fn in_old_names(
 ) -> Result<Edit> {
     let Some(from) = edit.from.as_deref() else { return Ok(edit.clone()) };
     let known = memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
-    let is_new = !known.has_step(from) && labels(&flow.loaded().program).any(|label| label == from);
-    if !is_new || Inside::of(from, &known).is_some() {
+    if known.has_step(from) {
         return Ok(edit.clone());
     }
-    let edit = Edit { from: None, ..edit.clone() };
-    // Boxed, because a preview needs the name itself.
-    let seen = preview_with_its_models(engine, store.clone(), &stored.started.run, flow, &edit);
-    let seen = Box::pin(seen).await?;
-    let was = seen.lines.iter().find_map(|line| match &line.fate {
-        Fate::Kept { was: Some(was), .. } if label_of(&line.key) == from => Some(was.without_try().to_owned()),
-        _ => None,
-    });
-    Ok(Edit { from: was.or_else(|| Some(from.to_owned())), ..edit })
+    let mut from = from.to_owned();
+    if Inside::of(&from, &known).is_none() {
+        // The longest name of a step.
+        let names = std::iter::once(from.len()).chain(from.rmatch_indices('/').map(|(at, _)| at));
+        let name = names
+            .filter_map(|end| from.get(..end))
+            .find(|name| !known.has_step(name) && labels(&flow.loaded().program).any(|label| label == *name));
+        let Some(name) = name else { return Ok(edit.clone()) };
+        let edit = Edit { from: None, ..edit.clone() };
+        // Boxed, because a preview needs the name itself.
+        let seen = preview_with_its_models(engine, store.clone(), &stored.started.run, flow, &edit);
+        let seen = Box::pin(seen).await?;
+        let was = seen.lines.iter().filter(|line| label_of(&line.key) == name).find_map(|line| match &line.fate {
+            Fate::Kept { was, .. } => was.as_ref(),
+            _ => line.was.as_ref(),
+        });
+        let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
+        // What is unknown keeps the name that the user wrote.
+        let is_known = |old: &String| known.has_step(old) || Inside::of(old, &known).is_some();
+        match old.filter(is_known) {
+            Some(old) => from = old,
+            None => return Ok(Edit { from: Some(from), ..edit }),
+        }
+    }
+    if let Some(inside) = Inside::of(&from, &known)
+        && let Some(inner) = inner_name(engine, store, &inside).await
+    {
+        let call = from.strip_suffix(&inside.step).unwrap_or_default();
+        from = format!("{call}{inner}");
+    }
+    Ok(Edit { from: Some(from), ..edit.clone() })
+}
+
+/// The name that a step of a called flow has in the run of the call. `None`: that run or its flow cannot be read.
+async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &Inside) -> Option<String> {
+    let Request::Tool(request) = &inside.call.activity.request else { return None };
+    let (flow, engine) = engine.flow_tools()?.run_of(&request.name, false)?;
+    let stored = Stored::read(&**store, &inside.run(&**store).await?).await.ok()?;
+    let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
+    // Boxed, because a flow may call itself.
+    Box::pin(in_old_names(&engine, store, &stored, &flow, &edit)).await.ok()?.from
 }
 
 /// The label of the step of an activity.
@@ -180,28 +213,38 @@ async fn look(
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let memo = memo(store.clone(), engine.earlier_runs(), stored, edit).await?;
+    let mut memo = memo(store.clone(), engine.earlier_runs(), stored, edit).await?;
+    if edit.failed {
+        memo = without_failed(memo, &*store, stored).await?;
+    }
     let memo = without_edited(memo, engine, &store).await;
     if let Some(from) = &edit.from {
         is_inside(&store, from, &memo).await?;
     }
     engine.are_steps(&edit.rerun, flow, &memo)?;
     // The results to be repeated are also results of the earlier run.
-    let had = match &edit.from {
-        Some(_) => super::edit::memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?.results(),
-        None => memo.results(),
+    let (had, known) = match edit.from.is_some() || edit.all {
+        true => {
+            let all = super::edit::memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
+            (all.results(), memo.all_results())
+        }
+        false => (memo.results(), memo.all_results()),
     };
     let made_up = match from {
         AnswersFrom::Embedded => Some("embedded"),
         AnswersFrom::Script(_) => Some("scripted"),
         _ => None,
     };
-    let memo = memo.without_made_up(made_up).used_by(&prepared);
-    let (decisions, runs) = (memo.decisions(), memo.runs().cloned().collect::<Vec<_>>());
-    let lines = Lines::of(flow.clone(), prepared.program.clone(), memo.decisions()).with(had);
     let execution = Some(stored.started.execution().to_owned());
-    let basis = Some(Basis { run: stored.started.run.clone(), execution, ..Basis::default() });
-    let options = Options { seed: Some(stored.started.flags.seed), memo: Some(memo), basis, ..Options::default() };
+    let basis = Basis { run: stored.started.run.clone(), failed: edit.failed, execution, ..Basis::default() };
+    let before = Before::of(&memo, &basis, &prepared);
+    let memo = memo.without_made_up(made_up).used_by(&prepared);
+    let decisions = memo.decisions();
+    let lines = |had| Lines::of(flow.clone(), prepared.program.clone(), decisions.clone()).with(had);
+    // If the earlier run ended early, what comes later is known from the runs before it.
+    let (later, lines) = (lines(known), lines(had));
+    let seed = Some(stored.started.flags.seed);
+    let options = Options { seed, memo: Some(memo), basis: Some(basis), ..Options::default() };
     // A run without one of these files does not start: that is said when it is to start.
     let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
     let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
@@ -212,21 +255,23 @@ async fn look(
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store.clone(), stored).await;
-    let input = edit.input.clone().or_else(|| stored.started.input.clone());
+    let input = edit.input.clone().or_else(|| stored.started.input.clone()).filter(|input| !input.is_null());
     let ended = driver::preview(prepared, input, hosts, described, options);
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let mut error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
     let labels: BTreeSet<&str> = labels(&flow.loaded().program).collect();
     let is_there = |line: &Line| labels.contains(label_of(&line.key));
-    let (later, unused) = lines.unused().into_iter().partition(|line| !is_done && is_there(line));
+    let is_later = |line: &Line| !is_done && is_there(line);
+    let unused = lines.unused().into_iter().filter(|line| !is_later(line)).collect();
+    let later = later.unused().into_iter().filter(is_later).map(|line| Line { fate: Fate::Later, ..line }).collect();
     let mut lines = lines.all();
-    let decisions = std::mem::take(&mut *decisions.lock().unwrap_or_else(PoisonError::into_inner));
+    let decisions = decisions.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for decision in &decisions {
-        let Some(seen) = look_beneath(engine, &store, edit, &runs, decision).await else { continue };
+        let Some(seen) = look_beneath(engine, &store, &before, decision).await else { continue };
         error = error.or(seen.error);
         for line in lines.iter_mut().filter(|line| line.key == decision.asked.key) {
-            line.called.clone_from(&seen.lines);
+            line.called = seen.lines.iter().chain(&seen.later).cloned().collect();
         }
     }
     let is_asked = |one: &&Decision| matches!(one.is, Reuse::New | Reuse::Again { .. });
@@ -234,27 +279,26 @@ async fn look(
     Ok(Preview { lines, later, unused, error, is_done, asks })
 }
 
-/// What the run of a call would do that is made again because its flow was edited.
+/// What the run of a call would do that is made again, or for the first time under its name.
 async fn look_beneath(
     engine: &Engine,
     store: &Arc<dyn Store>,
-    edit: &Edit,
-    runs: &[Arc<str>],
+    before: &Before,
     decision: &Decision,
 ) -> Option<Preview> {
-    let Reuse::Again { before, lost: Some(Lost::Edited(tool)) } = &decision.is else { return None };
-    let (called, engine) = engine.flow_tools()?.run_of(tool, false)?;
-    let mut found = None;
-    for run in runs {
-        found = last_run_of(&**store, run, &before.key).await;
-        if found.is_some() {
-            break;
-        }
-    }
-    let rerun = rerun_within(&edit.rerun, &decision.asked.key, &decision.asked.labels);
-    let edit = Edit { rerun, ..Edit::default() };
+    let (Reuse::Again { .. } | Reuse::New, Request::Tool(request)) = (&decision.is, &decision.asked.request) else {
+        return None;
+    };
+    let flows = engine.flow_tools()?;
+    let (flow, engine) = flows.run_of(&request.name, false)?;
+    let (key, labels) = (&decision.asked.key, &decision.asked.labels);
+    let given = flows.input_of(request)?;
+    let input = Some(given.clone()).filter(|input| !input.is_null());
+    let call = Call { run: "", key, flow: &flow.loaded().program.name, input };
+    let CalledBefore::As(run, again) = before.run_of(&call, &**store).await else { return None };
+    let edit = Edit { input: Some(given), ..before.edit(again, key, labels) };
     // Boxed, because a flow may call itself.
-    Box::pin(preview_with_its_models(&engine, store.clone(), &found?, &called, &edit)).await.ok()
+    Box::pin(preview_with_its_models(&engine, store.clone(), &run, &flow, &edit)).await.ok()
 }
 
 /// The tool descriptions in a run and in those that it reused itself. Runs that cannot be read are ignored.

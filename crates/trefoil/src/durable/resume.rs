@@ -126,7 +126,8 @@ impl Engine {
         let Some(basis) = &stored.started.basis else { return Ok(ready) };
         let ready = ready.allowing(rerun);
         let rerun = basis.rerun.iter().chain(&stored.later.rerun).chain(rerun).cloned().collect();
-        let edit = Edit { from: basis.from.clone(), all: basis.all, rerun, ..Edit::default() };
+        let (from, also_from) = (basis.from.clone(), basis.also_from.clone());
+        let edit = Edit { from, also_from, all: basis.all, rerun, ..Edit::default() };
         if basis.earlier().is_none() {
             let memo = Memo::default().rerunning(edit.rerun.iter().cloned());
             return Ok(ready.based_on((**basis).clone(), memo));

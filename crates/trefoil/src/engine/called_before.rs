@@ -7,11 +7,11 @@ use trefoil_ir::Program;
 use trefoil_machine::journal::{Basis, Started};
 use trefoil_machine::{EntryKind, Key, Prepared};
 use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
-use trefoil_runtime::ports::CallSite;
 use trefoil_store::{Filter, Store};
 use trefoil_template::Value;
 
 use super::flows::id_of;
+use crate::durable::Edit;
 
 /// Called runs of one run that are searched for the same call under another name.
 const CALLED: usize = 1_000;
@@ -22,8 +22,6 @@ pub(crate) struct Before {
     runs: Vec<Arc<str>>,
     /// Their calls, with whether the step that made the call is not in the run's program.
     calls: Vec<(EarlierCall, bool)>,
-    /// The call in which the run starts again, and the step of its flow.
-    from: Option<(Arc<str>, Key, String)>,
     /// The steps whose tools and commands may be repeated.
     rerun: Vec<String>,
     /// Whether the steps at which called runs failed are repeated.
@@ -46,15 +44,22 @@ struct Claimed {
 
 /// How much of a called run is reused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Again {
+pub(crate) struct Again {
     /// Nothing, although what it did counts as done.
     pub all: bool,
-    /// Nothing from this step on.
-    pub from: Option<String>,
+    /// Nothing from these steps on.
+    pub from: Vec<String>,
+}
+
+impl Again {
+    /// How much of an earlier call is reused.
+    fn of(call: &EarlierCall) -> Self {
+        Self { all: call.wanted, from: call.within.clone() }
+    }
 }
 
 /// Whether a call was made in an earlier run.
-pub(super) enum CalledBefore {
+pub(crate) enum CalledBefore {
     /// It was, with this run.
     As(String, Again),
     /// It was not.
@@ -64,9 +69,11 @@ pub(super) enum CalledBefore {
 }
 
 /// A call of a flow.
-pub(super) struct Call<'c> {
-    /// Who calls.
-    pub at: CallSite<'c>,
+pub(crate) struct Call<'c> {
+    /// The calling run. Empty: it has not started.
+    pub run: &'c str,
+    /// The key of the call.
+    pub key: &'c Key,
     /// The name of the flow.
     pub flow: &'c str,
     /// Its input.
@@ -77,15 +84,10 @@ impl Before {
     /// For a run of this program.
     pub fn of(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
         let calls: Vec<_> = memo.calls();
-        let from = basis.from.as_deref().and_then(|from| Inside::of(from, memo)).map(|inside| {
-            let Inside { call, step } = inside;
-            (call.run.clone(), call.activity.key.clone(), step)
-        });
         let is_gone = |call: &EarlierCall| !prepared.has_effect(&call.activity.labels);
         Self {
             runs: memo.runs().cloned().collect(),
             calls: calls.into_iter().map(|call| (is_gone(&call), call)).map(|(gone, call)| (call, gone)).collect(),
-            from,
             rerun: memo.rerun().map(str::to_owned).collect(),
             failed: basis.repeats_failed(),
             lost: memo.is_cut_off().then(|| format!("{}~", basis.run)),
@@ -95,41 +97,35 @@ impl Before {
     }
 
     /// The steps of the called run whose tools and commands may be repeated: all, if the call may be.
-    pub fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
-        rerun_within(&self.rerun, at.key, at.labels)
+    pub fn rerun(&self, call: &Key, labels: &[Arc<str>]) -> Vec<String> {
+        rerun_within(&self.rerun, call, labels)
     }
 
-    /// Whether the steps at which called runs failed are repeated, as that of the calling one is.
-    pub fn repeats_failed(&self) -> bool {
-        self.failed
-    }
-
-    /// How much of an earlier call is reused.
-    fn again(&self, call: &EarlierCall) -> Again {
-        match &self.from {
-            Some((run, key, step)) if *run == call.run && *key == call.activity.key => {
-                Again { all: false, from: Some(step.clone()) }
-            }
-            _ => Again { all: call.wanted, from: None },
-        }
+    /// How the run of a call reuses this much of an earlier one. The step at which that one failed is repeated if that of the calling
+    /// run is.
+    pub fn edit(&self, again: Again, call: &Key, labels: &[Arc<str>]) -> Edit {
+        let Again { all, from } = again;
+        let mut from = from.into_iter();
+        let (from, also_from) = (from.next(), from.collect());
+        Edit { all, from, also_from, rerun: self.rerun(call, labels), failed: self.failed, ..Edit::default() }
     }
 
     /// The run of a call in the runs before the calling one: that with its key, or else one with its input whose step is not in the
     /// program any more. If such a step called the flow with another input, the call may still be the same one, so whatever that
     /// run did counts as done.
-    pub(super) async fn run_of(&self, call: &Call<'_>, store: &dyn Store) -> CalledBefore {
+    pub async fn run_of(&self, call: &Call<'_>, store: &dyn Store) -> CalledBefore {
         let mut left = None;
         let mut claimed = None;
         for run in &self.runs {
-            if let Some(found) = last_run_of(store, run, call.at.key).await {
+            if let Some(found) = last_run_of(store, run, call.key).await {
                 let earlier = self.calls.iter().map(|(earlier, _)| earlier);
-                let mut own = earlier.filter(|earlier| earlier.run == *run && earlier.activity.key == *call.at.key);
-                return CalledBefore::As(found, own.next().map(|own| self.again(own)).unwrap_or_default());
+                let mut own = earlier.filter(|earlier| earlier.run == *run && earlier.activity.key == *call.key);
+                return CalledBefore::As(found, own.next().map(Again::of).unwrap_or_default());
             }
             for (earlier, _) in self.calls.iter().filter(|(earlier, gone)| *gone && earlier.run == *run) {
                 let claimed = match &claimed {
                     Some(known) => known,
-                    None => claimed.insert(self.claimed(store, call.at.run).await),
+                    None => claimed.insert(self.claimed(store, call.run).await),
                 };
                 if claimed.calls.contains(&(run.to_string(), earlier.activity.key.clone())) {
                     continue;
@@ -140,14 +136,14 @@ impl Before {
                 };
                 let is_free = !claimed.runs.contains(&found);
                 if is_free && started.input == call.input && self.takes(&found) {
-                    return CalledBefore::As(found, self.again(earlier));
+                    return CalledBefore::As(found, Again::of(earlier));
                 }
                 left = left.or(Some(found).filter(|found| is_free && !self.has_taken(found)));
             }
         }
         match (left, &self.lost) {
-            (Some(left), _) => CalledBefore::As(left, Again { all: true, from: None }),
-            (None, Some(lost)) => CalledBefore::Perhaps(Basis { run: id_of(lost, call.at.key, 0), ..Basis::default() }),
+            (Some(left), _) => CalledBefore::As(left, Again { all: true, from: Vec::new() }),
+            (None, Some(lost)) => CalledBefore::Perhaps(Basis { run: id_of(lost, call.key, 0), ..Basis::default() }),
             (None, None) => CalledBefore::Never,
         }
     }
@@ -189,7 +185,7 @@ impl Before {
 }
 
 /// The steps of a called run whose tools and commands may be repeated, if those of these steps may be in the calling one.
-pub(crate) fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String> {
+fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String> {
     let own = [call.as_str(), call.without_try()];
     let label = labels.last().map(|label| &**label);
     let within = |name: &str| -> Option<String> {

@@ -35,7 +35,7 @@ use trefoil_template::Value;
 #[cfg(feature = "store")]
 use super::Ready;
 #[cfg(feature = "store")]
-use super::called_before::{Again, Before, Call, CalledBefore, labels};
+use super::called_before::{Before, Call, CalledBefore, labels};
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
@@ -217,11 +217,10 @@ impl FlowTools {
     ) -> Result<Ready, Error> {
         let (Some(before), Some(owner)) = (self.before.get(), engine.owner()) else { return engine.ready(&tool.flow) };
         let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
-        let call = Call { at, flow: &tool.flow.loaded().program.name, input };
+        let call = Call { run: at.run, key: at.key, flow: &tool.flow.loaded().program.name, input };
         match before.run_of(&call, &**owner.store()).await {
-            CalledBefore::As(run, Again { all, from }) => {
-                let (rerun, failed) = (self.rerun(at), before.repeats_failed());
-                let edit = Edit { all, from, rerun, failed, ..Edit::default() };
+            CalledBefore::As(run, again) => {
+                let edit = before.edit(again, at.key, at.labels);
                 reusing(engine, tool, &run, engine.edit(&run, &tool.flow, &edit).await)
             }
             // Its limits are those of the calling run, which waits until they are raised.
@@ -248,7 +247,7 @@ impl FlowTools {
     /// The steps of the run of a call that may be repeated.
     #[cfg(feature = "store")]
     fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
-        self.before.get().map(|before| before.rerun(at)).unwrap_or_default()
+        self.before.get().map(|before| before.rerun(at.key, at.labels)).unwrap_or_default()
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process. `usage`: that of the call.
@@ -509,6 +508,13 @@ impl FlowTools {
         parts.answers.retain(|(name, _)| self.ask(name));
         parts.max_cost_micro = parts.max_cost_micro.or(limited.then_some(u64::MAX));
         Some((tool.flow.clone(), Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }))
+    }
+
+    /// The input of the run that a call starts. `None`: the tool is not a flow, or its flow does not take these arguments.
+    #[cfg(feature = "store")]
+    pub fn input_of(&self, request: &ToolRequest) -> Option<Value> {
+        let tool = self.get(&request.name)?.as_ref().ok()?;
+        tool.as_tool.input(request.arguments.to_json()).ok().map(Value::from_json)
     }
 }
 

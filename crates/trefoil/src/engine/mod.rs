@@ -35,7 +35,7 @@ use crate::run::Run;
 use crate::settings::Settings;
 
 #[cfg(feature = "store")]
-pub(crate) use called_before::{Inside, called_by, labels, last_run_of, rerun_within, started};
+pub(crate) use called_before::{Before, Call, CalledBefore, Inside, called_by, labels, last_run_of, started};
 #[cfg(feature = "store")]
 pub(crate) use flows::FlowTools;
 pub use models::{Answering, AnswersFrom};

@@ -33,6 +33,8 @@ pub struct Layer {
     pub program: Option<Arc<Prepared>>,
     /// The activities that the user asked to repeat, with or without a result.
     pub wanted: BTreeSet<Key>,
+    /// The calls of flows that the user asked to repeat only from these steps of the flow on.
+    pub within: BTreeMap<Key, Vec<String>>,
 }
 
 /// Why an activity has no reusable result.
@@ -65,6 +67,7 @@ impl Layer {
             undone: BTreeSet::new(),
             program: None,
             wanted: BTreeSet::new(),
+            within: BTreeMap::new(),
         }
     }
 
@@ -93,14 +96,25 @@ impl Layer {
         all.take_while(move |key| key.as_str().starts_with(step)).filter(move |key| key.without_try() == step)
     }
 
+    /// The activities that have a result, in the order in which they started. `dropped`: also those that the user asked to
+    /// repeat, and calls of edited flows.
+    pub fn results(&self, dropped: bool) -> Vec<Arc<Activity>> {
+        let is_dropped = |key: &Key| dropped && matches!(self.lost.get(key), Some(Lost::Wanted | Lost::Edited(_)));
+        let had = self.done.iter().filter(|(key, _)| self.by_key.contains_key(*key) || is_dropped(key));
+        let mut all: Vec<_> = had.map(|(_, one)| one).collect();
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, activity)| activity.clone()).collect()
+    }
+
     /// The labels of the steps.
     pub fn labels(&self) -> impl Iterator<Item = String> {
         self.done.values().filter_map(|(_, a)| a.labels.last()).map(ToString::to_string)
     }
 
     /// Drops the results of a step and of all activities that started after it, as well as those in `void`, which collects the
-    /// dropped keys across runs, newest first. Returns whether the step exists.
-    pub fn drop_from(&mut self, step: &str, void: &mut BTreeSet<Key>) -> bool {
+    /// dropped keys across runs, newest first. `within`: the step is a call, by its key, of which only what its flow did from this
+    /// step on is dropped. Returns whether the step exists.
+    pub fn drop_from(&mut self, step: &str, within: Option<&str>, void: &mut BTreeSet<Key>) -> bool {
         let is_of = |activity: &Activity| {
             let key = activity.key.without_try();
             let inside = || key.strip_prefix(step).is_some_and(|rest| rest.starts_with('/'));
@@ -110,7 +124,12 @@ impl Layer {
         if let Some(first) = first {
             void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
         }
-        self.wanted.extend(self.done.keys().filter(|key| void.contains(*key)).cloned());
+        for key in self.done.keys().filter(|key| void.contains(*key)) {
+            match within.filter(|_| key.without_try() == step) {
+                Some(inner) => self.within.entry(key.clone()).or_default().push(inner.to_owned()),
+                None => drop(self.wanted.insert(key.clone())),
+            }
+        }
         self.drop_those(|key, _| void.contains(key).then_some(Lost::Wanted));
         first.is_some()
     }

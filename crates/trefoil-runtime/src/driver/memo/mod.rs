@@ -103,6 +103,8 @@ pub struct EarlierCall {
     pub activity: Arc<Activity>,
     /// Whether the user asked to repeat it.
     pub wanted: bool,
+    /// If only from some steps of its flow on: these steps.
+    pub within: Vec<String>,
 }
 
 impl EarlierCall {
@@ -128,8 +130,8 @@ pub struct Memo {
     gone: BTreeSet<ClaimPlace>,
     /// Where the results that the current run uses were performed, and the labels of the steps that use them.
     used: BTreeMap<ClaimPlace, Arc<[Arc<str>]>>,
-    /// Tools and commands of steps that were deleted, moved or renamed, and that an activity of an earlier run has replaced.
-    replaced: BTreeSet<ClaimPlace>,
+    /// Tools and commands of steps that were deleted, moved or renamed, and the activity of an earlier run that has replaced each.
+    replaced: BTreeMap<ClaimPlace, ClaimPlace>,
     /// The same for activities of the current run.
     matched: BTreeSet<ClaimPlace>,
     /// Tools and commands that the current run performed, according to its journal.
@@ -222,10 +224,19 @@ impl Memo {
 
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str) -> bool {
+        self.drop_started(step, None)
+    }
+
+    /// Drops what started after a call of a flow, and of the call what its flow did from this step on. Returns whether the call exists.
+    pub fn drop_within(&mut self, call: &EarlierCall, step: &str) -> bool {
+        self.drop_started(call.activity.key.without_try(), Some(step))
+    }
+
+    fn drop_started(&mut self, step: &str, within: Option<&str>) -> bool {
         let mut void = BTreeSet::new();
         let mut met = false;
         for layer in &mut self.layers {
-            met |= layer.drop_from(step, &mut void);
+            met |= layer.drop_from(step, within, &mut void);
         }
         self.index();
         met
@@ -256,6 +267,7 @@ impl Memo {
                 run: layer.run.clone(),
                 activity: activity.clone(),
                 wanted: layer.wanted.contains(key),
+                within: layer.within.get(key).cloned().unwrap_or_default(),
             };
             all.into_iter().map(call).collect::<Vec<_>>()
         };
@@ -409,7 +421,7 @@ impl Memo {
     fn is_last_word(&self, place: &ClaimPlace, request: &Request) -> bool {
         let (at, key) = place;
         let newer = || self.layers.iter().take(*at).any(|layer| layer.done.contains_key(key));
-        matches!(request, Request::Model(_)) || !(newer() || self.replaced.contains(&self.origin(place)))
+        matches!(request, Request::Model(_)) || !(newer() || self.replaced.contains_key(&self.origin(place)))
     }
 
     /// For a question: whether the same answers are accepted, in any order. They are not in its content key.
@@ -457,13 +469,33 @@ impl Memo {
     fn again(&self, asked: &Activity) -> Option<Reuse> {
         let here = self.layers.iter().position(|layer| layer.done.contains_key(&asked.key));
         let (at, key) = match here {
-            Some(at) => (at, asked.key.clone()),
-            None => self.former(asked, &BTreeSet::new())?,
+            Some(at) => self.latest((at, asked.key.clone())),
+            None => self.former(asked, &BTreeSet::new()).or_else(|| self.renamed(asked))?,
         };
         let layer = self.layers.get(at)?;
         let (_, before) = layer.done.get(&key)?;
-        let same = before.content == asked.content;
+        let same = before.content == asked.content || sought(before) == sought(asked);
         Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&key).filter(|_| same).cloned() })
+    }
+
+    /// The same question or call of a model under the name of a step that is not in the program any more, if its result was dropped.
+    fn renamed(&self, asked: &Activity) -> Option<ClaimPlace> {
+        if !matches!(asked.request, Request::Model(_) | Request::Human(_)) {
+            return None;
+        }
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = |key: &Key| {
+            let was = |one: &Decision| matches!(&one.is, Reuse::Again { before, .. } if before.key == *key);
+            !self.asked.contains_key(key) && !decisions.iter().any(was)
+        };
+        self.layers.iter().enumerate().find_map(|(at, layer)| {
+            let dropped = layer.lost.iter().filter(|(key, why)| !matches!(why, Lost::Taken(_)) && is_open(key));
+            let key = dropped.map(|(key, _)| key).find(|key| {
+                let before = layer.done.get(*key).map(|(_, before)| before);
+                before.is_some_and(|before| sought(before) == sought(asked) && !self.is_in_program(&before.labels))
+            })?;
+            Some((at, key.clone()))
+        })
     }
 
     /// Whether a step of the earlier runs has this label or key.
@@ -474,10 +506,15 @@ impl Memo {
 
     /// The activities of the newest run that have a result, in the order in which they started.
     pub fn results(&self) -> Vec<Arc<Activity>> {
-        let Some(layer) = self.layers.first() else { return Vec::new() };
-        let mut all: Vec<_> = layer.by_key.keys().filter_map(|key| layer.done.get(key)).collect();
-        all.sort_by_key(|(at, _)| *at);
-        all.into_iter().map(|(_, activity)| activity.clone()).collect()
+        self.layers.first().map(|layer| layer.results(false)).unwrap_or_default()
+    }
+
+    /// The same, and after it what only older runs have a result of, with the results that were dropped to repeat their steps.
+    pub fn all_results(&self) -> Vec<Arc<Activity>> {
+        let mut known = BTreeSet::new();
+        let mut all: Vec<_> = self.layers.iter().flat_map(|layer| layer.results(true)).collect();
+        all.retain(|activity| known.insert(activity.key.clone()));
+        all
     }
 
     /// Records a request of the current run that is in its journal.
@@ -497,7 +534,14 @@ impl Memo {
             self.used.insert(self.origin(&(at, of.clone())), met.labels.clone());
         }
         let of_run = at.and_then(|at| self.layers.get_mut(at));
-        if let Some(earlier) = of_run.and_then(|layer| layer.by_key.remove(of)) {
+        let taken = of_run.and_then(|layer| {
+            let earlier = layer.by_key.remove(of)?;
+            if of != key {
+                layer.lost.insert(of.clone(), Lost::Taken(key.clone()));
+            }
+            Some(earlier)
+        });
+        if let Some(earlier) = taken {
             self.forget(sought(&earlier.activity), key, cited);
         }
         self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));

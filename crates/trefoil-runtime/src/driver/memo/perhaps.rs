@@ -179,7 +179,7 @@ impl Memo {
                 if let Some(one) = self.pick(&activity, gone.iter()) {
                     let origin = one.origin.clone();
                     gone.retain(|one| one.origin != origin);
-                    self.replaced.insert(origin);
+                    self.replaced.insert(origin, (at, activity.key.clone()));
                 }
             }
         }
@@ -214,7 +214,7 @@ impl Memo {
         let mut known: BTreeMap<Arc<[Arc<str>]>, bool> = BTreeMap::new();
         let mut is_gone =
             |labels: &Arc<[Arc<str>]>| !*known.entry(labels.clone()).or_insert_with(|| program.has_effect(labels));
-        let all = self.executions(from).into_iter().filter(|one| !self.replaced.contains(&one.origin));
+        let all = self.executions(from).into_iter().filter(|one| !self.replaced.contains_key(&one.origin));
         all.filter(|one| is_gone(&one.activity.labels)).collect()
     }
 
@@ -256,7 +256,26 @@ impl Memo {
         (at, key.clone())
     }
 
-    fn is_in_program(&self, labels: &[Arc<str>]) -> bool {
+    /// What a step became in later runs that replaced it, or that have its result under another name.
+    pub(super) fn latest(&self, mut place: ClaimPlace) -> ClaimPlace {
+        loop {
+            let (at, key) = &place;
+            let run = self.layers.get(*at).map(|layer| &*layer.run);
+            let mut newer = self.layers.iter().enumerate().take(*at).rev();
+            let reuser = newer.find_map(|(newer, layer)| {
+                let of = |(of, there): &(String, Key)| Some(of.as_str()) == run && there == key;
+                layer.reused.iter().find(|(_, from)| of(from)).map(|(key, _)| (newer, key.clone()))
+            });
+            let next = reuser.or_else(|| self.replaced.get(&self.origin(&place)).cloned());
+            // Only a newer run comes after it, so this ends.
+            match next.filter(|(next, _)| *next < *at) {
+                Some(next) => place = next,
+                None => return place,
+            }
+        }
+    }
+
+    pub(super) fn is_in_program(&self, labels: &[Arc<str>]) -> bool {
         self.program.as_ref().is_some_and(|program| program.has_effect(labels))
     }
 }

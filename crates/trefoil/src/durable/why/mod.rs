@@ -54,6 +54,8 @@ pub enum Fate {
     Stopped,
     /// The earlier run has a result that was not requested.
     Unused,
+    /// In a preview: the earlier run has a result, and whether it is used depends on calls that come first.
+    Later,
 }
 
 impl Fate {
@@ -70,6 +72,7 @@ impl Fate {
             Self::Again => "again",
             Self::Stopped => "stops",
             Self::Unused => "unused",
+            Self::Later => "later",
         }
     }
 }

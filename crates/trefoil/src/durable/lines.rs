@@ -1,0 +1,212 @@
+//! What a run that reuses results has kept, repeated and done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trefoil_ir::Program;
+use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::{Key, Prepared};
+use trefoil_runtime::driver::memo::{Decision, Reuse};
+use trefoil_template::{Hole, HoleKind};
+
+use super::why::{Comparing, Fate, Line, line, similarity};
+use crate::flow::Flow;
+
+/// The decisions for the steps of a run that reuses results of an earlier one.
+pub struct Lines {
+    flow: Flow,
+    program: Arc<Program>,
+    had: Vec<Arc<Activity>>,
+    decisions: Arc<Mutex<Vec<Decision>>>,
+    /// Those of the runs that it calls.
+    called: LinesOfCalls,
+}
+
+/// The decisions of called runs, by the keys of the calls.
+pub(crate) type LinesOfCalls = Arc<Mutex<Vec<(Key, Lines)>>>;
+
+/// What a run has done that was not there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Calls of models.
+    pub model_calls: u64,
+    /// Calls of tools.
+    pub tool_calls: u64,
+    /// Shell commands.
+    pub commands: u64,
+    /// Questions to people.
+    pub questions: u64,
+}
+
+impl Made {
+    /// Both.
+    fn and(self, Self { model_calls, tool_calls, commands, questions }: Self) -> Self {
+        Self {
+            model_calls: self.model_calls + model_calls,
+            tool_calls: self.tool_calls + tool_calls,
+            commands: self.commands + commands,
+            questions: self.questions + questions,
+        }
+    }
+}
+
+impl Lines {
+    /// For a run.
+    pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
+        Self { flow, program, had: Vec::new(), decisions, called: LinesOfCalls::default() }
+    }
+
+    /// Adds those of the runs that the run calls.
+    pub(crate) fn calling(self, called: LinesOfCalls) -> Self {
+        Self { called, ..self }
+    }
+
+    /// Sets the results that the earlier run has.
+    pub(super) fn with(self, had: Vec<Arc<Activity>>) -> Self {
+        Self { had, ..self }
+    }
+
+    /// One line per activity, in the order in which they were requested.
+    pub fn all(&self) -> Vec<Line> {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let renamed = decisions.iter().filter_map(|decision| match &decision.is {
+            Reuse::Kept { was: Some(was), .. } => Some((was.clone(), decision.asked.key.clone())),
+            _ => None,
+        });
+        let renamed = renamed.collect();
+        let files = &self.flow.loaded().files;
+        let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed };
+        let changed = self.changed(&decisions);
+        let one = |decision: &Decision| match changed.get(&decision.asked.key) {
+            None => line(decision, &comparing),
+            Some(before) => {
+                let is = Reuse::Again { before: before.clone(), lost: None };
+                line(&Decision { asked: decision.asked.clone(), is }, &comparing)
+            }
+        };
+        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        let with_called = |line: Line| {
+            let of_call = called.iter().filter(|(key, _)| *key == line.key && !line.fate.is_kept());
+            Line { called: of_call.flat_map(|(_, lines)| lines.all()).collect(), ..line }
+        };
+        decisions.iter().filter_map(one).map(with_called).collect()
+    }
+
+    /// What was decided in runs that the run has called in this process, with the keys of the calls. [`all`](Self::all) has it at each
+    /// call that was decided in this process, too: a resumed run makes a call again that was decided before.
+    pub fn called(&self) -> Vec<(Key, Vec<Line>)> {
+        let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        called.iter().map(|(key, lines)| (key.clone(), lines.all())).collect()
+    }
+
+    /// New calls of models and questions that were probably steps of the earlier run before they were renamed and changed, by their
+    /// keys. Only the explanation depends on that.
+    fn changed(&self, decisions: &[Decision]) -> BTreeMap<Key, Arc<Activity>> {
+        let asks = |a: &Activity| matches!(a.request, Request::Model(_) | Request::Human(_));
+        let met = met(decisions);
+        let mut gone: Vec<_> = self.had.iter().filter(|a| asks(a) && !met.contains(a.key.without_try())).collect();
+        let new = decisions.iter().filter(|one| matches!(one.is, Reuse::New) && asks(&one.asked));
+        let new: Vec<_> =
+            new.map(|one| &one.asked).filter(|asked| asked.key.without_try() == asked.key.as_str()).collect();
+        if gone.is_empty() || new.is_empty() {
+            return BTreeMap::new();
+        }
+        let prepared = Prepared::new(self.program.clone());
+        gone.retain(|before| !prepared.has_effect(&before.labels));
+        let mut pairs = BTreeMap::new();
+        for asked in new {
+            let place = |a: &Activity| (a.request.sort(), a.labels.split_last().map(|(_, above)| above.to_vec()));
+            // The same request was not changed: its result was dropped.
+            let is_same = |before: &Activity| before.content == asked.content;
+            let there = gone.iter().enumerate().filter(|(_, before)| place(before) == place(asked) && !is_same(before));
+            let alike = there.map(|(at, before)| (at, similarity(before, asked)));
+            if let Some((at, _)) = alike.reduce(|best, one| if one.1 > best.1 { one } else { best }) {
+                pairs.insert(asked.key.clone(), gone.remove(at).clone());
+            }
+        }
+        pairs
+    }
+
+    /// How much was done by the run and those that it called, by sort.
+    pub fn made(&self) -> Made {
+        let mut made = Made::default();
+        let mut nothing = BTreeSet::new();
+        for (call, lines) in self.called.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let done = lines.made();
+            if done == Made::default() {
+                nothing.insert(call.clone());
+            }
+            made = made.and(done);
+        }
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        // A flow that has kept everything, or stopped before it did anything, was called for nothing.
+        let is_done =
+            |one: &&Decision| matches!(one.is, Reuse::New | Reuse::Again { .. }) && !nothing.contains(&one.asked.key);
+        for decision in decisions.iter().filter(is_done) {
+            match decision.asked.request {
+                // Another try is the same call.
+                Request::Model(_) => made.model_calls += u64::from(!decision.asked.again),
+                Request::Tool(_) => made.tool_calls += 1,
+                Request::Command(_) => made.commands += 1,
+                Request::Human(_) => made.questions += 1,
+                Request::Describe(_) | Request::Timer { .. } | Request::Decide(_) => {}
+            }
+        }
+        made
+    }
+
+    /// Environment variables in requests whose results were kept: `env.NAME`, without duplicates. Their values are not
+    /// stored, so they were compared by name only.
+    pub fn environment(&self) -> Vec<String> {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = BTreeSet::new();
+        for decision in decisions.iter().filter(|decision| matches!(decision.is, Reuse::Kept { .. })) {
+            decision.asked.request.texts(&mut |text| {
+                let _ = text.replace(&mut |hole: &Hole| -> std::result::Result<_, Infallible> {
+                    if hole.kind == HoleKind::Env {
+                        names.insert(format!("env.{}", hole.name));
+                    }
+                    Ok(None)
+                });
+            });
+        }
+        names.into_iter().collect()
+    }
+
+    /// The results of the earlier run that were not used, in its order. If the run has not succeeded, the list may
+    /// shrink.
+    pub fn unused(&self) -> Vec<Line> {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut met = met(&decisions);
+        met.extend(self.changed(&decisions).values().map(|before| before.key.without_try().to_owned()));
+        let left = self.had.iter().filter(|had| !met.contains(had.key.without_try()));
+        let unused = |had: &Arc<Activity>| Line {
+            key: had.key.clone(),
+            fate: Fate::Unused,
+            was: None,
+            reasons: Vec::new(),
+            called: Vec::new(),
+        };
+        left.map(unused).collect()
+    }
+}
+
+/// The keys of the earlier run that these decisions are about, without tries.
+fn met(decisions: &[Decision]) -> BTreeSet<String> {
+    let mut met = BTreeSet::new();
+    for decision in decisions {
+        met.insert(decision.asked.key.without_try().to_owned());
+        let is = match &decision.is {
+            Reuse::Stopped(Some(before)) => before,
+            is => is,
+        };
+        let was = match is {
+            Reuse::Kept { was, .. } => was.as_ref(),
+            Reuse::Again { before, .. } => Some(&before.key),
+            Reuse::New | Reuse::Stopped(_) => None,
+        };
+        met.extend(was.map(|was| was.without_try().to_owned()));
+    }
+    met
+}
