@@ -135,7 +135,7 @@ fn what_a_guardrail_changed_and_warnings_stay_below_the_tree() {
         Screen::new(&folder, &["run", "pii.yaml", "--model", "embedded", "--input", "mail ann@example.com"], 90).ends();
     assert_eq!(code, 0, "{seen}");
     let last = seen.rsplit("✓ one").next().unwrap();
-    assert!(last.contains("! one: pii changed: personal data in the input: `email`"), "{seen}");
+    assert!(last.contains("! pii changed: personal data in the input: `email`"), "{seen}");
     folder.write("calls.yaml", "id: calls\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\nspawnable: [{ kind: inline, definition: { id: helper, kind: llm, model: { provider: openai, name: m }, instruction: Help. } }]\n");
     folder.write("s.yaml", "answers:\n  calls:\n    - calls: [{ name: nothing, arguments: {} }]\n    - done\n");
     let (code, seen) =

@@ -114,6 +114,9 @@ impl Trace {
         }
         if let Some(step) = self.inner(event).and_then(|index| self.steps.get_mut(index)) {
             step.verdicts.push((event.at_ms, verdict.clone()));
+        } else if verdict.ruling == Ruling::Changed {
+            // It is about the input of the run.
+            self.warnings.push(verdict.to_string());
         }
     }
     /// Records the start of a call.
