@@ -473,9 +473,9 @@ pub struct Flags {
     /// Whether pinned parameters are checked before a conversation starts. Journals of earlier builds do not have this flag.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checks_pins: bool,
-    /// What guardrails have redacted in the input before it was stored.
+    /// What guardrails found in the input before it was stored: what they redacted, or why it is stored as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub redacted: Vec<Verdict>,
+    pub input_verdicts: Vec<Verdict>,
 }
 
 /// What a cost limit reserves for a call before it starts.

@@ -75,7 +75,7 @@ impl Loop<'_> {
             return None;
         };
         let before = self.last.as_ref().and_then(|last| last.input.clone());
-        output::say(&format!("input: {}", said::input(before.as_ref())));
+        output::say(&format!("input: {}", said::input(&flow.loaded().program, before.as_ref())));
         let line = self.line("new input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
         let before = before.filter(|before| matches!(before, Value::Object(_)));
         let given = match super::typed(&line) {

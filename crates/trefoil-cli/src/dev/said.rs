@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trefoil::Outcome;
 use trefoil::internals::Report;
 use trefoil::runs::{Line, Made};
+use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::guard;
 use trefoil_runtime::RunError;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
@@ -186,8 +188,9 @@ pub fn would_repeat(step: &str, why: &RunError) {
 }
 
 /// An input on one line: `topic=tide tables`.
-pub fn input(input: Option<&Value>) -> String {
-    let text = match input {
+pub fn input(program: &Program, input: Option<&Value>) -> String {
+    let shown = input.map(|value| guard::hide_value(&guard::concealing(program), value.clone()));
+    let text = match &shown {
         None => "none".to_owned(),
         Some(Value::Object(members)) => {
             let one = |(key, value): (&std::sync::Arc<str>, &Value)| format!("{key}={}", value.to_text());
@@ -222,7 +225,7 @@ impl Loop<'_> {
     pub(super) fn hint(&self) {
         let last = self.last.as_ref();
         let session = self.session.total().map(|total| format!(" · this session: {total}")).unwrap_or_default();
-        let of = last.map(|last| format!("input: {}", input(last.input.as_ref())));
+        let of = last.map(|last| format!("input: {}", input(&last.flow.loaded().program, last.input.as_ref())));
         if let Some(of) = of {
             aside(&format!("{of}{session}"));
         }

@@ -197,7 +197,7 @@ fn personal_data_that_every_reader_redacts_is_not_stored() {
             .flat_map(|file| std::fs::read(file).unwrap())
             .collect();
         let is_stored = bytes.windows(4).any(|part| part == b"ann@");
-        let warned = ran.out.contains("the input is stored with personal data");
+        let warned = ran.out.contains("personal data in the input: `email`; it is stored as it is, because");
         (is_stored, warned, ran)
     };
     let (is_stored, warned, ran) = stored("redacted.db", workflow("", redact));
@@ -208,6 +208,12 @@ fn personal_data_that_every_reader_redacts_is_not_stored() {
     replayed.exits(0);
     let shown = run(&folder, &["runs", "show", &id, "--store", "redacted.db"], &[]);
     assert!(shown.exits(0).out.contains("verdict  pii changed: personal data in the input: `email`"), "{}", shown.out);
+    // An edited run says that it gets the redacted input.
+    folder.write("edited.yaml", workflow("", "").replace("You look.", "You read."));
+    let edited = ["resume", &id, "--with", "edited.yaml", "--store", "redacted.db", "--model", "embedded"];
+    run(&folder, &edited, &[])
+        .exits(0)
+        .says(&["pii changed: personal data in the input: `email`; it is stored redacted"]);
     // A system prompt is not redacted.
     let reads = "  two: { agent: b, writes: output.more }\n";
     let (is_stored, warned, ran) = stored("read.db", workflow(reads, redact));
@@ -216,6 +222,28 @@ fn personal_data_that_every_reader_redacts_is_not_stored() {
     let (is_stored, warned, ran) =
         stored("blocked.db", workflow("", "guardrails: [{ name: pii, config: { action: block } }]\n"));
     assert!(is_stored && warned, "{}", ran.out);
+    // Two agents that redact different data.
+    let other = "agents:\n  c: { model: \"openai:m\", system: Look., guardrails: [{ name: pii, config: { entities: [ssn] } }] }\n";
+    let nodes = "  two: { agent: c, writes: output.more }\n  end: { agent: a, writes: output.end }\n";
+    let edges = "edges: [{ from: one, to: end }, { from: two, to: end }]";
+    let two = workflow(nodes, redact).replace("agents:\n", other).replace("edges: []", edges);
+    let (is_stored, warned, ran) = stored("two.db", two);
+    assert!(is_stored && warned, "{}{}", ran.out, ran.err);
     let (is_stored, warned, ran) = stored("none.db", workflow("", ""));
     assert!(is_stored && !warned, "{}", ran.out);
+}
+
+/// What a run waits for hides environment values as its events do.
+#[test]
+fn a_question_that_is_waited_for_hides_environment_values() {
+    let folder = Folder::new();
+    folder.write(
+        "ask.yaml",
+        "version: \"0.1\"\nnodes:\n  h: { type: human, prompt: \"Say {{ inputs.message }} with {{ env.TOKEN_OF_MINE }}\", writes: output.h }\nedges: []\ninput: { message: it }\n",
+    );
+    let value = "env-canary-77";
+    let args = ["run", "ask.yaml", "--input", value, "--store", "runs.db", "--model", "embedded"];
+    let ran = run(&folder, &args, &[("TOKEN_OF_MINE", value)]);
+    ran.exits(75).says(&["Say *** with ***"]);
+    assert!(!ran.err.contains(value) && !ran.out.contains(value), "{}", ran.err);
 }

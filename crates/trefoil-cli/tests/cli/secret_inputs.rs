@@ -118,3 +118,17 @@ fn a_stored_run_whose_input_has_a_secret_resumes() {
     resumed.exits(0);
     assert!(!resumed.out.contains(SECRET), "{}", resumed.out);
 }
+
+#[test]
+fn the_key_of_a_provider_is_refused_whatever_answers() {
+    let folder = Folder::new();
+    folder.write("script.yaml", "answers:\n  one: fine\n");
+    folder.write("one.yaml", "id: one\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\n");
+    let key = "sk-canary-0123456789abcdef";
+    for model in ["embedded", "scripted=script.yaml", "openai:m"] {
+        let args = ["run", "one.yaml", "--store", "runs.db", "--model", model, "--input", &format!("use {key}")];
+        let ran = run(&folder, &args, &[("OPENAI_API_KEY", key)]);
+        ran.exits(2).says(&["secret-in-input", "the key of a model provider"]);
+        assert!(!format!("{}{}", ran.out, ran.err).contains(key), "{model}");
+    }
+}

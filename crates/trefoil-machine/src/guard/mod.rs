@@ -17,7 +17,7 @@ mod verdict;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trefoil_ir::{Guard, PiiAction};
+use trefoil_ir::{Guard, PiiAction, Program, StepKind};
 use trefoil_template::{Masked, Object, Piece, Value};
 
 use crate::provenance::{self, From, TextPart};
@@ -174,6 +174,20 @@ pub fn hide_value(guards: &[Guard], value: Value) -> Value {
         }
         other => other,
     }
+}
+
+/// The guards of a program's agents that hide what they find, each once.
+pub fn concealing(program: &Program) -> Vec<Guard> {
+    let mut all: Vec<Guard> = Vec::new();
+    for step in &program.steps {
+        let StepKind::Model(call) = &step.kind else { continue };
+        for guard in call.guards.iter().filter(|guard| conceals(guard)) {
+            if !all.contains(guard) {
+                all.push(guard.clone());
+            }
+        }
+    }
+    all
 }
 
 /// Whether a guard hides its matches, so that text must not even be shown provisionally.

@@ -1,52 +1,65 @@
 //! The input of a run as it is stored: without the personal data that every agent that reads the input redacts.
 
-use trefoil_ir::{Expr, Flow, Guard, ModelCall, PiiAction, Program, SlotId, StepKind, walk};
+use trefoil_ir::{Expr, Flow, Guard, ModelCall, PiiAction, PiiEntity, Program, SlotId, StepKind, walk};
 use trefoil_template::Value;
 
-use super::{Ruling, Side, Verdict, conceals, hide_value, name, pii};
+use super::{Ruling, Side, Verdict, pii};
 
 /// What a run stores of its input.
 #[derive(Debug, Default)]
 pub struct StoredInput {
-    /// The guardrails that redact the input before it is stored.
-    redacts: Vec<Guard>,
-    /// All guardrails of the program that hide what they find.
-    hides: Vec<Guard>,
+    /// The guardrails that redact the input before it is stored, or why the input is stored as it is.
+    redacts: Option<Result<Vec<Guard>, String>>,
+    /// The entities that the program hides somewhere.
+    hidden: Vec<PiiEntity>,
 }
 
 impl StoredInput {
     /// Analyses a program. The input is redacted if nothing reads it except prompts that all redact it in the same way; otherwise a
-    /// step needs it as it is.
+    /// step needs it as it is. `hides`: all guardrails of the program that hide what they find.
     pub(crate) fn of(program: &Program, hides: &[Guard]) -> Self {
-        let mut stored = Self { redacts: Vec::new(), hides: hides.to_vec() };
-        if !hides.is_empty()
-            && let Some(flow) = program.flows.get(program.entry.index())
-        {
-            stored.redacts = shared_by_readers(program, flow).unwrap_or_default();
+        let Some(flow) = program.flow(program.entry).filter(|_| !hides.is_empty()) else { return Self::default() };
+        let mut hidden: Vec<PiiEntity> = Vec::new();
+        for guard in hides {
+            if let Guard::Pii { entities, .. } = guard {
+                hidden.extend(entities.iter().filter(|entity| !hidden.contains(entity)).copied().collect::<Vec<_>>());
+            }
         }
-        stored
+        Self { redacts: Some(shared_by_readers(program, flow)), hidden }
     }
 
-    /// The input to store and to run with, and the verdicts of the guardrails that changed it.
+    /// The input to store and to run with, and what the guardrails found in it.
     pub fn of_run(&self, input: Value) -> (Value, Vec<Verdict>) {
-        let mut found = vec![Vec::new(); self.redacts.len()];
-        let input = if self.redacts.is_empty() { input } else { redacted(&self.redacts, input, &mut found) };
-        let changed = self.redacts.iter().zip(found).filter(|(_, found)| !found.is_empty());
-        let verdict = |(guard, found): (&Guard, Vec<String>)| {
-            let why = pii::words(found.iter().map(|what| &**what), Side::Input);
-            Verdict::found(name(guard), Side::Input, Ruling::Changed, why)
-        };
-        (input, changed.map(verdict).collect())
-    }
-
-    /// Whether the input still contains what a guardrail of the program hides.
-    pub fn shows(&self, input: &Value) -> bool {
-        !self.hides.is_empty() && hide_value(&self.hides, input.clone()) != *input
+        let pii = |ruling, why| Verdict::found("pii", Side::Input, ruling, why);
+        match &self.redacts {
+            None => (input, Vec::new()),
+            Some(Ok(guards)) => {
+                let mut found = vec![Vec::new(); guards.len()];
+                let input = redacted(guards, input, &mut found);
+                let found = found.into_iter().filter(|found| !found.is_empty());
+                let why = |found: Vec<String>| {
+                    let what = pii::words(found.iter().map(|what| &**what), Side::Input);
+                    format!("{what}; it is stored redacted")
+                };
+                (input, found.map(|found| pii(Ruling::Changed, why(found))).collect())
+            }
+            Some(Err(reason)) => {
+                let all =
+                    [Guard::Pii { entities: self.hidden.clone(), action: PiiAction::Redact, replacement: "".into() }];
+                let mut found = [Vec::new()];
+                redacted(&all, input.clone(), &mut found);
+                let [found] = found;
+                let why = pii::words(found.iter().map(|what| &**what), Side::Input);
+                let why = format!("{why}; it is stored as it is, because {reason}");
+                let verdict = (!found.is_empty()).then(|| pii(Ruling::Flagged, why));
+                (input, verdict.into_iter().collect())
+            }
+        }
     }
 }
 
-/// The guardrails with which every reader of the input redacts it. `None`: something reads it without them.
-fn shared_by_readers(program: &Program, flow: &Flow) -> Option<Vec<Guard>> {
+/// The guardrails with which every reader of the input redacts it, or why there are none.
+fn shared_by_readers(program: &Program, flow: &Flow) -> Result<Vec<Guard>, String> {
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
     let is_input = |slot: &SlotId| *slot == flow.intake.slot || Some(*slot) == raw;
     let reads = |one: walk::Evaluated<'_>| {
@@ -54,32 +67,53 @@ fn shared_by_readers(program: &Program, flow: &Flow) -> Option<Vec<Guard>> {
         one.sources(&mut |source| found |= source.slots().iter().any(is_input));
         found
     };
+    let as_it_is = |name: &str| format!("`{name}` reads it as it is");
     if walk::evaluated_by_flow(flow).into_iter().any(reads) {
-        return None;
+        return Err(format!("the result of {}", as_it_is(&flow.name)));
     }
-    let mut shared: Option<Vec<Guard>> = None;
+    let mut shared: Option<(&str, Vec<Guard>)> = None;
     let own = walk::reachable(program, program.entry).into_iter().filter(|(of, _)| *of == program.entry);
-    for (_, step) in own {
-        let step = program.step(step)?;
+    for step in own.filter_map(|(_, step)| program.step(step)) {
+        let name = step.label.as_deref().unwrap_or(&flow.name);
         for one in walk::evaluated(step).into_iter().filter(|one| reads(*one)) {
-            let (StepKind::Model(call), walk::Evaluated::Expr(read)) = (&step.kind, one) else { return None };
+            let (StepKind::Model(call), walk::Evaluated::Expr(read)) = (&step.kind, one) else {
+                return Err(as_it_is(name));
+            };
             if !std::ptr::eq(read, &call.user) || !is_verbatim(read) {
-                return None;
+                return Err(as_it_is(name));
             }
-            let redacts = redacts(call);
-            if shared.get_or_insert_with(|| redacts.clone()) != &redacts {
-                return None;
+            let redacts = redacts(call, name)?;
+            match &shared {
+                None => shared = Some((name, redacts)),
+                Some((other, known)) if *known != redacts => {
+                    return Err(format!("`{other}` and `{name}` do not redact it in the same way"));
+                }
+                Some(_) => {}
             }
         }
     }
-    shared
+    Ok(shared.map(|(_, redacts)| redacts).unwrap_or_default())
 }
 
-fn redacts(call: &ModelCall) -> Vec<Guard> {
-    let redacts = |guard: &&Guard| matches!(guard, Guard::Pii { action: PiiAction::Redact, .. });
-    // Another guard must still find what it blocks.
-    let blocks = call.guards.iter().any(|guard| conceals(guard) && !redacts(&guard));
-    if blocks { Vec::new() } else { call.guards.iter().filter(redacts).cloned().collect() }
+/// The guardrails of an agent that redact its message.
+fn redacts(call: &ModelCall, name: &str) -> Result<Vec<Guard>, String> {
+    let mut all = Vec::new();
+    for guard in &call.guards {
+        match guard {
+            Guard::Pii { action: PiiAction::Block, .. } => {
+                return Err(format!("a guardrail of `{name}` must find there what it blocks"));
+            }
+            Guard::Pii { action: PiiAction::Redact, entities, replacement } => {
+                // It would be redacted again at every reading.
+                if !pii::find(replacement, entities).is_empty() {
+                    return Err(format!("the replacement text of `{name}` contains such data itself"));
+                }
+                all.push(guard.clone());
+            }
+            _ => {}
+        }
+    }
+    if all.is_empty() { Err(format!("`{name}` reads it as it is")) } else { Ok(all) }
 }
 
 /// Whether the expression puts whole values into the message, so that it makes no difference when they are redacted.

@@ -67,15 +67,7 @@ impl Prepared {
             reads(&program, |s| matches!(s, Source::Environment | Source::Secrets)) || program.steps.iter().any(sends);
         let limits_cost = program.flows.iter().any(|f| f.budget.as_ref().is_some_and(|b| b.max_cost_micro.is_some()));
         let schemas = Schemas::new(program.clone());
-        let mut conceals: Vec<Guard> = Vec::new();
-        for step in &program.steps {
-            let StepKind::Model(call) = &step.kind else { continue };
-            for guard in call.guards.iter().filter(|guard| guard::conceals(guard)) {
-                if !conceals.contains(guard) {
-                    conceals.push(guard.clone());
-                }
-            }
-        }
+        let conceals = guard::concealing(&program);
         let stored_input = StoredInput::of(&program, &conceals);
         let holes = if has_holes { walk::holes(&program) } else { Vec::new() };
         Arc::new(Self {

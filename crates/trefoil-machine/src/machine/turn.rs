@@ -160,9 +160,9 @@ impl<'p> Turn<'p> {
         if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
             return self.finish(Err(RunError::too_large("the input")));
         }
-        let redacted = self.core.flags.redacted.iter().cloned();
-        let redacted = redacted.map(|verdict| Noted { key: None, location: None, kind: EventKind::Verdict(verdict) });
-        self.core.output.events.extend(redacted);
+        let found = self.core.flags.input_verdicts.iter().cloned();
+        let found = found.map(|verdict| Noted { key: None, location: None, kind: EventKind::Verdict(verdict) });
+        self.core.output.events.extend(found);
         self.core.made.set(input.as_ref().map_or(0, Value::weight));
         let trails = self.core.traces.then(|| steps::flow::CallTrails::of_input(trail::whole(From::Input)));
         let call = steps::flow::FlowCall { input, trails: trails.flatten(), ..Default::default() };

@@ -23,7 +23,7 @@ pub const FLAGS: Flags = Flags {
     counts_kept: false,
     retries_408: false,
     checks_pins: false,
-    redacted: Vec::new(),
+    input_verdicts: Vec::new(),
 };
 
 pub fn start(program: &Arc<Program>) -> Run {

@@ -43,6 +43,7 @@ use crate::limits::Places;
 use crate::ports::{Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::guard::{Ruling, Verdict};
 use trefoil_machine::journal::{
     Answering, Basis, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started, VERSION,
 };
@@ -101,6 +102,8 @@ pub struct Options {
     pub memo: Option<Memo>,
     /// The earlier run, for the journal.
     pub basis: Option<Basis>,
+    /// What guardrails have redacted in the input before, in the run that it is from.
+    pub input_verdicts: Vec<Verdict>,
     /// What answers model calls, for the journal: see [`Started::answers`].
     pub answers: String,
     /// The model of each agent, for the journal.
@@ -141,6 +144,7 @@ impl Default for Options {
             bundle: None,
             memo: None,
             basis: None,
+            input_verdicts: Vec::new(),
             answers: String::new(),
             models: Vec::new(),
             changes: Changes::default(),
@@ -225,22 +229,18 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options, guard);
-    let shows = started.input.as_ref().is_some_and(|input| driver.world.prepared.stored_input.shows(input));
     driver.record(EntryKind::Started(Box::new(started)));
     driver.tell(began);
-    if shows {
-        driver.remark(PERSONAL_DATA_IN_INPUT);
-    }
     (driver, output)
 }
 
-/// The input cannot be redacted before it is stored.
-const PERSONAL_DATA_IN_INPUT: &str =
-    "the input is stored with personal data that a guardrail hides, because a step reads it as it is";
-
 /// Builds the entry that starts a run.
 fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &mut Options) -> Started {
-    let (input, redacted) = input.map(|input| prepared.stored_input.of_run(input)).unzip();
+    let (input, verdicts) = input.map(|input| prepared.stored_input.of_run(input)).unzip();
+    let mut input_verdicts: Vec<Verdict> = verdicts.unwrap_or_default();
+    // The input of the run before was stored redacted.
+    let before = std::mem::take(&mut options.input_verdicts);
+    input_verdicts.extend(before.into_iter().filter(|one| one.ruling == Ruling::Changed));
     let run = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
     let Options { max_calls, max_cost_micro, reserve, .. } = *options;
@@ -259,7 +259,7 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
         counts_kept: reuses,
         retries_408: true,
         checks_pins: true,
-        redacted: redacted.unwrap_or_default(),
+        input_verdicts,
     };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());

@@ -182,7 +182,7 @@ impl World {
         let (key, sort) = (activity.key.clone(), activity.request.sort());
         let (prompt, accepts) = match &activity.request {
             Request::Human(request) => {
-                let prompt = self.shown(&request.prompt).to_text().to_string();
+                let prompt = self.secrets.hide(&self.shown(&request.prompt).to_text());
                 (Some(prompt), request.accepts.iter().map(ToString::to_string).collect())
             }
             _ => (None, Vec::new()),

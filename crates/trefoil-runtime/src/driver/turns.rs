@@ -46,8 +46,6 @@ pub struct Driver {
     buffer: Vec<Entry>,
     /// Events to send once the entries that led to them are written.
     untold: Vec<Untold>,
-    /// Warnings for this process, which no entry leads to. They follow the events that were recorded before.
-    remarks: Vec<&'static str>,
     /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
     pub(super) asked: Vec<Arc<Activity>>,
     /// Model calls that wait for their turn.
@@ -148,7 +146,6 @@ impl Driver {
             next_seq: 0,
             buffer: Vec::new(),
             untold: Vec::new(),
-            remarks: Vec::new(),
             asked: Vec::new(),
             queue,
             starting: Vec::new(),
@@ -276,11 +273,6 @@ impl Driver {
         self.untold.push(untold);
     }
 
-    /// Warns about something that is not in the journal.
-    pub(super) fn remark(&mut self, message: &'static str) {
-        self.remarks.push(message);
-    }
-
     /// The same for the events of an activity that starts.
     pub(super) fn tell_began(&mut self, activity: &Activity) {
         let began = self.world.began(activity);
@@ -346,9 +338,6 @@ impl Driver {
         self.flush().await?;
         for (key, location, kind) in std::mem::take(&mut self.untold) {
             self.world.watch.note(key, location, kind);
-        }
-        for message in std::mem::take(&mut self.remarks) {
-            self.world.watch.delta(None, None, EventKind::Warning { message: message.to_owned() });
         }
         self.queue.tell_delays();
         for key in std::mem::take(&mut self.settled) {

@@ -72,7 +72,10 @@ impl Edited {
     /// # Errors
     ///
     /// As [`Ready::start`].
-    pub fn start(self) -> Result<Run> {
+    pub fn start(mut self) -> Result<Run> {
+        if self.input.is_none() {
+            self.ready.input_verdicts.clone_from(&self.started.flags.input_verdicts);
+        }
         let input = self.input.as_ref().or(self.started.input.as_ref()).map(Value::to_json);
         self.ready.start(input)
     }

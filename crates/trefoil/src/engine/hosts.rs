@@ -59,9 +59,10 @@ impl Hosts {
             #[cfg(feature = "mcp")]
             servers: None,
         };
+        // A key must not be stored or shown, whatever answers.
+        hosts.keys = engine.kept.registry(parts).keys();
         // Without models nothing runs, but what else is missing is reported, too.
         if from.is_none_or(|from| !is_rehearsal(from)) {
-            hosts.keys = engine.kept.registry(parts).keys();
             hosts.world(engine, secrets, &mut all);
         }
         match all.as_slice() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use trefoil_ir::ModelChoice;
+use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::{Basis, Changes};
 use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
@@ -57,6 +58,8 @@ pub struct Ready {
     caller: Option<String>,
     /// The results of an earlier run, and how they are reused.
     basis: Option<(Basis, Memo)>,
+    /// What guardrails have redacted in the input in that run.
+    pub(crate) input_verdicts: Vec<Verdict>,
     /// The owner of stored runs. `None`: the run is not stored.
     #[cfg(feature = "store")]
     kept: Option<Arc<trefoil_store::Owner>>,
@@ -120,6 +123,7 @@ impl Ready {
             within: parts.within.clone(),
             seen: seen.unwrap_or_default(),
             basis: None,
+            input_verdicts: Vec::new(),
             #[cfg(feature = "store")]
             kept: parts.owner.clone(),
             #[cfg(feature = "store")]
@@ -324,6 +328,7 @@ impl Ready {
         Options {
             basis,
             memo,
+            input_verdicts: self.input_verdicts.clone(),
             answers: self.answers_from.stored(),
             models,
             seed: Some(self.seed),

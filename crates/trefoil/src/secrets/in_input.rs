@@ -34,11 +34,11 @@ fn error(found: &SecretFound, (what, then): (&str, &str), at: Option<Location>) 
     let (message, help) = match &found.name {
         Some(name) => (
             format!("{what} contains the value of the secret `{name}`, and {then}"),
-            format!("remove it, and write `{{{{secrets.{name}}}}}` in the manifest where the value is needed"),
+            format!("use another input, and write `{{{{secrets.{name}}}}}` in the manifest where the value is needed"),
         ),
         None => (
             format!("{what} contains the key of a model provider, and {then}"),
-            "remove it: the provider gets its key by itself".to_owned(),
+            "use another input: the provider gets its key by itself".to_owned(),
         ),
     };
     let found = match at {
