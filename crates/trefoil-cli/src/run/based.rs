@@ -51,6 +51,7 @@ impl Based<'_> {
         let engine = self.host.apply(session.watch(Engine::new()), self.settings, &session);
         let engine = self.content.apply((self.limits)(engine)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
+        edited.check_input().map_err(|error| did_not_start(&error))?;
         let store = self.store.look_into()?;
         let status = wait(async { store.record(earlier).await })?.status;
         if matches!(status, Status::Waiting | Status::Pending) && !self.show.quiet {

@@ -29,7 +29,8 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
             notes.push(format!("it was renamed from `{}`", safe(was.as_str())));
         }
         if line.fate == Fate::Later {
-            all.push(format!("{head}: depends on the new results"));
+            let also: String = notes.iter().map(|note| format!("; {note}")).collect();
+            all.push(format!("{head}: depends on the new results{also}"));
             continue;
         }
         let mut notes = notes.into_iter();

@@ -157,6 +157,46 @@ fn what_would_be_done_from_a_step_on_is_all_of_it() {
 }
 
 #[test]
+fn what_would_be_done_lists_new_steps_and_says_before_what_the_run_may_stop() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("config/config.toml", "[tools.note]\ncommand = [\"cat\"]\n");
+    let model = "kind: llm, model: { provider: openai, name: m }, instruction: I.";
+    let flow = |prompt: &str, more: &str| {
+        format!(
+            "id: main\nkind: sequential\nsteps:\n  - agent: {{ id: a, {model}, prompt: {prompt} }}\n  - input: {{ x: '{{{{a}}}}' }}\n    \
+             agent: {{ id: send, kind: tool, tool: {{ kind: local, name: note, params: {{ text: '{{{{x}}}}' }} }} }}\n{more}"
+        )
+    };
+    folder.write("main.yaml", flow("go", ""));
+    let configured = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        crate::world::finish(command)
+    };
+    configured(&["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    let more = format!("  - agent: {{ id: d, {model}, prompt: new }}\n");
+    folder.write("main.yaml", flow("went", &more));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert_eq!(code, 1, "{out}");
+    for part in [
+        " later  send: depends on the new results; if its request changes, the run may stop before it until `--rerun` allows it\n",
+        " later  d: depends on the new results; it is new\n",
+    ] {
+        assert!(out.contains(part), "no `{part}` in {out}");
+    }
+    // A run that does not start has no id.
+    folder.write(
+        "main.yaml",
+        flow("go", "").replace("kind: sequential\n", "kind: sequential\ninputSchema: { topic: string }\n"),
+    );
+    let refused = configured(&["resume", &run, "--with", "main.yaml"]);
+    refused.exits(2).says(&["input-invalid"]);
+    assert!(!refused.err.lines().any(|line| line.starts_with("run ")), "{}", refused.err);
+}
+
+#[test]
 fn what_would_be_done_is_known_for_the_models_that_are_chosen() {
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);

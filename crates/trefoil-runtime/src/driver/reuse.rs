@@ -183,6 +183,11 @@ fn would_repeat(
     let label = |asked: &Activity| asked.labels.last().map_or_else(|| asked.key.to_string(), ToString::to_string);
     let again = "may not be safe to run again";
     let mut message = match perhaps {
+        Perhaps::Here(None) if memo.has_not_ended(asked) => {
+            format!(
+                "this {sort} was started in the earlier run, which does not know whether it was done, and it {again}"
+            )
+        }
         Perhaps::Here(None) => format!("this {sort} ran in the earlier run, and {again}"),
         Perhaps::Here(Some(other)) => {
             let other = other.without_try();

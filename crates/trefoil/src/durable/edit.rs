@@ -76,8 +76,21 @@ impl Edited {
         if self.input.is_none() {
             self.ready.input_verdicts.clone_from(&self.started.flags.input_verdicts);
         }
-        let input = self.input.as_ref().or(self.started.input.as_ref()).map(Value::to_json);
+        let input = self.its_input();
         self.ready.start(input)
+    }
+
+    /// Tests whether the edited flow accepts its input. Calls nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ready::check_input`].
+    pub fn check_input(&self) -> Result<()> {
+        self.ready.check_input(self.its_input())
+    }
+
+    fn its_input(&self) -> Option<serde_json::Value> {
+        self.input.as_ref().or(self.started.input.as_ref()).map(Value::to_json)
     }
 }
 

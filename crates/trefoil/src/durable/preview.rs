@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use trefoil_ir::Program;
+use trefoil_ir::{Program, StepKind, walk};
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
+use trefoil_machine::request::Activity;
 use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, Request, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
@@ -19,6 +20,7 @@ use super::called::without_edited;
 use super::edit::{Edit, is_inside, memo, without_failed};
 use super::history::{prepared, reading};
 use super::lines::Lines;
+use super::why::Reason;
 use super::{Fate, Line, Stored};
 use crate::engine::{AnswersFrom, Before, Call, CalledBefore, Engine, Inside, labels};
 use crate::error::{Error, Findings, Result};
@@ -241,6 +243,8 @@ async fn look(
     let memo = memo.without_made_up(made_up).used_by(&prepared);
     let decisions = memo.decisions();
     let lines = |had| Lines::of(flow.clone(), prepared.program.clone(), decisions.clone()).with(had);
+    let acts: BTreeSet<Key> =
+        known.iter().filter(|had| may_need_permission(engine, had)).map(|had| had.key.clone()).collect();
     // If the earlier run ended early, what comes later is known from the runs before it.
     let (later, lines) = (lines(known), lines(had));
     let seed = Some(stored.started.flags.seed);
@@ -264,8 +268,12 @@ async fn look(
     let is_there = |line: &Line| labels.contains(label_of(&line.key));
     let is_later = |line: &Line| !is_done && is_there(line);
     let unused = lines.unused().into_iter().filter(|line| !is_later(line)).collect();
-    let later = later.unused().into_iter().filter(is_later).map(|line| Line { fate: Fate::Later, ..line }).collect();
+    let mut later: Vec<Line> =
+        later.unused().into_iter().filter(is_later).map(|line| comes_later(line, &acts)).collect();
     let mut lines = lines.all();
+    if !is_done {
+        later.extend(new_steps(stored, flow, lines.iter().chain(&later)));
+    }
     let decisions = decisions.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for decision in &decisions {
         let Some(seen) = look_beneath(engine, &store, &before, decision).await else { continue };
@@ -277,6 +285,47 @@ async fn look(
     let is_asked = |one: &&Decision| matches!(one.is, Reuse::New | Reuse::Again { .. });
     let asks = decisions.iter().filter(is_asked).map(|one| one.asked.content).collect();
     Ok(Preview { lines, later, unused, error, is_done, asks })
+}
+
+/// Whether an activity may need permission to be repeated with another request. A called flow asks for it by itself.
+fn may_need_permission(engine: &Engine, had: &Activity) -> bool {
+    match &had.request {
+        Request::Command(_) => true,
+        Request::Tool(request) => engine.flow_tools().is_none_or(|flows| flows.flow(&request.name).is_none()),
+        _ => false,
+    }
+}
+
+/// What may happen to a tool or command.
+const STOPS: &str = "if its request changes, the run may stop before it until `--rerun` allows it";
+
+/// A step whose decision depends on calls that come first.
+fn comes_later(line: Line, acts: &BTreeSet<Key>) -> Line {
+    let reasons = if acts.contains(&line.key) { vec![Reason::Other(STOPS)] } else { Vec::new() };
+    Line { fate: Fate::Later, reasons, ..line }
+}
+
+/// The steps that the edit has added, if no decision is known about them.
+fn new_steps<'l>(stored: &Stored, flow: &Flow, shown: impl Iterator<Item = &'l Line>) -> Vec<Line> {
+    let program = &flow.loaded().program;
+    let before: BTreeSet<&str> = labels(&stored.flow.loaded().program).collect();
+    let shown: BTreeSet<&str> = shown.map(|line| label_of(&line.key)).collect();
+    // The name of an agent is that of its call.
+    let does = |kind: &StepKind| {
+        use StepKind::{Call, Command, Human, Model, Tool};
+        matches!(kind, Model(_) | Tool(_) | Command(_) | Human(_) | Call(_))
+    };
+    let steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| program.step(step));
+    let names = steps.filter(|step| does(&step.kind)).filter_map(|step| step.label.clone());
+    let new = names.filter(|name| !before.contains(&**name) && !shown.contains(&**name));
+    let line = |name: Arc<str>| Line {
+        key: Key::from(&*name),
+        fate: Fate::Later,
+        was: None,
+        reasons: vec![Reason::Other("it is new")],
+        called: Vec::new(),
+    };
+    new.map(line).collect()
 }
 
 /// What the run of a call would do that is made again, or for the first time under its name.

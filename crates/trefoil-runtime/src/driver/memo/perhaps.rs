@@ -92,6 +92,12 @@ impl Memo {
         false
     }
 
+    /// Whether the newest run that started an activity does not have its outcome.
+    pub fn has_not_ended(&self, asked: &Activity) -> bool {
+        let lost = self.layers.iter().find_map(|layer| layer.lost.get(&asked.key));
+        matches!(lost, Some(Lost::Unfinished))
+    }
+
     /// Whether no execution is left that could be the former one of an activity whose own one has become that of another step.
     fn has_nothing_left(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
         let is_claimed = |origin: &ClaimPlace| claimed.contains(origin) || self.used.contains_key(origin);
