@@ -28,6 +28,29 @@ fn says(found: &[String], what: &str) {
 }
 
 #[test]
+fn a_tool_that_an_aegis_agent_names_twice_is_offered_once() {
+    let folder = Folder::new();
+    folder.write(
+        "config/config.toml",
+        "[mcp.files]\ncommand = [\"no-such-program-17\"]\n[tools.look]\ncommand = [\"cat\"]\n",
+    );
+    let offered = |tools: &str| {
+        folder.write(
+            "a.yaml",
+            format!(
+                "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: \"1.0.0\" }}\nspec:\n  runtime: {{ model: \"openai:m\" }}\n  task: {{ instruction: Go. }}\n  tools: [{tools}]\n"
+            ),
+        );
+        let mut command = folder.command(&["ir", "a.yaml"]);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        let ir = finish(command).exits(0).out.clone();
+        ir.matches("\"all\"").count()
+    };
+    assert_eq!(offered("files, \"mcp:files/read\", files, \"mcp:files\""), offered("files"));
+    assert_eq!(offered("\"mcp:files/read\", \"mcp:files/read\", look, look"), offered("\"mcp:files/read\", look"));
+}
+
+#[test]
 fn arguments_are_those_that_a_tool_takes() {
     let input = "{ text: \"{{q}}\", most: \"{{n}}\" }";
     let fine = checked(input, "");
@@ -78,7 +101,7 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
         let ran = finish(command);
         format!("{}{}", ran.out, ran.err)
     };
-    let help = "`[mcp.files]` is a server: offer its tools with `kind: mcp` and `server: files`";
+    let help = "`[mcp.files]` is a server: offer its tools as `mcp:files` in AEGIS, and with `kind: mcp` and `server: files` in agntz";
     folder.write(
         "local.yaml",
         "id: local\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\ntools: [{ kind: local, tools: [files] }]\n",
@@ -90,6 +113,12 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
         none.contains("the MCP server `fiels` is not declared") && none.contains("did you mean `files`?"),
         "{none}"
     );
+    // So is a name that is nearly that of a server, or that lacks `mcp:`.
+    folder.write("near.yaml", agent("flies")).write("slash.yaml", agent("files/read"));
+    let near = said(&["check", "near.yaml"]);
+    assert!(near.contains("did you mean `files`? `[mcp.files]` is a server"), "{near}");
+    let slash = said(&["check", "slash.yaml"]);
+    assert!(slash.contains("as `mcp:files/read` in AEGIS"), "{slash}");
     // An AEGIS agent means the server by its name.
     for file in ["bare.yaml", "whole.yaml", "one.yaml"] {
         assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));
