@@ -55,9 +55,12 @@ pub fn toml_key(name: &str) -> String {
 
 /// What to do if a tool's name is that of a server, or of a server and its tool.
 pub fn server_as_tool(name: &str, tool: Option<&str>) -> String {
-    let (agntz, aegis) = match tool {
+    let (entry, listed) = match tool {
         None => (format!("`kind: mcp` and `server: {name}`"), format!("mcp:{name}")),
         Some(tool) => (format!("`kind: mcp`, `server: {name}` and `tools: [{tool}]`"), format!("mcp:{name}/{tool}")),
     };
-    format!("`[mcp.{}]` is a server: offer its tools as `{aegis}` in AEGIS, and with {agntz} in agntz", toml_key(name))
+    format!(
+        "`[mcp.{}]` is a server: offer its tools as `{listed}` in a list of names, or in an entry with {entry}",
+        toml_key(name)
+    )
 }

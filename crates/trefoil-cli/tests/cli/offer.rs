@@ -99,6 +99,7 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
     folder.write("config/config.toml", format!("{settings}\n[mcp.calc]\ncommand = [\"no-such-server\"]\n"));
     let ran = trefoil(&folder, &url, &["doctor", "flows/reader.yaml"]);
     assert!(ran.exits(1).out.ends_with("\n1 problem and 1 warning found\n"), "{}", ran.out);
+    folder.write("config/config.toml", settings);
 
     let ran = trefoil(&folder, &url, &["doctor", "flows/reader.yaml", "--yes", "--format", "json"]);
     assert_eq!(provider.asked(), ["Reply with the word OK."]);

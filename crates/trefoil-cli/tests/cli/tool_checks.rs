@@ -44,10 +44,12 @@ fn a_tool_that_an_aegis_agent_names_twice_is_offered_once() {
         let mut command = folder.command(&["ir", "a.yaml"]);
         command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
         let ir = finish(command).exits(0).out.clone();
-        ir.matches("\"all\"").count()
+        ir.lines().map(str::trim).filter(|line| line.starts_with("offers ")).collect::<String>()
     };
-    assert_eq!(offered("files, \"mcp:files/read\", files, \"mcp:files\""), offered("files"));
-    assert_eq!(offered("\"mcp:files/read\", \"mcp:files/read\", look, look"), offered("\"mcp:files/read\", look"));
+    assert_eq!(offered("files, \"mcp:files/read\", files, \"mcp:files\""), "offers tools `mcp__files__`");
+    let twice = offered("\"mcp:files/read\", \"mcp:files/read\", look, look");
+    assert_eq!(twice, offered("\"mcp:files/read\", look"));
+    assert!(twice.contains("look"), "{twice}");
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
         let ran = finish(command);
         format!("{}{}", ran.out, ran.err)
     };
-    let help = "`[mcp.files]` is a server: offer its tools as `mcp:files` in AEGIS, and with `kind: mcp` and `server: files` in agntz";
+    let help = "`[mcp.files]` is a server: offer its tools as `mcp:files` in a list of names, or in an entry with `kind: mcp` and `server: files`";
     folder.write(
         "local.yaml",
         "id: local\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\ntools: [{ kind: local, tools: [files] }]\n",
@@ -118,7 +120,7 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
     let near = said(&["check", "near.yaml"]);
     assert!(near.contains("did you mean `files`? `[mcp.files]` is a server"), "{near}");
     let slash = said(&["check", "slash.yaml"]);
-    assert!(slash.contains("as `mcp:files/read` in AEGIS"), "{slash}");
+    assert!(slash.contains("as `mcp:files/read` in a list of names"), "{slash}");
     // An AEGIS agent means the server by its name.
     for file in ["bare.yaml", "whole.yaml", "one.yaml"] {
         assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));
