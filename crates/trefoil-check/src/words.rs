@@ -53,7 +53,14 @@ pub fn toml_key(name: &str) -> String {
     if is_bare { name.to_owned() } else { format!("{name:?}") }
 }
 
-/// What to do if a tool's name is that of a server.
-pub fn server_as_tool(name: &str) -> String {
-    format!("`[mcp.{}]` is a server: offer its tools with `kind: mcp` and `server: {name}`", toml_key(name))
+/// What to do if a tool's name is that of a server, or of a server and its tool.
+pub fn server_as_tool(name: &str, tool: Option<&str>) -> String {
+    let (entry, listed) = match tool {
+        None => (format!("`kind: mcp` and `server: {name}`"), format!("mcp:{name}")),
+        Some(tool) => (format!("`kind: mcp`, `server: {name}` and `tools: [{tool}]`"), format!("mcp:{name}/{tool}")),
+    };
+    format!(
+        "`[mcp.{}]` is a server: offer its tools as `{listed}` in a list of names, or in an entry with {entry}",
+        toml_key(name)
+    )
 }

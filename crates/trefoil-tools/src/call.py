@@ -28,6 +28,9 @@ sys.path[:] = [place for place in sys.path if place not in ("", ".")] + asked["p
 module, function = call["module"], call["function"]
 import importlib  # noqa: E402
 
+answer.write(" ")  # the interpreter works: if it ends without a result from here on, the module ended it
+answer.flush()
+
 try:
     found = importlib.import_module(module)
 except ModuleNotFoundError as why:

@@ -73,8 +73,10 @@ impl ToolHost for PythonTools {
         let asked = json!({ "call": request.arguments.to_json(), "path": python.path });
         let started = process::start(command, true).map_err(|why| ToolError::advised(why.to_string(), INTERPRETER))?;
         let ended = started.run(Some(asked.to_string().into_bytes()), Some(python.time)).await?;
+        // The first thing that call.py writes.
+        let help = if ended.stdout.starts_with(b" ") { EXITS } else { INTERPRETER };
         if ended.code != 0 {
-            return Err(ToolError::advised(ended.complaint(), INTERPRETER));
+            return Err(ToolError::advised(ended.complaint(), help));
         }
         if json_nodes(&ended.stdout) > limits::ANSWER_NODES {
             let why = format!("its result has more than {} values", limits::ANSWER_NODES);
@@ -88,13 +90,16 @@ impl ToolHost for PythonTools {
                 Err(ToolError::advised(error.to_text().to_string(), advice(kind)))
             }
             (Some(result), None) => Ok(result.clone()),
-            (None, None) => Err(ToolError::advised("the interpreter exited without a result", INTERPRETER)),
+            (None, None) => Err(ToolError::advised("the interpreter exited without a result", help)),
         }
     }
 }
 
 /// The advice if the interpreter does not work.
 const INTERPRETER: &str = "install Python 3, or set the interpreter with `command` of `[python]`";
+
+/// The advice if the module or the function ends its process.
+const EXITS: &str = "let the function return or raise an exception; it must not end its process";
 
 /// The advice for a failure of this kind; see call.py.
 fn advice(kind: Option<&str>) -> &'static str {

@@ -163,7 +163,7 @@ fn supply(call: &ToolCall, host: &Host<'_>) -> String {
     }
     match &call.kind {
         ToolKind::Http => "allow HTTP tools, or register a tool with this name".to_owned(),
-        ToolKind::Local if host.tools.offers("", &ToolKind::mcp(name.clone())) => server_as_tool(name),
+        ToolKind::Local if host.tools.offers("", &ToolKind::mcp(name.clone())) => server_as_tool(name, None),
         ToolKind::Local => format!(
             "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`; in a \
              program that embeds the library, register a tool with this name",

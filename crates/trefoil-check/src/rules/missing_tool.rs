@@ -34,16 +34,24 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
         ToolKind::Http | ToolKind::Python => None,
         ToolKind::Mcp { server, .. } if server.contains("://") => None,
         ToolKind::Local if has_tool(&call.name) => None,
-        ToolKind::Local if server(&call.name).is_some() => {
-            let message = format!("the tool `{}` is not declared", call.name);
-            Some((message, server_as_tool(&call.name)))
-        }
         ToolKind::Local => {
             let message = format!("the tool `{}` is not declared", call.name);
+            let of_server = call.name.split_once('/').filter(|(name, _)| server(name).is_some());
             let known = cx.roots.iter().flat_map(|root| &root.supplied.tools).map(|tool| &*tool.name);
-            let (name, form) = (toml_key(&call.name), "with `command = [\"program\", \"argument\"]`");
-            let declare = format!("declare it in `trefoil.toml`: `[tools.{name}]` {form}");
-            Some((message, nearest(&call.name, known).map_or(declare, meant)))
+            let servers = cx.roots.iter().flat_map(|root| &root.supplied.servers).map(|server| &*server.name);
+            let help = if server(&call.name).is_some() {
+                server_as_tool(&call.name, None)
+            } else if let Some((name, tool)) = of_server {
+                server_as_tool(name, Some(tool))
+            } else if let Some(near) = nearest(&call.name, known) {
+                meant(near)
+            } else if let Some(near) = nearest(&call.name, servers) {
+                format!("{} {}", meant(near), server_as_tool(near, None))
+            } else {
+                let (name, form) = (toml_key(&call.name), "with `command = [\"program\", \"argument\"]`");
+                format!("declare it in `trefoil.toml`: `[tools.{name}]` {form}")
+            };
+            Some((message, help))
         }
         ToolKind::Mcp { server: name, .. } if let Some(server) = server(name) => not_allowed(server, &call.name),
         ToolKind::Mcp { server, .. } => {

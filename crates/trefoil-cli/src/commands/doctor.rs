@@ -141,7 +141,8 @@ impl Report {
                 output::result(&match (wrong, doubtful) {
                     (0, 0) => "nothing is wrong\n".to_owned(),
                     (0, n) => format!("{} found\n", count(n, "warning")),
-                    (n, _) => format!("{} found\n", count(n, "problem")),
+                    (n, 0) => format!("{} found\n", count(n, "problem")),
+                    (n, m) => format!("{} and {} found\n", count(n, "problem"), count(m, "warning")),
                 })
             }
             false => output::result(&harmless::json(&format_args!("{:#}\n", self.json()))),

@@ -41,6 +41,6 @@ pub fn sent(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
     let own = error.and_then(RunError::answer).map(|own| preview(&Value::from(own)));
     let answer = own.as_deref().or(answer).filter(|answer| !answer.is_empty());
     let answer = answer.map(|answer| format!("answer: {answer}"));
-    let sent = error.and_then(|error| error.sent.as_deref()).map(|sent| format!("sent: {}", safe(sent)));
+    let sent = error.and_then(|error| error.sent.as_deref()).map(|sent| format!("request: {}", safe(sent)));
     sent.into_iter().chain(answer).collect()
 }

@@ -102,7 +102,7 @@ fn fails_and_goes_on(address: SocketAddr, failure: &Failure<'_>, heal: impl FnOn
     let ran = run(&folder, address, &args);
     assert!(began.elapsed() < SOON, "{:?}: {}", began.elapsed(), ran.err);
     let place = format!("one.yaml:{}:", failure.line);
-    let sent = format!("sent: POST http://{address}/v1/chat/completions");
+    let sent = format!("request: POST http://{address}/v1/chat/completions");
     ran.exits(1).says(&[failure.code, &place, "= help:", &sent, "to continue: trefoil resume"]).says(failure.says);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     assert!(trace.contains(failure.code.split(' ').next().unwrap()), "{trace}");
@@ -207,7 +207,7 @@ fn goes_wrong_and_on_with_answer(wrong: Wrong, failure: &Failure<'_>) {
     folder.write("one.yaml", format!("{AGENT}{SCHEMA}"));
     let ran = run(&folder, provider.address, &["run", "one.yaml", "--input", "hello", "--timeout", "3"]);
     let place = format!("one.yaml:{}:", failure.line);
-    let sent = format!("sent: POST http://{}/v1/chat/completions", provider.address);
+    let sent = format!("request: POST http://{}/v1/chat/completions", provider.address);
     ran.exits(1)
         .says(&[failure.code, &place, "= help:", &sent, "answer: ", "to continue: trefoil resume"])
         .says(failure.says);

@@ -94,6 +94,12 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
     expect![[r#"
         note: 1 call to test `openai-compatible:mm`: `Reply with the word OK.`, 16 tokens for the answer; at most $0.000063
     "#]].assert_eq(&ran.err);
+    // Warnings are also counted if there are problems.
+    let settings = std::fs::read_to_string(folder.path().join("config/config.toml")).unwrap_or_default();
+    folder.write("config/config.toml", format!("{settings}\n[mcp.calc]\ncommand = [\"no-such-server\"]\n"));
+    let ran = trefoil(&folder, &url, &["doctor", "flows/reader.yaml"]);
+    assert!(ran.exits(1).out.ends_with("\n1 problem and 1 warning found\n"), "{}", ran.out);
+    folder.write("config/config.toml", settings);
 
     let ran = trefoil(&folder, &url, &["doctor", "flows/reader.yaml", "--yes", "--format", "json"]);
     assert_eq!(provider.asked(), ["Reply with the word OK."]);

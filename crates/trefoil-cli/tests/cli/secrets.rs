@@ -52,6 +52,20 @@ fn all_secrets_that_are_set_at_once_are_kept() {
 }
 
 #[test]
+fn a_new_passphrase_may_come_from_the_environment() {
+    let folder = Folder::new();
+    let protect = |variable: Option<&str>| {
+        let mut command = folder.command(&["secrets", "passphrase"]);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env_remove("TREFOIL_SECRETS_PASSPHRASE");
+        command.envs(variable.map(|text| ("TREFOIL_SECRETS_PASSPHRASE", text))).stdin(std::process::Stdio::null());
+        crate::world::finish(command)
+    };
+    protect(None).exits(2).says(&["there is no passphrase", "stdin, or set `TREFOIL_SECRETS_PASSPHRASE`"]);
+    protect(Some("short")).exits(2).says(&["the passphrase is too short"]);
+    protect(Some("correct horse")).exits(0).says(&["a passphrase protects"]);
+}
+
+#[test]
 fn a_secret_that_is_too_short_to_be_hidden_is_said() {
     let folder = Folder::new();
     for (value, short) in [("2468", true), ("246810", false)] {

@@ -28,6 +28,31 @@ fn says(found: &[String], what: &str) {
 }
 
 #[test]
+fn a_tool_that_an_aegis_agent_names_twice_is_offered_once() {
+    let folder = Folder::new();
+    folder.write(
+        "config/config.toml",
+        "[mcp.files]\ncommand = [\"no-such-program-17\"]\n[tools.look]\ncommand = [\"cat\"]\n",
+    );
+    let offered = |tools: &str| {
+        folder.write(
+            "a.yaml",
+            format!(
+                "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: \"1.0.0\" }}\nspec:\n  runtime: {{ model: \"openai:m\" }}\n  task: {{ instruction: Go. }}\n  tools: [{tools}]\n"
+            ),
+        );
+        let mut command = folder.command(&["ir", "a.yaml"]);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        let ir = finish(command).exits(0).out.clone();
+        ir.lines().map(str::trim).filter(|line| line.starts_with("offers ")).collect::<String>()
+    };
+    assert_eq!(offered("files, \"mcp:files/read\", files, \"mcp:files\""), "offers tools `mcp__files__`");
+    let twice = offered("\"mcp:files/read\", \"mcp:files/read\", look, look");
+    assert_eq!(twice, offered("\"mcp:files/read\", look"));
+    assert!(twice.contains("look"), "{twice}");
+}
+
+#[test]
 fn arguments_are_those_that_a_tool_takes() {
     let input = "{ text: \"{{q}}\", most: \"{{n}}\" }";
     let fine = checked(input, "");
@@ -78,7 +103,7 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
         let ran = finish(command);
         format!("{}{}", ran.out, ran.err)
     };
-    let help = "`[mcp.files]` is a server: offer its tools with `kind: mcp` and `server: files`";
+    let help = "`[mcp.files]` is a server: offer its tools as `mcp:files` in a list of names, or in an entry with `kind: mcp` and `server: files`";
     folder.write(
         "local.yaml",
         "id: local\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\ntools: [{ kind: local, tools: [files] }]\n",
@@ -90,6 +115,12 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
         none.contains("the MCP server `fiels` is not declared") && none.contains("did you mean `files`?"),
         "{none}"
     );
+    // So is a name that is nearly that of a server, or that lacks `mcp:`.
+    folder.write("near.yaml", agent("flies")).write("slash.yaml", agent("files/read"));
+    let near = said(&["check", "near.yaml"]);
+    assert!(near.contains("did you mean `files`? `[mcp.files]` is a server"), "{near}");
+    let slash = said(&["check", "slash.yaml"]);
+    assert!(slash.contains("as `mcp:files/read` in a list of names"), "{slash}");
     // An AEGIS agent means the server by its name.
     for file in ["bare.yaml", "whole.yaml", "one.yaml"] {
         assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));

@@ -46,7 +46,7 @@ fn goes_wrong_and_on(folder: &Folder, more: &[&str], case: &Case<'_>, heal: impl
     assert!(began.elapsed() < SOON, "{:?}: {}", began.elapsed(), ran.err);
     ran.exits(1).says(&[case.code, "one.yaml:", "= help:", "to continue: trefoil resume"]).says(case.says);
     // After a timeout, only the trace has the request.
-    assert!(case.code == "TOOL_TIMEOUT" || ran.err.contains("sent: "), "{}", ran.err);
+    assert!(case.code == "TOOL_TIMEOUT" || ran.err.contains("request: "), "{}", ran.err);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     assert!(trace.contains("***") && trace.contains(case.code), "{trace}");
     assert!(!trace.contains("canary") && !ran.err.contains("canary"), "{}\n{trace}", ran.err);

@@ -16,7 +16,7 @@ fn failed(folder: &Folder, host: &str, more: &[&str]) -> Ran {
         run(folder, &[&["run", "one.yaml", "--ephemeral", "--trace", "t.json", "--allow-host", host], more].concat());
     ran.exits(1);
     assert!(!ran.err.contains("canary"), "{}", ran.err);
-    let sent = ran.err.split("sent: ").nth(1).unwrap_or_else(|| panic!("{}", ran.err)).lines().next().unwrap();
+    let sent = ran.err.split("request: ").nth(1).unwrap_or_else(|| panic!("{}", ran.err)).lines().next().unwrap();
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     assert!(trace.contains(&serde_json::Value::from(sent).to_string()), "{sent}\n{trace}");
     ran
@@ -35,13 +35,44 @@ fn an_http_request_is_told_with_its_address_and_without_secrets() {
     folder.write("one.yaml", tool(""));
     let address = format!("http://{host}/of/a%2Fb%20c?s=***&api_key=***&page=3");
     let input = ["-i", "q=a/b c"];
-    failed(&folder, &host, &input).says(&[&format!("sent: GET {address}\n"), "check the URL of the tool"]);
+    failed(&folder, &host, &input).says(&[&format!("request: GET {address}\n"), "check the URL of the tool"]);
     folder.write("one.yaml", tool("  method: POST\n  body: { key: \"{{secrets.KEY}}\" }\n"));
-    failed(&folder, &host, &input).says(&[&format!("sent: POST {address}, 13 bytes\n")]);
+    failed(&folder, &host, &input).says(&[&format!("request: POST {address}, 13 bytes\n")]);
     // SirenSpec's nodes.
     let node = format!("{{ type: tool, tool: http, config: {{ url: \"http://{host}/x?q={{{{inputs.message}}}}\" }} }}");
     folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  get: {node}\ninput: {{ message: hi }}\n"));
-    failed(&folder, &host, &["--input", "yes"]).says(&[&format!("sent: GET http://{host}/x?q=yes\n")]);
+    failed(&folder, &host, &["--input", "yes"]).says(&[&format!("request: GET http://{host}/x?q=yes\n")]);
+}
+
+#[test]
+fn a_request_that_was_refused_or_never_left_is_not_told_as_sent() {
+    let folder = Folder::new();
+    let unsent = |tool: &str, q: &str, says: &[&str]| {
+        folder.write("one.yaml", format!("id: one\nkind: tool\ninputSchema: {{ q: string }}\ntool: {{ {tool} }}\n"));
+        failed(&folder, "allowed.example", &["-i", &format!("q={q}")]).says(says);
+    };
+    let asked = "kind: http, name: a, url: \"https://{{q}}/x\"";
+    unsent(
+        &format!("{asked}, headers: {{ A: \"{{{{secrets.KEY}}}}\" }}"),
+        "b.example",
+        &["`b.example` may not receive", "request: GET https://b.example/x, not sent\n"],
+    );
+    unsent(asked, "127.0.0.1", &["loopback", "request: GET https://127.0.0.1/x, not sent\n"]);
+    unsent(
+        "kind: http, name: a, url: \"https://allowed.example/{q}\", params: { q: \"{{q}}\" }",
+        "..",
+        &["leads to another address", "request: an HTTP request, not sent\n"],
+    );
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    folder.write(
+        "one.yaml",
+        format!("id: one\nkind: tool\ntool: {{ kind: http, name: a, url: \"http://{closed}/x\" }}\n"),
+    );
+    failed(&folder, &closed, &["--input", "x"]).says(&[&format!("request: GET http://{closed}/x, not sent\n")]);
+    folder.write("config/config.toml", format!("[mcp.there]\nurl = \"http://{closed}/mcp\"\n"));
+    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: mcp, server: there, name: show }\n");
+    failed(&folder, &closed, &["--input", "x"])
+        .says(&[&format!("request: POST http://{closed}/mcp for the handshake, not sent\n")]);
 }
 
 #[test]
@@ -58,7 +89,7 @@ fn a_request_for_a_token_is_told_as_such() {
         ),
     );
     failed(&folder, &host, &["--input", "x"]).says(&[
-        &format!("sent: POST http://{host}/token, 29 bytes for a token\n"),
+        &format!("request: POST http://{host}/token, 29 bytes for a token\n"),
         "check the credentials and the address in `auth`",
     ]);
 }
@@ -80,7 +111,7 @@ fn an_mcp_server_that_wants_a_token_is_told_with_how_to_give_one() {
         "TOOL_ERROR",
         "one.yaml:",
         "answered with 401: Unauthorized (it asks for `Bearer` credentials)",
-        &format!("sent: POST http://{host}/mcp?token=***, 9 bytes for the tool `show`\n"),
+        &format!("request: POST http://{host}/mcp?token=*** for the handshake\n"),
         "in `[mcp.NAME]`: `headers = { Authorization = \"Bearer {{secrets.TOKEN}}\" }`",
     ]);
     // An agent first asks for the list of tools.
@@ -90,8 +121,24 @@ fn an_mcp_server_that_wants_a_token_is_told_with_how_to_give_one() {
     );
     let mut command = folder.command(&["run", "one.yaml", "--input", "x", "--ephemeral"]);
     command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env("OPENAI_API_KEY", "sk-0123456789abcdef");
-    let listed = format!("sent: POST http://{host}/mcp?token=*** for the list of tools\n");
+    let listed = format!("request: POST http://{host}/mcp?token=*** for the handshake\n");
     crate::world::finish(command).exits(1).says(&["answered with 401", &listed]);
+}
+
+#[test]
+fn an_answer_to_a_get_that_cannot_be_used_is_no_matter_of_what_was_done() {
+    let neighbour = Neighbour::start(|stream| {
+        send(stream, b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx");
+    });
+    let host = neighbour.address.to_string();
+    let folder = Folder::new();
+    let tool = |method: &str| {
+        let tool = format!("kind: http, name: a, method: {method}, url: \"http://{host}/x\"");
+        folder.write("one.yaml", format!("id: one\nkind: tool\ntool: {{ {tool} }}\n"));
+        failed(&folder, &host, &["--input", "x"])
+    };
+    tool("GET").says(&["compressed answer", "= help: call the URL by hand"]);
+    tool("POST").says(&["compressed answer", "= help: resume the run: what is safe", "asks whether it was done"]);
 }
 
 #[test]
@@ -107,6 +154,13 @@ fn advice_names_what_the_user_must_change() {
     let node = "{ type: tool, tool: python, config: { module: no_such_module_17, function: f } }";
     folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  call: {node}\ninput: {{ message: hi }}\n"));
     said().exits(1).says(&["No module named", "with `pip`", "`command` of `[python]`", "`path` there"]);
+    let node = "{ type: tool, tool: python, config: { module: os, function: _exit, args: { status: 7 } } }";
+    folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  call: {node}\ninput: {{ message: hi }}\n"));
+    said().exits(1).says(&["it exited with 7", "= help: let the function return or raise an exception"]);
+    let node =
+        "{ type: tool, tool: python, config: { module: os, function: getenv, args: { key: \"{{env.NOT_SET_17}}\" } } }";
+    folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  call: {node}\ninput: {{ message: hi }}\n"));
+    said().exits(1).says(&["'NOT_SET_17' is not set", "= help: set the environment variable, or give"]);
     folder.write(
         "one.yaml",
         "id: one\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\ntools:\n  - kind: mcp\n    server: bad\n    tools: [{ tool: adds, params: { m: \"1\" } }]\n",

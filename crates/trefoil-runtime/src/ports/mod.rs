@@ -97,7 +97,8 @@ pub struct Meter {
     tools: ToolReports,
     called: OnceLock<String>,
     shown: OnceLock<Value>,
-    sent: Mutex<Option<String>>,
+    /// A request in one line, and whether it may have left.
+    sent: Mutex<Option<(String, bool)>>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -145,13 +146,27 @@ impl Meter {
     pub fn shown(&self) -> Option<&Value> {
         self.shown.get()
     }
-    /// Reports what the call sends next, in one line that may be shown. A failure says what was sent last.
-    pub fn sends(&self, what: String) {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).replace(what);
+    /// Reports a request that nothing has been sent of, in one line that may be shown. A failure shows the last request.
+    pub fn plans(&self, what: String) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).replace((what, false));
     }
-    /// What the call has sent last.
+    /// Reports that the planned request is sent, so that some of it may leave.
+    pub fn sends(&self) {
+        self.leaves(true);
+    }
+    /// Reports that nothing of the request has left.
+    pub fn unsent(&self) {
+        self.leaves(false);
+    }
+    fn leaves(&self, leaves: bool) {
+        if let Some((_, sent)) = &mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner) {
+            *sent = leaves;
+        }
+    }
+    /// The last request of the call, which says if it was not sent.
     pub fn sent(&self) -> Option<String> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let last = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map(|(what, sent)| if *sent { what.clone() } else { format!("{what}, not sent") })
     }
     /// Reports what the user should know about the call, whether or not it succeeds.
     pub fn warn(&self, what: String) {

@@ -165,13 +165,14 @@ impl Client {
         let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
         // Without this header, servers may compress (RFC 9110, 12.5.3).
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
-        for _ in 0..=self.rules.limits.redirects {
-            let client = self.allowed(&url)?;
+        for nth in 0..=self.rules.limits.redirects {
+            let at = |fault| if nth == 0 { fault } else { redirected(fault) };
+            let client = self.allowed(&url).map_err(at)?;
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
-            let response = request.send().await.map_err(|e| failure(&url, &e))?;
+            let response = request.send().await.map_err(|e| at(failure(&url, &e)))?;
             let status = response.status();
             let Some(next) = location(&url, &response).filter(|_| call.follow != Follow::Never) else {
                 return self.opened(response, url);
@@ -318,6 +319,15 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Faul
     let to = response.headers().get(LOCATION)?;
     let wrong = || Fault::Unusable(format!("{} redirects to an invalid URL", host(from)));
     Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
+}
+
+/// The fault of a request after a redirect: the one before it was sent.
+fn redirected(fault: Fault) -> Fault {
+    match fault {
+        Fault::Refused(why) | Fault::Invalid(why) => Fault::Redirected(format!("it was redirected, and {why}")),
+        Fault::Unreachable(why) => Fault::Broken(format!("it was redirected, and {why}")),
+        fault => fault,
+    }
 }
 
 /// Host and port for messages; a path or a query may contain secrets.

@@ -6,7 +6,7 @@ pub enum Fault {
     /// The rules do not allow it. Nothing was sent.
     #[error("{0}")]
     Refused(String),
-    /// A redirect is not followed.
+    /// A redirect is not followed, or leads to an address that is not called. The first request was sent.
     #[error("{0}")]
     Redirected(String),
     /// The request is invalid: its address or a header.
@@ -32,6 +32,6 @@ pub enum Fault {
 impl Fault {
     /// Whether the server may have received the request and acted on it.
     pub fn may_have_arrived(&self) -> bool {
-        matches!(self, Self::Broken(_) | Self::Timeout(_) | Self::Unusable(_) | Self::TooLarge(_))
+        !matches!(self, Self::Refused(_) | Self::Invalid(_) | Self::Unreachable(_))
     }
 }

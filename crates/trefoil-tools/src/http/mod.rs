@@ -20,7 +20,7 @@ use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{ToolError, ToolHost};
 use trefoil_template::Value;
 
-use crate::guard::{Client, Fault};
+use crate::guard::{Call, Client, Fault, HttpAnswer};
 
 /// How much longer than its step a request may take.
 const LATER: Duration = Duration::from_secs(5);
@@ -45,29 +45,52 @@ impl HttpTools {
 
     /// Gets a token, and hides it in everything that is shown.
     async fn token(&self, at: CallSite<'_>, auth: &auth::Auth, shown: &Shown) -> Result<Arc<str>, ToolError> {
-        shown.token.iter().for_each(|call| at.meter.sends(call.clone()));
-        let token = self.tokens.get(&self.client, auth).await?;
+        at.meter.plans(shown.token.clone());
+        let token = self.tokens.get(auth, self.send(at, auth.call())).await?;
         at.meter.hide(&token);
-        shown.call.iter().for_each(|call| at.meter.sends(call.clone()));
+        at.meter.plans(shown.call.clone());
         Ok(token)
+    }
+
+    /// Sends the planned request.
+    async fn send(&self, at: CallSite<'_>, call: Call) -> Result<HttpAnswer, ToolError> {
+        // Also if it is stopped before it ends.
+        at.meter.sends();
+        let is_safe = is_idempotent(call.method.as_str());
+        self.client.send(call).await.map_err(|fault| {
+            if !fault.may_have_arrived() {
+                at.meter.unsent();
+            }
+            match fault {
+                // Whether it was done does not matter, and the next answer is probably the same.
+                Fault::TooLarge(_) if is_safe => {
+                    ToolError::advised(fault.to_string(), "ask for less, for example for one page of the result")
+                }
+                Fault::Unusable(why) if is_safe => {
+                    ToolError::advised(why, "call the URL by hand to see what the server sends")
+                }
+                fault => fault.into(),
+            }
+        })
     }
 }
 
 /// The requests of a call, as they may be shown.
-#[derive(Default)]
 struct Shown {
-    call: Option<String>,
+    call: String,
     /// That for the token.
-    token: Option<String>,
+    token: String,
 }
 
 impl Shown {
     fn of(at: CallSite<'_>) -> Self {
         let made = at.meter.shown().and_then(|arguments| request::of(arguments).ok());
-        made.map_or_else(Self::default, |(call, auth)| Self {
-            call: Some(call.shown()),
-            token: auth.map(|auth| format!("{} for a token", auth.call().shown())),
-        })
+        let (call, auth) = made.unzip();
+        let auth = auth.flatten().map(|auth| auth.call().shown());
+        Self {
+            call: call.map_or_else(|| "an HTTP request".to_owned(), |call| call.shown()),
+            token: format!("{} for a token", auth.as_deref().unwrap_or("an HTTP request")),
+        }
     }
 }
 
@@ -78,34 +101,37 @@ impl ToolHost for HttpTools {
     }
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let (mut call, auth) = request::of(&request.arguments)?;
         let shown = Shown::of(at);
-        shown.call.iter().for_each(|call| at.meter.sends(call.clone()));
+        at.meter.plans(shown.call.clone());
+        let (mut call, auth) = request::of(&request.arguments)?;
         // The step's own limit ends the call, and says so; this one must only not be shorter.
         call.time = call.time.or(at.limit_ms.map(|ms| Duration::from_millis(ms) + LATER));
         if at.discloses {
             self.client.may_disclose(&call.url)?;
         }
-        let Some(auth) = auth else { return response::value(self.client.send(call).await?) };
+        let Some(auth) = auth else { return response::value(self.send(at, call).await?) };
         if at.discloses {
             self.client.may_disclose(&auth.call().url)?;
         }
         let token = self.token(at, &auth, &shown).await?;
-        let answer = self.client.send(auth.apply(call.clone(), &token)).await?;
+        let answer = self.send(at, auth.apply(call.clone(), &token)).await?;
         if !auth.refreshes_on(answer.status.as_u16()) {
             return response::value(answer);
         }
         // The server rejects the token, so try once more with a new one.
         self.tokens.forget(&auth, &token).await;
         let token = self.token(at, &auth, &shown).await?;
-        response::value(self.client.send(auth.apply(call, &token)).await?)
+        response::value(self.send(at, auth.apply(call, &token)).await?)
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        // RFC 9110, 9.2.2 lists the idempotent methods.
-        let method = request.arguments.as_object().and_then(|all| all.get("method")?.as_str());
-        method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "PUT" | "DELETE"))
+        request.arguments.as_object().and_then(|all| all.get("method")?.as_str()).is_none_or(is_idempotent)
     }
+}
+
+/// RFC 9110, 9.2.2 lists the idempotent methods.
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "PUT" | "DELETE")
 }
 
 impl From<Fault> for ToolError {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use trefoil_runtime::ToolError;
 
 use super::auth::Auth;
-use crate::guard::Client;
+use crate::guard::HttpAnswer;
 
 /// Maximum number of tokens in the cache.
 const MOST: usize = 1_000;
@@ -21,8 +21,12 @@ pub struct Tokens(Mutex<HashMap<String, Arc<Slot>>>);
 struct Slot(tokio::sync::Mutex<Option<(Arc<str>, Instant)>>);
 
 impl Tokens {
-    /// Returns a cached token that has not expired, or gets a new one.
-    pub async fn get(&self, client: &Client, auth: &Auth) -> Result<Arc<str>, ToolError> {
+    /// Returns a cached token that has not expired, or the one in this answer, which is only requested if needed.
+    pub async fn get(
+        &self,
+        auth: &Auth,
+        answer: impl Future<Output = Result<HttpAnswer, ToolError>>,
+    ) -> Result<Arc<str>, ToolError> {
         let slot = self.slot(&auth.key);
         let mut held = slot.0.lock().await;
         if let Some((token, until)) = &*held
@@ -30,7 +34,7 @@ impl Tokens {
         {
             return Ok(token.clone());
         }
-        let (token, lives) = auth.read(&client.send(auth.call()).await?)?;
+        let (token, lives) = auth.read(&answer.await?)?;
         let token: Arc<str> = token.into();
         // A cached token is replaced after a day at the latest.
         *held = Some((token.clone(), Instant::now() + lives.min(Duration::from_secs(86_400))));

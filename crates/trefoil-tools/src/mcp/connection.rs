@@ -119,7 +119,7 @@ impl Connection {
                     return Err(failed("the server has no standard streams".to_owned()));
                 };
                 process = Some(started);
-                let stdout = Bounded::new(stdout, budget.clone(), trouble.clone());
+                let stdout = Bounded::new(stdout, budget.clone(), said.clone(), trouble.clone());
                 let streams = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(Bounded::LONGEST);
                 let begun = match generation {
                     Generation::Either => caller
@@ -185,7 +185,8 @@ impl Connection {
     /// Lists all tools that may be called. The server is asked each time, because a model decides by this list. Tools that
     /// cannot be offered are reported to the meter.
     pub async fn list(&self, seen: &Seen, meter: &Meter) -> Result<Vec<ToolSpec>, ToolError> {
-        let tools = self.within(self.tools(Duration::ZERO)).await?;
+        meter.sends();
+        let tools = self.within(self.tools(Duration::ZERO)).await.inspect_err(|why| unsent_by(why, meter))?;
         let mut all = Vec::with_capacity(tools.len());
         for (name, tool) in tools.iter() {
             let tool = tool.as_ref().map_err(Clone::clone);
@@ -197,15 +198,23 @@ impl Connection {
         Ok(all)
     }
 
-    /// Calls a tool.
-    pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen, meter: &Meter) -> Result<Value, ToolError> {
+    /// Calls a tool with these arguments. `plans` reports the call, after the list of tools that is requested first.
+    pub async fn call(
+        &self,
+        (name, arguments): (&str, &Value),
+        seen: &Seen,
+        meter: &Meter,
+        plans: impl Fn() + Send,
+    ) -> Result<Value, ToolError> {
         if !self.server.allows(name) {
             let why = format!("`{name}` is not one of the allowed tools of `{}`", self.server.name);
             return Err(ToolError::advised(why, "add it to `tools` of `[mcp.NAME]`"));
         }
         let outcome = self.within(async {
             let age = if self.server.idempotent.holds(name) { Duration::MAX } else { FRESH };
-            let tools = self.tools(age).await.map_err(before)?;
+            meter.sends();
+            let tools = self.tools(age).await.inspect_err(|why| unsent_by(why, meter)).map_err(before)?;
+            plans();
             let tool = tools.get(name).ok_or_else(|| self.unknown(name, &tools))?;
             let tool = tool.as_ref().map_err(Clone::clone)?;
             seen.compare(&self.server, tool, meter)?;
@@ -215,13 +224,14 @@ impl Connection {
             let arguments = tool.takes(arguments)?;
             let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
             self.budget.renew();
+            meter.sends();
             match self.peer.call_tool_once(params).await {
                 Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, tool, result),
                 Ok(_) => Err(ToolError::advised(
                     format!("`{}` asks for something during the call, which is not supported", self.server.name),
                     "pass everything that it needs as arguments, or call another tool",
                 )),
-                Err(why) => Err(self.explain(why).await),
+                Err(why) => Err(self.explain(why).await).inspect_err(|why| unsent_by(why, meter)),
             }
         });
         let outcome = outcome.await;
@@ -320,6 +330,13 @@ impl Connection {
             ServiceError::UnexpectedResponse => failed("the server answered another request than this one".to_owned()),
             _ => failed("the server violated the protocol".to_owned()),
         }
+    }
+}
+
+/// Reports that nothing was sent if that is how a request failed.
+pub fn unsent_by(why: &ToolError, meter: &Meter) {
+    if matches!(why, ToolError::Network(_)) {
+        meter.unsent();
     }
 }
 

@@ -67,7 +67,8 @@ pub async fn unopened(
     if let (Some(_), None, Some(process)) = (other, &ended, process) {
         process.end(PATIENCE).await;
     }
-    let told = trouble.take();
+    // A flood of other text also ends the connection.
+    let told = said.garbage().map(|line| garbage(&line)).or_else(|| trouble.take());
     // What the server sent cannot be read, in any generation.
     let other = other.filter(|_| told.is_none());
     let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| refused(why)));
@@ -110,10 +111,21 @@ pub fn before(why: ToolError) -> ToolError {
 
 /// The error for a server that is not ready in time.
 pub fn late(server: &McpServer, said: &LastWords) -> ToolError {
+    if let Some(line) = said.garbage() {
+        return garbage(&line);
+    }
     let said = said.text();
     let said = if said.is_empty() { said } else { format!(": {said}") };
     let limit = server.start_limit().as_secs_f64();
     ToolError::Unready(format!("the server did not finish its handshake within {limit} s{said}"))
+}
+
+/// The error for a server that writes something else.
+fn garbage(line: &str) -> ToolError {
+    ToolError::advised(
+        format!("what the server prints is not MCP messages: `{line}`"),
+        "check `command` of `[mcp.NAME]`; the server must print only MCP messages, and other text to standard error",
+    )
 }
 
 /// The error for a server that has ended. The process may need a moment to exit.

@@ -24,12 +24,24 @@ const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
-/// A request in one line: a call of a tool with arguments as they may be shown, or a request for all tools.
-pub fn shown(url: &str, call: Option<(&str, &Value)>) -> String {
+/// A request to a server.
+#[derive(Clone, Copy)]
+pub enum Wanted<'a> {
+    /// The start of a connection.
+    Handshake,
+    /// All of its tools.
+    Tools,
+    /// A call of a tool, with arguments as they may be shown.
+    Call(&'a str, &'a Value),
+}
+
+/// A request in one line.
+pub fn shown(url: &str, wanted: Wanted<'_>) -> String {
     let to = Call { method: Method::POST, ..Call::get(url) };
-    match call {
-        None => format!("{} for the list of tools", to.shown()),
-        Some((tool, arguments)) => {
+    match wanted {
+        Wanted::Handshake => format!("{} for the handshake", to.shown()),
+        Wanted::Tools => format!("{} for the list of tools", to.shown()),
+        Wanted::Call(tool, arguments) => {
             let body = Some(arguments.to_json().to_string().into_bytes());
             format!("{} for the tool `{tool}`", Call { body, ..to }.shown())
         }

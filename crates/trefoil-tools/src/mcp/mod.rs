@@ -25,6 +25,7 @@ use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost};
 use trefoil_template::{HoleKind, Value};
 
+use self::http::Wanted;
 use crate::guard::{Client, Rules};
 use crate::process::{self, Program};
 
@@ -188,18 +189,24 @@ impl McpTools {
         declared.or_else(|| (self.client.is_some() && is_address(named)).then(|| Arc::new(McpServer::at(named))))
     }
 
-    /// Reports a request to a server at an address: a call, or a request for its tools.
-    fn sends(&self, at: CallSite<'_>, named: &str, call: Option<(&str, &Value)>) {
+    /// Reports a request that is to be sent to a server at an address.
+    fn plans(&self, at: CallSite<'_>, named: &str, wanted: Wanted<'_>) {
         if let Some(server) = self.server(named)
             && let McpPlace::Http { url, .. } = &server.place
         {
-            at.meter.sends(http::shown(url, call));
+            at.meter.plans(http::shown(url, wanted));
         }
     }
 
     /// Returns the connection to a server; opens one if there is none or it has ended. Other headers in a manifest mean
     /// another connection.
-    async fn connected(&self, (named, headers): Named<'_>, discloses: bool) -> Result<Arc<Connection>, ToolError> {
+    async fn connected(
+        &self,
+        at: CallSite<'_>,
+        (named, headers): Named<'_>,
+        discloses: bool,
+    ) -> Result<Arc<Connection>, ToolError> {
+        self.plans(at, named, Wanted::Handshake);
         let server = self.server(named).ok_or_else(|| {
             let why = format!("the MCP server `{named}` is not declared");
             ToolError::advised(why, "declare it under `[mcp.NAME]` in the settings")
@@ -227,7 +234,12 @@ impl McpTools {
             (McpPlace::Http { url, .. }, true) => Some(own_client(url, server.time)?),
             _ => self.client.clone(),
         };
-        let connection = Arc::new(Connection::open(server, client, &*self.secrets, &mut held.generation).await?);
+        if let (McpPlace::Http { url, .. }, Some(client)) = (&server.place, &client) {
+            client.check(url)?;
+        }
+        at.meter.sends();
+        let opened = Connection::open(server, client, &*self.secrets, &mut held.generation).await;
+        let connection = Arc::new(opened.inspect_err(|why| connection::unsent_by(why, at.meter))?);
         held.connection = Some(connection.clone());
         Ok(connection)
     }
@@ -269,17 +281,21 @@ impl ToolHost for McpTools {
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let server = named(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
-        let shown = at.meter.shown().map(|arguments| (&*request.name, arguments));
-        shown.into_iter().for_each(|call| self.sends(at, server.0, Some(call)));
-        let connection = self.connected(server, at.discloses).await?;
-        connection.call(&request.name, &request.arguments, &self.seen, at.meter).await
+        let connection = self.connected(at, server, at.discloses).await?;
+        self.plans(at, server.0, Wanted::Tools);
+        let plans = || {
+            let arguments = at.meter.shown().unwrap_or(&Value::Null);
+            self.plans(at, server.0, Wanted::Call(&request.name, arguments));
+        };
+        connection.call((&request.name, &request.arguments), &self.seen, at.meter, plans).await
     }
 
     async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         match named(kind).filter(|(server, _)| self.server(server).is_some()) {
             Some(server) => {
-                self.sends(at, server.0, None);
-                self.connected(server, false).await?.list(&self.seen, at.meter).await
+                let connection = self.connected(at, server, false).await?;
+                self.plans(at, server.0, Wanted::Tools);
+                connection.list(&self.seen, at.meter).await
             }
             None => Ok(Vec::new()),
         }

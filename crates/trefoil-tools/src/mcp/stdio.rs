@@ -16,6 +16,10 @@ use super::trouble::Trouble;
 /// Maximum number of bytes that a server may write for one request, and in one line.
 const FLOOD: u64 = 32 << 20;
 const LINE: usize = 8 << 20;
+/// Number of lines that are no messages after which it is clear that a server writes other text; a few may be a greeting.
+const GARBAGE: usize = 20;
+/// Number of bytes shown of the first of them.
+const SHOWN: usize = 80;
 /// Number of bytes kept from the end of the server's standard error.
 const KEPT: usize = 4 << 10;
 
@@ -23,8 +27,10 @@ const KEPT: usize = 4 << 10;
 pub struct Bounded {
     stdout: ChildStdout,
     budget: Arc<Budget>,
-    /// Bytes since the last line break.
+    /// Bytes since the last line break, and the first of them.
     line: usize,
+    start: Vec<u8>,
+    said: LastWords,
     trouble: Trouble,
 }
 
@@ -41,8 +47,8 @@ impl Budget {
 
 impl Bounded {
     /// Wraps the output of a server.
-    pub fn new(stdout: ChildStdout, budget: Arc<Budget>, trouble: Trouble) -> Self {
-        Self { stdout, budget, line: 0, trouble }
+    pub fn new(stdout: ChildStdout, budget: Arc<Budget>, said: LastWords, trouble: Trouble) -> Self {
+        Self { stdout, budget, line: 0, start: Vec::new(), said, trouble }
     }
 
     /// The longest line that is accepted.
@@ -52,11 +58,14 @@ impl Bounded {
         let total = self.budget.0.fetch_add(bytes.len() as u64, Ordering::Relaxed) + bytes.len() as u64;
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line += piece.len();
+            self.start.extend(piece.iter().take(SHOWN.saturating_sub(self.start.len())));
             if self.line > LINE {
                 return self.stop(format!("the server sent a message of more than {} MB", LINE >> 20));
             }
             if piece.ends_with(b"\n") {
                 self.line = 0;
+                self.said.line(&self.start);
+                self.start.clear();
             }
         }
         if total > FLOOD {
@@ -80,9 +89,13 @@ impl AsyncRead for Bounded {
     }
 }
 
-/// The end of a server's standard error.
+/// The end of a server's standard error, and the lines of its output that are no messages.
 #[derive(Debug, Clone, Default)]
-pub struct LastWords(Arc<Mutex<VecDeque<u8>>>);
+pub struct LastWords(Arc<Mutex<VecDeque<u8>>>, Arc<Mutex<Garbage>>);
+
+/// The number of lines that are no messages, and the first of them.
+#[derive(Debug, Default)]
+struct Garbage(usize, String);
 
 impl LastWords {
     /// Reads everything, so that the server never blocks, and keeps the end.
@@ -100,6 +113,25 @@ impl LastWords {
                 kept.drain(..excess);
             }
         });
+    }
+
+    /// Reports the start of a line of the server's output.
+    fn line(&self, start: &[u8]) {
+        let start = start.trim_ascii();
+        if matches!(start.first(), None | Some(b'{' | b'[')) {
+            return;
+        }
+        let mut garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if garbage.0 == 0 {
+            garbage.1 = crate::process::last_words(&String::from_utf8_lossy(start));
+        }
+        garbage.0 += 1;
+    }
+
+    /// The first line of the output, if the server writes lines that are no messages.
+    pub fn garbage(&self) -> Option<String> {
+        let garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        (garbage.0 >= GARBAGE).then(|| garbage.1.clone())
     }
 
     /// The kept text.

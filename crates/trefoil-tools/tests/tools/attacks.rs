@@ -200,6 +200,20 @@ async fn credentials_stay_with_their_origin() {
 }
 
 #[tokio::test]
+async fn a_request_that_fails_after_a_redirect_was_sent() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let first = Server::answering("307 Temporary Redirect", &format!("Location: http://{gone}/x\r\n"), "").await;
+    let call = Call { follow: Follow::Anywhere, ..Call::get(first.url("/")) };
+    let hosts = [first.address.to_string(), gone.to_string()];
+    for (allowed, wanted) in [(&hosts[..1], "is not allowed"), (&hosts[..], "cannot")] {
+        let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+        let told = client(&[&[HERE]], &allowed).send(call.clone()).await.unwrap_err();
+        assert!(told.may_have_arrived() && told.to_string().contains(wanted), "{told:?}");
+        assert!(told.to_string().starts_with("it was redirected, and "), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_value_cannot_make_a_header_or_change_the_connection() {
     let server = Server::answering("200 OK", "", "").await;
     let client = client(&[&[HERE]], &[&server.address.to_string()]);

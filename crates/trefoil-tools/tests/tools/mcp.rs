@@ -304,6 +304,21 @@ async fn a_server_that_is_not_ready_in_time_says_so() {
     fails(expected, told);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_that_prints_other_text_says_so() {
+    for endless in
+        ["while true; do echo hello; done", "i=0; while [ $i -lt 30 ]; do echo hello; i=$((i+1)); done; sleep 60"]
+    {
+        let mut prints = McpServer { start: Some(Duration::from_secs(2)), ..server("good") };
+        if let McpPlace::Process(program) = &mut prints.place {
+            program.command = ["sh", "-c", endless].map(str::to_owned).to_vec();
+        }
+        let told = said(&host(prints), "echo").await.unwrap_err().to_string();
+        assert_eq!(told, "what the server prints is not MCP messages: `hello`");
+    }
+}
+
 #[tokio::test]
 async fn one_bad_description_is_no_matter_of_the_other_tools() {
     let host = host(server("one bad"));

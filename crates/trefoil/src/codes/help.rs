@@ -13,9 +13,11 @@ enum For {
     Network,
     /// The request may have been executed despite the failure.
     Done,
+    /// A placeholder of this namespace has no value.
+    Namespace(&'static str),
 }
 
-use For::{Any, Done, Network, Status};
+use For::{Any, Done, Namespace, Network, Status};
 
 /// The first matching line is used.
 const HELP: &[(&str, For, &str)] = &[
@@ -38,6 +40,12 @@ const HELP: &[(&str, For, &str)] = &[
     ("GUARDRAIL_VIOLATION", Any, "change the prompt, or loosen the guardrail"),
     ("HUMAN_TIMEOUT", Any, "answer it with `--answer STEP=VALUE`, raise its time limit, or set a default"),
     ("INPUT_INVALID", Any, "pass an input that matches the schema; `trefoil plan` shows it"),
+    ("INTERPOLATION_ERROR", Namespace("env"), "set the environment variable, or give the placeholder a default"),
+    (
+        "INTERPOLATION_ERROR",
+        Namespace("secrets"),
+        "set the secret with `trefoil secrets set`, or give the placeholder a default",
+    ),
     ("INTERPOLATION_ERROR", Any, "set a default for the value, or make sure that the step that writes it runs first"),
     ("INTERRUPTED", Any, "resume the run"),
     ("JOURNAL_ERROR", Any, "make sure that the journal can be written and read"),
@@ -78,7 +86,7 @@ const HELP: &[(&str, For, &str)] = &[
     (
         "TOOL_ERROR",
         Done,
-        "find out whether it was done; `trefoil resume` asks before it repeats what may not be safe to repeat",
+        "resume the run: what is safe to repeat, such as a GET, is repeated, and before anything else it asks whether it was done",
     ),
     ("TOOL_ERROR", Status(404, 404), "check the URL of the tool, and the values in it"),
     ("TOOL_ERROR", Status(429, 429), "wait, run fewer items at the same time, or allow more tries"),
@@ -93,13 +101,15 @@ const HELP: &[(&str, For, &str)] = &[
 
 /// The advice for a failure: its own, otherwise that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
-    error.help.as_deref().map(|help| &**help).or_else(|| of(&error.code, error.cause.as_ref()))
+    let namespace = error.unresolved().map(|unresolved| &*unresolved.namespace);
+    error.help.as_deref().map(|help| &**help).or_else(|| of(&error.code, error.cause.as_ref(), namespace))
 }
 
-/// The advice for a code with a cause.
-pub fn of(code: &str, cause: Option<&Cause>) -> Option<&'static str> {
+/// The advice for a code with a cause. `namespace`: that of a placeholder without a value.
+pub fn of(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<&'static str> {
     let fits = |wanted: &For| match (wanted, cause) {
         (Any, _) => true,
+        (Namespace(wanted), _) => namespace == Some(wanted),
         (Network, Some(cause)) => cause.is_network(),
         (Done, Some(cause)) => cause.may_be_done(),
         (Status(from, to), Some(Cause::Status(status))) => (from..=to).contains(&status),
@@ -116,7 +126,7 @@ mod tests {
     #[test]
     fn every_code_of_a_run_has_advice_and_every_advice_a_code() {
         for code in CODES.iter().filter(|c| c.when == When::Run) {
-            let help = of(code.name, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
+            let help = of(code.name, None, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
             assert!(help.len() <= 100 && !help.ends_with('.'), "{}: {help}", code.name);
         }
         for (name, ..) in HELP {
@@ -125,8 +135,18 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_that_is_not_set_is_to_be_set() {
+        for (namespace, wanted) in
+            [("env", "environment variable"), ("secrets", "secrets set"), ("state", "runs first")]
+        {
+            let error = RunError::interpolation(&format!("{namespace}.X"), namespace, "it is not set");
+            assert!(help(&error).unwrap().contains(wanted), "{namespace}");
+        }
+    }
+
+    #[test]
     fn a_models_error_has_advice_by_its_cause() {
-        let of = |cause| of("MODEL_ERROR", Some(&cause)).unwrap();
+        let of = |cause| of("MODEL_ERROR", Some(&cause), None).unwrap();
         assert!(of(Cause::Status(401)).contains("key"));
         assert!(of(Cause::Status(404)).contains("name"));
         assert!(of(Cause::Status(429)).contains("wait"));

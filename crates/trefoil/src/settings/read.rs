@@ -341,7 +341,15 @@ impl SettingsReading<'_> {
         }
     }
 
+    /// Reports a table without trust: one finding for a file, which shows all of its tables.
     fn untrusted(&mut self, span: std::ops::Range<usize>, table: &str, does: &str, standing: &Standing) {
+        let at = self.at(span);
+        let first = |d: &Diagnostic| d.rule == super::UNTRUSTED && d.file == Some(self.id);
+        if let Some(known) = self.found.findings.iter().position(first) {
+            let known = self.found.findings.remove(known);
+            self.found.findings.push(known.label(at, format!("`[{table}]` would {does}")));
+            return;
+        }
         let why = match standing {
             Standing::Changed => "the file changed since you trusted it",
             _ => "you have not trusted this project",
@@ -350,7 +358,6 @@ impl SettingsReading<'_> {
         let message = format!("`[{table}]` would {does}, but {why}");
         let help =
             format!("read the file, then run `trefoil trust {}`; `--no-config` ignores the file", folder.display());
-        let at = self.at(span);
         self.found.findings.push(Diagnostic::error(super::UNTRUSTED, at, message).help(help));
     }
 

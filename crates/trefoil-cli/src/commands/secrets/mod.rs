@@ -37,7 +37,8 @@ enum SecretsCommand {
         /// Name
         name: String,
     },
-    /// Protect the file with a passphrase instead of a key file; prompts for it, or reads it from stdin
+    /// Protect the file with a passphrase instead of a key file; prompts for it, or reads it from stdin or, if that is empty,
+    /// from `TREFOIL_SECRETS_PASSPHRASE`
     Passphrase {
         /// Use a key file again
         #[arg(long)]
@@ -69,6 +70,11 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
                 output::refuse("the two passphrases are not the same", Some("run the command again"));
                 return Ok(exit::FAILED);
             };
+            if passphrase.is_empty() {
+                let help = format!("pass it as a line of stdin, or set `{PASSPHRASE}`");
+                output::refuse("there is no passphrase", Some(&help));
+                return Ok(exit::NOT_STARTED);
+            }
             vault.protect(Some(&passphrase))?;
             output::note(&format!("a passphrase protects {}", vault.path().display()));
             Ok(exit::OK)
@@ -106,10 +112,14 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
     }
 }
 
-/// Reads a new passphrase: typed twice, or as one line of stdin.
+/// The environment variable with the passphrase.
+const PASSPHRASE: &str = "TREFOIL_SECRETS_PASSPHRASE";
+
+/// Reads a new passphrase: typed twice, as one line of stdin, or from the environment, where later commands find it.
 fn new_passphrase() -> Result<Option<String>, VaultError> {
     if !std::io::stdin().is_terminal() {
-        return from_stdin().map(Some);
+        let said = from_stdin()?;
+        return Ok(Some(if said.is_empty() { std::env::var(PASSPHRASE).unwrap_or_default() } else { said }));
     }
     let first = typed("new passphrase")?;
     let again = typed("again")?;

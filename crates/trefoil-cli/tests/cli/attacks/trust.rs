@@ -54,6 +54,9 @@ fn a_project_redirects_a_provider_only_after_it_was_trusted_and_not_after_a_chan
         "p/trefoil.toml:3",
         "trefoil trust",
     ]);
+    // All tables are shown in one finding.
+    assert_eq!(refused.err.matches("untrusted-project").count(), 1, "{}", refused.err);
+    refused.says(&["`[models]` would choose the models"]);
     trefoil(&folder, &["run", "p/a.yaml", "-i", "x", "--no-config"]).exits(2).says(&["alias `smart`"]);
     assert_eq!(heard.lock().unwrap().len(), 0, "something was sent before the project was trusted");
 

@@ -1,5 +1,6 @@
 //! Lowers an agent to a flow: a prompt rendered for each iteration, a model call, validators (decisions E4, E10, E13).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_ir::{
@@ -142,7 +143,8 @@ fn model(
     let mut kind = StepKind::Model(Box::new(call));
     if !agent.tools.is_empty() {
         let turn = lowering.builder.step(plain(kind, origin));
-        let offers = agent.tools.iter().map(|tool| offer(lowering, file, tool)).collect();
+        let offers = places(lowering, file, &agent.tools);
+        let offers = offers.into_iter().map(|(tool, server)| offer(lowering, file, tool, server)).collect();
         let talk = Conversation { turn, offers, gate, max_turns: MAX_TURNS, max_turns_at: None };
         kind = StepKind::Conversation(Box::new(talk));
     }
@@ -153,11 +155,29 @@ fn model(
     })
 }
 
-/// A tool with its name, one tool of a server, or all of them.
-fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
-    let origin = Location::new(file, tool.name.span);
+/// The tools with their servers. What is named twice, or also belongs to a server that is named as a whole, is offered once.
+fn places<'t>(lowering: &Lowering<'_>, file: FileId, tools: &'t [Tool]) -> Vec<(&'t Tool, Option<Arc<str>>)> {
+    let mut places: Vec<_> = tools.iter().map(|tool| (tool, server(lowering, file, tool))).collect();
+    let whole = places.iter().filter(|(tool, _)| tool.only.is_none()).filter_map(|(_, server)| server.clone());
+    let whole: HashSet<Arc<str>> = whole.collect();
+    let mut seen = HashSet::new();
+    places.retain(|(tool, server)| {
+        let name = if server.is_some() { tool.only.clone() } else { Some(tool.name.value.clone()) };
+        let is_covered = name.is_some() && server.as_ref().is_some_and(|server| whole.contains(server));
+        !is_covered && seen.insert((server.clone(), name))
+    });
+    places
+}
+
+/// The server of a tool, or the one that its name means.
+fn server(lowering: &Lowering<'_>, file: FileId, tool: &Tool) -> Option<Arc<str>> {
     let is_server = lowering.project.servers.get(&file).is_some_and(|servers| servers.contains(&*tool.name.value));
-    let server = tool.server.clone().or_else(|| is_server.then(|| tool.name.value.clone()));
+    tool.server.clone().or_else(|| is_server.then(|| tool.name.value.clone()))
+}
+
+/// A tool with its name, one tool of a server, or all of them.
+fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool, server: Option<Arc<str>>) -> Offer {
+    let origin = Location::new(file, tool.name.span);
     let (name, call) = match (&server, &tool.only) {
         (Some(server), Some(only)) => {
             (format!("mcp__{server}__{only}").into(), (only.clone(), ToolKind::mcp(server.clone())))
