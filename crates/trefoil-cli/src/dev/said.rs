@@ -180,7 +180,7 @@ pub fn waiting(run: &str, all: &[Waiting], store: &str) {
 }
 
 /// What to do after a limit of the command line.
-pub const AT_LIMIT: &str = "press Enter to continue: the limit applies to each turn; or fix the workflow and save it";
+pub const AT_LIMIT: &str = "press Enter to continue, because the limit applies to each turn; if one call alone exceeds it, start again with a higher limit";
 
 /// Says that a step did not run because that would repeat it.
 pub fn would_repeat(step: &str, why: &RunError) {

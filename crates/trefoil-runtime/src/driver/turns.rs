@@ -224,7 +224,8 @@ impl Driver {
                 turn = Ok(());
                 continue;
             }
-            if !self.is_held() {
+            // A run that is being stopped starts nothing that would be stopped at once.
+            if !self.is_held() && !self.going.cancel.is_cancelled() {
                 self.schedule();
             }
             if let Err(error) = self.commit().await {
