@@ -174,7 +174,7 @@ fn what_would_be_done_lists_new_steps_and_says_before_what_the_run_may_stop() {
         command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
         crate::world::finish(command)
     };
-    configured(&["run", "main.yaml"]).exits(0);
+    configured(&["run", "main.yaml", "--input", "a text"]).exits(0);
     let run = only(&folder, &provider);
     let more = format!("  - agent: {{ id: d, {model}, prompt: new }}\n");
     folder.write("main.yaml", flow("went", &more));
