@@ -79,10 +79,10 @@ fn shared_by_readers(program: &Program, flow: &Flow) -> Result<Vec<Guard>, Strin
             let (StepKind::Model(call), walk::Evaluated::Expr(read)) = (&step.kind, one) else {
                 return Err(as_it_is(name));
             };
-            if !std::ptr::eq(read, &call.user) || !is_verbatim(read) {
-                return Err(as_it_is(name));
-            }
             let redacts = redacts(call, name)?;
+            if !std::ptr::eq(read, &call.user) || !is_verbatim(read) {
+                return Err(format!("`{name}` puts it into a longer text, and its guardrails check the whole text"));
+            }
             match &shared {
                 None => shared = Some((name, redacts)),
                 Some((other, known)) if *known != redacts => {

@@ -308,6 +308,7 @@ fn every_check_of_a_call_is_told_and_a_system_prompt_is_looked_at_where_data_is(
     let (result, told) = run("prose by x@y.org", false);
     assert_eq!(result.map(|v| json(&v)), Ok(j!("Go on. Write to [X].")));
     expect![[r#"
+        pii flagged: personal data in the input: `email`; it is stored as it is, because `say` puts it into a longer text, and its guardrails check the whole text of the input
         pii changed: personal data in the system prompt: `email`, from `input` of the system prompt
         injection passed of the system prompt
         pii passed of the input

@@ -111,7 +111,7 @@ spec:
 fn a_name_may_mean_a_server_or_one_of_its_tools() {
     let manifest = agent(
         "a",
-        "  task: { instruction: Work. }\n  tools: ['mcp:files', 'mcp:files/read', 'mcp:https://x.example/mcp', files, 'mcp:']\n",
+        "  task: { instruction: Work. }\n  tools: ['mcp:files', 'mcp:files/read', 'mcp:more/read', 'mcp:https://x.example/mcp', files, 'mcp:']\n",
     );
     let program = ir(&load(&[("manifest.yaml", &manifest)]));
     let offers: String = program
@@ -122,17 +122,17 @@ fn a_name_may_mean_a_server_or_one_of_its_tools() {
     bless(
         &offers,
         &expect![[r#"
-        offers tools `mcp__files__`
-        `mcp:files` tool `` mcp `files` @ manifest.yaml:7:11
-        offers tool `mcp__files__read`
-        `mcp:files/read` tool `read` mcp `files` @ manifest.yaml:7:24
-        offers tools `mcp__https://x.example/mcp__`
-        `mcp:https://x.example/mcp` tool `` mcp `https://x.example/mcp` @ manifest.yaml:7:42
-        offers tool `files`
-        `files` tool `files` local @ manifest.yaml:7:71
-        offers tool `mcp:`
-        `mcp:` tool `mcp:` local @ manifest.yaml:7:78
-    "#]],
+            offers tools `mcp__files__`
+            `mcp:files` tool `` mcp `files` @ manifest.yaml:7:11
+            offers tool `mcp__more__read`
+            `mcp:more/read` tool `read` mcp `more` @ manifest.yaml:7:42
+            offers tools `mcp__https://x.example/mcp__`
+            `mcp:https://x.example/mcp` tool `` mcp `https://x.example/mcp` @ manifest.yaml:7:59
+            offers tool `files`
+            `files` tool `files` local @ manifest.yaml:7:88
+            offers tool `mcp:`
+            `mcp:` tool `mcp:` local @ manifest.yaml:7:95
+        "#]],
     );
 }
 
