@@ -116,8 +116,10 @@ fn a_server_that_works_for_long_is_not_taken_for_a_silent_one() {
     let database = server.database();
     let url = format!("{}?connect_timeout=8", server.address(&database));
     drop(open(&url, Options::default()));
+    // The server runs as long as somebody has it.
+    let locking = server.clone();
     let locked = std::thread::spawn(move || {
-        server.sql(&database, "BEGIN; LOCK TABLE trefoil.format; SELECT pg_sleep(25); COMMIT");
+        locking.sql(&database, "BEGIN; LOCK TABLE trefoil.format; SELECT pg_sleep(25); COMMIT");
     });
     std::thread::sleep(Duration::from_millis(700));
     let began = Instant::now();
