@@ -1,6 +1,6 @@
 //! The input of a run as it is stored: without the personal data that every agent that reads the input redacts.
 
-use trefoil_ir::{Expr, Flow, Guard, ModelCall, PiiAction, PiiEntity, Program, SlotId, StepKind, walk};
+use trefoil_ir::{Expr, Flow, Guard, ModelCall, PiiAction, Program, SlotId, StepKind, walk};
 use trefoil_template::Value;
 
 use super::{Ruling, Side, Verdict, pii};
@@ -10,8 +10,8 @@ use super::{Ruling, Side, Verdict, pii};
 pub struct StoredInput {
     /// The guardrails that redact the input before it is stored, or why the input is stored as it is.
     redacts: Option<Result<Vec<Guard>, String>>,
-    /// The entities that the program hides somewhere.
-    hidden: Vec<PiiEntity>,
+    /// All guardrails of the program that hide what they find.
+    hides: Vec<Guard>,
 }
 
 impl StoredInput {
@@ -19,13 +19,7 @@ impl StoredInput {
     /// step needs it as it is. `hides`: all guardrails of the program that hide what they find.
     pub(crate) fn of(program: &Program, hides: &[Guard]) -> Self {
         let Some(flow) = program.flow(program.entry).filter(|_| !hides.is_empty()) else { return Self::default() };
-        let mut hidden: Vec<PiiEntity> = Vec::new();
-        for guard in hides {
-            if let Guard::Pii { entities, .. } = guard {
-                hidden.extend(entities.iter().filter(|entity| !hidden.contains(entity)).copied().collect::<Vec<_>>());
-            }
-        }
-        Self { redacts: Some(shared_by_readers(program, flow)), hidden }
+        Self { redacts: Some(shared_by_readers(program, flow)), hides: hides.to_vec() }
     }
 
     /// The input to store and to run with, and what the guardrails found in it.
@@ -44,11 +38,9 @@ impl StoredInput {
                 (input, found.map(|found| pii(Ruling::Changed, why(found))).collect())
             }
             Some(Err(reason)) => {
-                let all =
-                    [Guard::Pii { entities: self.hidden.clone(), action: PiiAction::Redact, replacement: "".into() }];
-                let mut found = [Vec::new()];
-                redacted(&all, input.clone(), &mut found);
-                let [found] = found;
+                let mut found = vec![Vec::new(); self.hides.len()];
+                redacted(&self.hides, input.clone(), &mut found);
+                let found = found.concat();
                 let why = pii::words(found.iter().map(|what| &**what), Side::Input);
                 let why = format!("{why}; it is stored as it is, because {reason}");
                 let verdict = (!found.is_empty()).then(|| pii(Ruling::Flagged, why));
