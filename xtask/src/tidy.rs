@@ -102,6 +102,25 @@ const READERS: &[(&str, &str)] = &[
     ("tools/fuzz-targets/", "makes folders of its own, and is not shipped"),
 ];
 
+/// Code that parses JSON. What comes from outside is read by the one reader, so only the listed places may parse JSON
+/// themselves, each with its reason.
+const PARSING: &[&str] = &[
+    "serde_json::from_str",
+    "serde_json::from_slice",
+    "serde_json::from_reader",
+    "serde_json::Deserializer::from_str",
+    "serde_json::Deserializer::from_slice",
+    "serde_json::Deserializer::from_reader",
+];
+const PARSERS: &[(&str, &str)] = &[
+    ("crates/trefoil-template/src/value/foreign.rs", "the reader"),
+    ("crates/trefoil-machine/src/answer.rs", "finds where JSON in prose ends"),
+    ("crates/trefoil-store/src/", "reads what it wrote"),
+    ("crates/trefoil/src/durable/bundle.rs", "reads what it wrote"),
+    ("crates/trefoil/src/secrets/vault.rs", "reads what it wrote"),
+    ("tools/", "not shipped"),
+];
+
 /// Longer files need `reason:` in their first lines.
 const LONG: usize = 800;
 
@@ -158,6 +177,11 @@ pub fn run(root: &Path) -> Outcome {
                 && !READERS.iter().any(|(place, _)| within(&name, place))
             {
                 problems.push(format!("{name}:{line}: `{word}` past the door (`trefoil/src/door`)"));
+            }
+            if let Some(word) = PARSING.iter().find(|w| says(content, w))
+                && !PARSERS.iter().any(|(place, _)| within(&name, place))
+            {
+                problems.push(format!("{name}:{line}: `{word}` instead of `read_json` (`trefoil-template`)"));
             }
             if NAMELESS.iter().any(|c| within(&name, &format!("crates/{c}")))
                 && let Some(word) = dialects.iter().find(|w| speaks_of(content, w))

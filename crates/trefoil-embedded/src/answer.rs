@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 use trefoil_ir::StepId;
+use trefoil_template::read_json;
 
 use super::constraint::{Constraint, item, size};
 use super::decide::{AskedChoice, Decision, Marks};
@@ -240,7 +241,7 @@ fn shown(value: &Json) -> String {
 
 /// The JSON value that a text may stand for.
 fn read(text: &str) -> Json {
-    serde_json::from_str(text).unwrap_or(Json::Null)
+    read_json(text).unwrap_or(Json::Null)
 }
 
 /// The number of values without nested values.

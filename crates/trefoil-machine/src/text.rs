@@ -1,5 +1,7 @@
 //! Small text functions: shortening for messages, removing code fences around answers.
 
+use trefoil_template::json_text;
+
 /// At most `max` characters, with `...` if something was removed.
 pub fn shorten(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
@@ -15,7 +17,7 @@ pub fn seconds(ms: u64) -> String {
 
 /// The inside of a code fence around the whole text; without one, the trimmed text.
 pub fn strip_fence(text: &str) -> &str {
-    let trimmed = text.trim();
+    let trimmed = json_text(text);
     let Some(rest) = trimmed.strip_prefix("```") else { return trimmed };
     // The rest of the opening line may name a language.
     let Some((language, inside)) = rest.split_once('\n') else { return trimmed };

@@ -14,7 +14,7 @@ use trefoil_ir::ToolKind;
 use trefoil_machine::ToolRequest;
 use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost};
-use trefoil_template::{Value, json_nodes, limits};
+use trefoil_template::{Value, json_nodes, limits, read_json_bytes};
 
 use crate::process::{self, Environment, Program};
 
@@ -82,7 +82,7 @@ impl ToolHost for PythonTools {
             let why = format!("its result has more than {} values", limits::ANSWER_NODES);
             return Err(ToolError::advised(why, "let the function return less"));
         }
-        let result = serde_json::from_slice(&ended.stdout).ok().map(Value::from_json);
+        let result = read_json_bytes(&ended.stdout).ok().map(Value::from_json);
         let result = result.as_ref().and_then(Value::as_object);
         match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
             (_, Some(error)) => {

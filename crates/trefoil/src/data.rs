@@ -7,7 +7,8 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use trefoil_front::read::to_value;
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
-use trefoil_template::{Value, json_nodes, limits};
+use trefoil_template::foreign::without_mark;
+use trefoil_template::{Value, json_nodes, limits, read_json};
 
 /// Whether mistakes are described as those of JSON: in a file of that name, or in the value of an option.
 fn is_json(name: &str) -> bool {
@@ -38,7 +39,9 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
     let file = files.add(source.clone());
     if let (true, Err(error)) = (is_json(name), json) {
         let line = source.line_span(error.line() as u32);
-        let at = (line.start + error.column().saturating_sub(1) as u32).min(line.end);
+        // Columns do not count a byte order mark.
+        let mark = if error.line() == 1 { text.len() - without_mark(text.as_bytes()).len() } else { 0 };
+        let at = (line.start + (mark + error.column().saturating_sub(1)) as u32).min(line.end);
         let message = error.to_string();
         let message = message.split(" at line").next().unwrap_or(&message);
         let at = Location::new(file, Span::new(at, at));
@@ -54,8 +57,8 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
 
 /// Parses JSON and rejects duplicate keys, because only one of them would be used.
 pub(crate) fn json(text: &str) -> serde_json::Result<serde_json::Value> {
-    serde_json::from_str::<Unique>(text)?;
-    serde_json::from_str(text)
+    read_json::<Unique>(text)?;
+    read_json(text)
 }
 
 /// Any value whose objects have no duplicate keys.

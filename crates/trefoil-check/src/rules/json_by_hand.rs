@@ -2,7 +2,7 @@
 
 use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, types, walk};
 use trefoil_syntax::Severity;
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::Model;
@@ -101,7 +101,7 @@ fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text) -> Option<Broken<
             }
         }
     }
-    serde_json::from_str::<serde_json::Value>(&sample).ok().and(found)
+    read_json::<serde_json::Value>(&sample).ok().and(found)
 }
 
 /// Whether a value comes from the input, which is usually a name or a number; results of steps may be any text.

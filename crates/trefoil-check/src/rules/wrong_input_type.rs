@@ -3,7 +3,7 @@
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind, Text};
 use trefoil_syntax::{Location, Severity};
-use trefoil_template::{Expression, Value};
+use trefoil_template::{Expression, Value, read_json};
 
 use super::object_in_prompt::in_json;
 use crate::rule::{Context, Group, Rule, Run};
@@ -73,7 +73,7 @@ fn carried<'p>(cx: &Context<'p>, flow: FlowId, input: &'p Expr) -> &'p Expr {
 pub(super) fn written(input: &Expr) -> Vec<(Option<Location>, String, Value)> {
     let Expr::Structured(inner) = input else { return Vec::new() };
     let Some((at, text)) = text(inner) else { return Vec::new() };
-    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text.trim()) else { return Vec::new() };
+    let Ok(Value::Object(members)) = read_json::<Value>(text.trim()) else { return Vec::new() };
     let known = members.iter().filter(|(k, v)| !k.contains(PLACEHOLDER) && !v.canonical().contains(PLACEHOLDER));
     known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
 }
@@ -103,7 +103,7 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
     // If the text is not JSON for other reasons, its quotes cannot be determined, and lint reports it. The contents of
     // a block may not be rendered.
     let values = all.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
-    let json = |text: &str| serde_json::from_str::<Value>(text.trim()).is_ok();
+    let json = |text: &str| read_json::<Value>(text.trim()).is_ok();
     if values == text.template.references().len() && self::text(inner).is_some_and(|(_, text)| !json(&text)) {
         return Vec::new();
     }
@@ -241,7 +241,7 @@ fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow
         return;
     }
     let given = match value {
-        Expr::Const(Value::Str(text)) => match serde_json::from_str::<Value>(text.trim()) {
+        Expr::Const(Value::Str(text)) => match read_json::<Value>(text.trim()) {
             Ok(read) => types::Kinds::of(types::kind(&read)),
             Err(_) => types::Kinds::of("string"),
         },

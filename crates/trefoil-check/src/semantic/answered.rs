@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Cond, SlotId, Source, Step, StepKind, Transition};
-use trefoil_template::{Binding, Found, Scope, Value};
+use trefoil_template::{Binding, Found, Scope, Value, read_json};
 
 /// Whether the transitions of a step that asks a person accept yes and no. After any other answer the question is asked
 /// again, which is intended.
@@ -52,7 +52,7 @@ fn read(source: &Source, slot: SlotId, answer: &Arc<str>) -> Option<Value> {
 /// The result of a state with this answer.
 fn result(answer: &Arc<str>) -> Value {
     let text = Value::Str(answer.clone());
-    let output = serde_json::from_str::<Value>(answer.trim()).ok().filter(|v| v.as_object().is_some());
+    let output = read_json::<Value>(answer.trim()).ok().filter(|v| v.as_object().is_some());
     let members = [("status", Value::from("success")), ("response", text.clone()), ("output", output.unwrap_or(text))];
     Value::Object(Arc::new(members.into_iter().map(|(key, value)| (Arc::from(key), value)).collect()))
 }

@@ -8,7 +8,7 @@ use trefoil_ir::{
     Callee, Conversation, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
     StepId, StepKind, ToolCall, ValidatorKind, walk,
 };
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use super::apart::Apart;
 use super::bound::{Bound, Calls};
@@ -261,6 +261,6 @@ fn length(value: &Value) -> u64 {
     if let Some(items) = value.as_list() {
         return items.len() as u64;
     }
-    let parsed = value.as_str().and_then(|t| serde_json::from_str::<Vec<serde_json::Value>>(t.trim()).ok());
+    let parsed = value.as_str().and_then(|t| read_json::<Vec<serde_json::Value>>(t.trim()).ok());
     parsed.map_or(0, |items| items.len() as u64)
 }

@@ -1,6 +1,7 @@
 //! Finds the id of a message that cannot be read as JSON, or that is too long to be kept.
 
 use serde_json::Value;
+use trefoil_template::read_json_bytes;
 
 /// Maximum length of an id in bytes, with its quotes.
 const LONGEST: usize = 256;
@@ -74,7 +75,7 @@ impl IdSearch {
     /// A value ends here.
     fn ends(&mut self) {
         if self.is_next && self.depth == 1 {
-            let value = serde_json::from_slice::<Value>(&self.token).ok();
+            let value = read_json_bytes::<Value>(&self.token).ok();
             self.found = value.filter(|value| value.is_i64() || value.is_string()).or(self.found.take());
         }
         self.is_next = false;

@@ -15,6 +15,7 @@ use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader, Stdout};
 use tokio::sync::{Mutex, mpsc};
+use trefoil_template::read_json_bytes;
 
 use super::id::IdSearch;
 use crate::output;
@@ -160,7 +161,7 @@ impl Line {
         if text.is_empty() {
             return Ok(None);
         }
-        match serde_json::from_slice::<Value>(text) {
+        match read_json_bytes::<Value>(text) {
             Err(error) => refused(UNREADABLE, format!("the message is not valid JSON: {error}"), {
                 let mut search = IdSearch::default();
                 search.feed(text);

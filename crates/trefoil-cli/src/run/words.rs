@@ -3,7 +3,7 @@
 use trefoil::runs::Made;
 use trefoil_prices::Dollars;
 use trefoil_runtime::Usage;
-use trefoil_template::Value;
+use trefoil_template::{Value, json_text};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub use crate::harmless::safe;
@@ -128,8 +128,9 @@ pub fn preview(value: &Value) -> String {
 
 /// The object or list that a text is the JSON of.
 pub fn structured(text: &str) -> Option<Value> {
-    let begins = text.trim_start().starts_with(['{', '[']);
-    (begins && text.len() < 20_000).then(|| serde_json::from_str(text).ok()).flatten().map(Value::from_json)
+    let text = json_text(text);
+    let begins = text.starts_with(['{', '[']);
+    (begins && text.len() < 20_000).then(|| Value::parse(text).ok()).flatten()
 }
 
 /// The start of a text that fits in a width, with a mark for the rest.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Object, Value, read_json};
 
 use super::unit::{Found, Workflow, helped};
 use trefoil_front::Source;
@@ -72,7 +72,7 @@ fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
             found.push(no_object(file, text, taker, "this is text"));
         };
     }
-    match serde_json::from_str::<Object>(probe) {
+    match read_json::<Object>(probe) {
         Ok(given) => {
             let mut meant = Vec::new();
             for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
@@ -93,7 +93,7 @@ fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
     let Some(probe) = probe(&text.value) else { return };
     let probe = probe.trim();
     let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
-    if let Some(error) = serde_json::from_str::<Object>(probe).err().filter(|_| begins) {
+    if let Some(error) = read_json::<Object>(probe).err().filter(|_| begins) {
         let message = error.to_string();
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");

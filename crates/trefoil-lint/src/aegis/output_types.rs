@@ -4,7 +4,7 @@
 use trefoil_ir::types;
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use super::given::{PLACEHOLDER, probe};
 use super::unit::{Found, Workflow};
@@ -99,7 +99,7 @@ fn of_text(unit: &Workflow<'_, '_>, schema: &Value, text: &Text, top: bool) -> O
 fn converted(kind: &str, text: &str) -> Option<Value> {
     let value: Value = match kind {
         "boolean" if !matches!(text, "true" | "false") => return None,
-        _ => serde_json::from_str(text).ok()?,
+        _ => read_json(text).ok()?,
     };
     Some(value)
 }

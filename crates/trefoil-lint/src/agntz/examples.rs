@@ -2,7 +2,7 @@
 
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use super::Found;
 use trefoil_front::Source;
@@ -16,7 +16,7 @@ pub fn check(file: Source<'_>, examples: &[Example<'_>], schema: Option<&Schema<
     for example in examples {
         let mut at = file.at(example.output.span);
         let mut help = None;
-        let why = match serde_json::from_str::<serde_json::Value>(&example.output.value) {
+        let why = match read_json::<serde_json::Value>(&example.output.value) {
             Err(e) => {
                 let text = &*example.output.value;
                 let what = e.to_string();
@@ -48,7 +48,7 @@ fn contradictions(file: Source<'_>, examples: &[Example<'_>], found: &mut Found)
     let mut seen: HashMap<&str, &Example<'_>> = HashMap::default();
     for example in examples.iter().filter(|_| examples.len() > 1) {
         let Some(first) = seen.insert(example.input.value.trim(), example) else { continue };
-        let json = |e: &Example<'_>| serde_json::from_str::<serde_json::Value>(&e.output.value).ok();
+        let json = |e: &Example<'_>| read_json::<serde_json::Value>(&e.output.value).ok();
         let same = json(first).is_some_and(|value| json(example) == Some(value));
         if !same && first.output.value.trim() != example.output.value.trim() {
             let at = file.at(example.input.span);

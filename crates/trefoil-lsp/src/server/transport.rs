@@ -5,6 +5,7 @@ use std::io::{BufRead, Error, ErrorKind, Read as _, Write};
 use std::sync::mpsc::{Receiver, channel};
 
 use lsp_server::{ErrorCode, Message};
+use trefoil_template::read_json_bytes;
 
 /// Maximum length of a header line.
 const HEADER: u64 = 8 << 10;
@@ -33,7 +34,7 @@ pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
                     return;
                 }
             };
-            let incoming = match serde_json::from_slice(&content) {
+            let incoming = match read_json_bytes(&content) {
                 Ok(message) => Incoming::Message(message),
                 // The content was read completely, so the next header follows.
                 Err(_) => Incoming::Malformed("the content is not a JSON-RPC message".to_owned()),

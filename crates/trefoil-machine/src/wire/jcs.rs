@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
+use trefoil_template::read_json_bytes;
 
 /// Integers up to this are written as integers, larger ones as the float that they are in JavaScript.
 const SAFE: u64 = 1 << 53;
@@ -93,7 +94,7 @@ fn compare(a: &[u8], b: &[u8]) -> Ordering {
         return a.get(..bare(a)).cmp(&b.get(..bare(b)));
     }
     // Both were written here, so they can be parsed.
-    let units = |key| serde_json::from_slice::<String>(key).unwrap_or_default().encode_utf16().collect::<Vec<_>>();
+    let units = |key| read_json_bytes::<String>(key).unwrap_or_default().encode_utf16().collect::<Vec<_>>();
     units(a).cmp(&units(b))
 }
 

@@ -7,10 +7,11 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
-use trefoil_template::{json_nodes, limits};
+use trefoil_template::{json_nodes, limits, read_json_bytes};
 
 use super::breaker::Breakers;
-use super::{Endpoint, advice, sse};
+use super::refusal::LONGEST_WAIT_MS;
+use super::{Endpoint, refusal, sse};
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -18,16 +19,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are read of an error response.
 const LARGEST_REFUSAL: usize = 64 << 10;
-/// Maximum length of a server's message in an error.
-const LONGEST_MESSAGE: usize = 300;
 /// Maximum number of bytes after a complete answer that are read.
 const LONGEST_END: usize = 16 << 10;
 /// How long they are waited for.
 const END: Duration = Duration::from_millis(100);
 /// Maximum length of a request id.
 const LONGEST_ID: usize = 200;
-/// Longer waits count as this, which is more than any call may wait.
-const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
 /// The connection pool, shared by all providers of a registry.
 #[derive(Debug, Clone)]
@@ -97,19 +94,8 @@ impl Client {
         }
         // The status is reported even if the body cannot be read.
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
-        let said =
-            said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
-        let kind = ModelErrorKind::Status(status.as_u16());
-        let json: Option<Json> = serde_json::from_str(&text).ok();
-        let meant = json.as_ref().map_or(kind, |json| meant(kind, json));
-        let instead = match meant {
-            ModelErrorKind::Status(other) if meant != kind => format!(" instead of {other}"),
-            _ => String::new(),
-        };
-        let error = endpoint.error(meant, &format!("answered with {}{instead}: {said}", status.as_u16()));
-        let retry_after_ms = retry_after_ms.or_else(|| retry_delay(&text));
-        let help = advice::of(endpoint.provider, kind, &text);
-        Err(ModelError { retry_after_ms, help, ..error })
+        let error = refusal::of_status(endpoint, status, &text);
+        Err(ModelError { retry_after_ms: retry_after_ms.or(error.retry_after_ms), ..error })
     }
 }
 
@@ -238,7 +224,7 @@ impl Response {
             let message = format!("sent an answer with more than {} values", limits::ANSWER_NODES);
             return Err(self.endpoint.error(ModelErrorKind::Protocol, &message));
         }
-        serde_json::from_slice(&all).map_err(|e| {
+        read_json_bytes(&all).map_err(|e| {
             if self.content_type().contains("html") {
                 let help = "check the base URL, and any proxies".to_owned();
                 let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
@@ -284,75 +270,14 @@ fn innermost(error: &reqwest::Error) -> String {
     cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
 }
 
-/// The status that an error in a successful response stands for: a number, or one of OpenAI's codes.
+/// The status of an error with a known code.
 pub(super) fn status(error: &Json) -> Option<u16> {
-    let number = ["code", "status"].iter().find_map(|name| error.get(name)?.as_u64());
-    let word = |name: &str| {
-        Some(match error.get(name)?.as_str()? {
-            "server_error" | "internal_server_error" | "vector_store_timeout" => 500,
-            "service_unavailable" | "overloaded" | "server_overloaded" => 503,
-            "rate_limit_exceeded" | "rate_limit_error" | "insufficient_quota" => 429,
-            "invalid_api_key" | "authentication_error" => 401,
-            "model_not_found" => 404,
-            "context_length_exceeded" | "invalid_request_error" => 400,
-            _ => return None,
-        })
-    };
-    let number = number.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-    number.or_else(|| ["code", "type"].into_iter().find_map(word))
+    refusal::status(error)
 }
 
-/// An error in a response with a success status, as its body or within a stream.
-pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &Json) -> ModelError {
-    let body = json.to_string();
-    let said = said(&endpoint.scrub(&body)).unwrap_or_default();
-    let error = endpoint.error(meant(kind, json), &format!("answered with an error: {said}"));
-    let help = advice::of(endpoint.provider, kind, &body);
-    ModelError { help, ..error }
-}
-
-/// The meaning of an error whose status is misleading. OpenAI reports an account without credit as a rate limit, and
-/// Google an invalid key as an invalid request.
-fn meant(kind: ModelErrorKind, json: &Json) -> ModelErrorKind {
-    let error = json.get("error").unwrap_or(json);
-    let says = |of: &Json, name: &str, word: &str| of.get(name).and_then(Json::as_str) == Some(word);
-    let details = error.get("details").and_then(Json::as_array);
-    if ["code", "type"].iter().any(|name| says(error, name, "insufficient_quota")) {
-        return ModelErrorKind::Credit;
-    }
-    if details.into_iter().flatten().any(|one| says(one, "reason", "API_KEY_INVALID")) {
-        return ModelErrorKind::Status(401);
-    }
-    kind
-}
-
-/// The message of an error response, in one line.
-pub(super) fn said(body: &str) -> Option<String> {
-    let json: Option<Json> = serde_json::from_str(body).ok();
-    let message = json.as_ref().and_then(said_in);
-    // HTML pages have no useful message.
-    let text = match &message {
-        Some(text) => text.as_str(),
-        None if json.is_some() || !body.trim_start().starts_with('<') => body,
-        None => return None,
-    };
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.is_empty() {
-        return None;
-    }
-    Some(match line.char_indices().nth(LONGEST_MESSAGE) {
-        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or(&line)),
-        None => line,
-    })
-}
-
-/// Looks in `error.message`, `error`, `message` and `detail`, which servers of both protocols use.
-fn said_in(json: &Json) -> Option<String> {
-    let error = json.get("error");
-    [error.and_then(|e| e.get("message")), error, json.get("message"), json.get("detail")]
-        .into_iter()
-        .flatten()
-        .find_map(|v| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
+/// An error in a success response.
+pub(super) fn refusal(endpoint: &Endpoint, _kind: ModelErrorKind, json: &Json) -> ModelError {
+    refusal::of_error(endpoint, json.get("error").unwrap_or(json))
 }
 
 /// Reads `retry-after-ms`, otherwise `retry-after`: seconds, or a date
@@ -370,39 +295,9 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
     (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
 }
 
-/// The wait in the body, where Google puts it: `{"error": {"details": [{"retryDelay": "34s"}]}}`.
-fn retry_delay(body: &str) -> Option<u64> {
-    let json: Json = serde_json::from_str(body).ok()?;
-    let details = json.pointer("/error/details")?.as_array()?;
-    let said = details.iter().find_map(|one| one.get("retryDelay")?.as_str()?.strip_suffix('s'))?;
-    let ms = said.parse::<f64>().ok()? * 1000.0;
-    (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_message_is_found_in_every_shape() {
-        assert_eq!(said(r#"{"error":{"message":"slow\ndown"}}"#).as_deref(), Some("slow down"));
-        assert_eq!(said(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
-        assert_eq!(said(r#"{"detail":"no"}"#).as_deref(), Some("no"));
-        assert_eq!(said("upstream is gone").as_deref(), Some("upstream is gone"));
-        assert_eq!(said("<html>502</html>"), None);
-        assert_eq!(said(""), None);
-        assert_eq!(said(&"x".repeat(1000)).unwrap().chars().count(), LONGEST_MESSAGE + 1);
-    }
-
-    #[test]
-    fn google_says_in_the_body_how_long_to_wait() {
-        let info = r#"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}"#;
-        let body = format!(r#"{{"error": {{"code": 429, "details": [{{"@type": "other"}}, {info}]}}}}"#);
-        assert_eq!(retry_delay(&body), Some(34_500));
-        for other in [r#"{"error": {"details": [{"retryDelay": "-1s"}]}}"#, r#"{"error": "no"}"#, "no"] {
-            assert_eq!(retry_delay(other), None);
-        }
-    }
 
     #[test]
     fn waits_are_read_in_both_units() {

@@ -5,9 +5,10 @@ use std::fmt;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
+use trefoil_template::read_json;
 
 use super::tools::Names;
-use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, responses, sse};
+use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, refusal, responses, sse};
 use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::{ChatQuirks, Own, Protocol};
@@ -180,6 +181,7 @@ impl Endpoint {
     }
 
     pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<PartialAnswer, ModelError> {
+        refusal::check(self, "", json)?;
         match self.protocol {
             Protocol::Messages => messages::answer(self, json),
             Protocol::Responses { .. } => responses::answer(self, json),
@@ -192,7 +194,7 @@ impl Endpoint {
 
     /// Whether an event has the form of this protocol's events. Servers with another protocol send JSON, too.
     pub(super) fn knows(&self, event: &sse::Event) -> bool {
-        let Ok(json) = serde_json::from_str::<serde_json::Value>(&event.data) else { return false };
+        let Ok(json) = read_json::<serde_json::Value>(&event.data) else { return false };
         let kind = json.get("type").and_then(serde_json::Value::as_str).unwrap_or(&event.name);
         let (has, starts) = (
             |names: &[&str]| names.iter().any(|name| json.get(*name).is_some()),

@@ -32,6 +32,7 @@ mod messages;
 mod ollama;
 mod options;
 pub(crate) mod proxy;
+mod refusal;
 mod responses;
 mod schema;
 mod sse;
@@ -44,6 +45,8 @@ use async_trait::async_trait;
 use trefoil_runtime::{
     Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage, ports::CallSite,
 };
+
+use trefoil_template::{HalfJoiner, join_halves};
 
 pub use client::Client;
 pub use endpoint::Endpoint;
@@ -231,6 +234,8 @@ struct Partial {
     ended: bool,
     /// No more data arrives.
     done: bool,
+    /// Joins the pieces of the text that is shown. `answer` has them as they arrived.
+    joiner: HalfJoiner,
     /// An event of this protocol has arrived.
     known: bool,
     /// The current event reports usage.
@@ -263,7 +268,10 @@ impl Partial {
     fn push(&mut self, text: &str, delta: &mut (dyn FnMut(&str) + Send)) {
         if !text.is_empty() {
             self.answer.text.push_str(text);
-            delta(text);
+            let shown = self.joiner.push(text);
+            if !shown.is_empty() {
+                delta(&shown);
+            }
         }
     }
 
@@ -298,6 +306,6 @@ impl Partial {
     fn with(self, usage: Usage) -> ModelAnswer {
         let PartialAnswer { text, model, finish, id, .. } = self.answer;
         let request_id = self.request_id.or(id);
-        ModelAnswer { request_id, model, finish, ..ModelAnswer::new(text, usage) }
+        ModelAnswer { request_id, model, finish, ..ModelAnswer::new(join_halves(text), usage) }
     }
 }

@@ -3,9 +3,9 @@
 //! Supports only the fields that model providers send, `event` and `data`; ids, retries and comments are skipped.
 
 use trefoil_runtime::{ModelError, ModelErrorKind};
-use trefoil_template::limits;
+use trefoil_template::{limits, read_piece};
 
-use super::Endpoint;
+use super::{Endpoint, refusal};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +17,15 @@ pub struct Event {
 }
 
 impl Event {
-    /// Parses its data, for protocols whose events are JSON.
+    /// Parses its data, for protocols whose events are JSON. Its texts are pieces: see [`read_piece`]. Fails if it is an
+    /// error.
     pub fn json(&self, endpoint: &Endpoint) -> Result<serde_json::Value, ModelError> {
-        serde_json::from_str(&self.data)
-            .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))
+        let json = read_piece(&self.data).map_err(|e| match &*self.name {
+            "error" => refusal::of_error(endpoint, &self.data.as_str().into()),
+            _ => endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")),
+        })?;
+        refusal::check(endpoint, &self.name, &json)?;
+        Ok(json)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_runtime::{Message, ModelRequest, ToolSpec, ToolUse};
-use trefoil_template::{Value, json_nodes, limits};
+use trefoil_template::{Value, join_halves, json_nodes, limits, read_json};
 
 use super::schema;
 
@@ -181,7 +181,7 @@ impl Pieces {
             calls.push(ToolUse {
                 id: id.into(),
                 name: names.own(&name),
-                arguments: read_arguments(&arguments),
+                arguments: read_arguments(&join_halves(arguments)),
                 sealed: sealed.text(provider),
             });
         }
@@ -197,7 +197,7 @@ fn read_arguments(text: &str) -> Value {
     if text.len() > limits::ANSWER_NODES && json_nodes(text.as_bytes()) > limits::ANSWER_NODES {
         return text.into();
     }
-    match serde_json::from_str::<Json>(text) {
+    match read_json::<Json>(text) {
         Ok(object @ Json::Object(_)) => Value::from_json(object),
         _ => text.into(),
     }
@@ -215,12 +215,12 @@ impl Sealed {
         if self.turn.is_empty() && self.call.is_empty() {
             return None;
         }
-        Some(json!({"by": provider, "turn": self.turn, "call": self.call}).to_string().into())
+        Some(join_halves(json!({"by": provider, "turn": self.turn, "call": self.call}).to_string()).into())
     }
 
     /// Reads the data of a call. Data of another provider is ignored.
     pub fn of(call: &ToolUse, provider: &str) -> Self {
-        let json = call.sealed.as_ref().and_then(|text| serde_json::from_str::<Json>(text).ok()).unwrap_or_default();
+        let json = call.sealed.as_ref().and_then(|text| read_json::<Json>(text).ok()).unwrap_or_default();
         if json.get("by").and_then(Json::as_str) != Some(provider) {
             return Self::default();
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use trefoil_runtime::{Finish, ModelErrorKind, ToolUse, Usage};
 use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
 use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use super::{Script, Scripted, ScriptedAnswer, ScriptedFailure, ScriptedTurn};
 
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, String>;
 /// Parses a script.
 pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
     let json = if name.to_ascii_lowercase().ends_with(".json") {
-        serde_json::from_str(text).map_err(|e| format!("invalid JSON: {e}"))?
+        read_json(text).map_err(|e| format!("invalid JSON: {e}"))?
     } else {
         from_yaml(name, text)?
     };

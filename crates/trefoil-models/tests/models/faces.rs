@@ -132,9 +132,17 @@ impl Face {
 
     /// A stream of these events.
     pub fn streamed(self, events: &[Json]) -> Reply {
-        let texts = events.iter().map(|event| Piece::Bytes(self.event(event).into_bytes()));
-        let done = (self == Self::Chat).then(|| Piece::Bytes(b"data: [DONE]\n\n".to_vec()));
-        self.stream(texts.chain(done).collect())
+        self.stream(self.sent(events).collect())
+    }
+
+    /// The end of a stream.
+    pub fn ending(self) -> Vec<Piece> {
+        self.sent(&self.end()).collect()
+    }
+
+    fn sent(self, events: &[Json]) -> impl Iterator<Item = Piece> {
+        let texts = events.iter().map(move |event| Piece::Bytes(self.event(event).into_bytes()));
+        texts.chain((self == Self::Chat).then(|| Piece::Bytes(b"data: [DONE]\n\n".to_vec())))
     }
 
     /// An answer, streamed or complete as requested.

@@ -17,12 +17,16 @@ mod declared;
 #[cfg(feature = "http")]
 mod docs;
 #[cfg(feature = "http")]
+mod errors;
+#[cfg(feature = "http")]
 mod faces;
 #[cfg(feature = "http")]
 mod failures;
 #[cfg(feature = "http")]
 mod fallback;
 mod finish_and_usage;
+#[cfg(feature = "http")]
+mod foreign_json;
 #[cfg(feature = "http")]
 mod neighbours;
 mod plan;

@@ -167,7 +167,7 @@ async fn a_failure_of_cohere_with_a_success_status_is_told() {
     let event = format!("data: {failure}\n\n");
     for reply in [Reply::json(failure), Reply::stream(&[&event])] {
         let error = streamed(Face::Cohere, reply, Limits::default()).await.unwrap_err();
-        assert_eq!(error.kind, ModelErrorKind::Status(500));
+        assert_eq!(error.kind, ModelErrorKind::Status(503));
         expect!["`cohere` answered with an error: The server had an error"].assert_eq(&error.message);
     }
 }

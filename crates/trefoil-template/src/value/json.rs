@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::foreign::read_json;
 use super::{Number, Object, Value};
 use crate::limits;
 
@@ -32,13 +33,13 @@ pub fn json_nodes(text: &[u8]) -> usize {
 }
 
 impl Value {
-    /// Parses a JSON text. A text with more than [`limits::VALUE_NODES`] values is rejected before any of them is
-    /// created, because each value takes much more memory than its text.
+    /// Parses a JSON text from outside, see [`foreign`](super::foreign). A text with more than [`limits::VALUE_NODES`]
+    /// values is rejected before any of them is created, because each value takes much more memory than its text.
     pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
         if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
             return Err(serde::de::Error::custom(format_args!("it contains more than {} values", limits::VALUE_NODES)));
         }
-        serde_json::from_str(text)
+        read_json(text)
     }
     /// Converts from JSON.
     pub fn from_json(json: serde_json::Value) -> Value {

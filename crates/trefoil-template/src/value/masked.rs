@@ -71,7 +71,7 @@ impl Hole {
 
 /// Whether a text is one JSON value (no fence, no prose).
 pub(crate) fn is_json(text: &str) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    super::foreign::read_json::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// A piece of text with holes.

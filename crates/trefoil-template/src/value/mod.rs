@@ -1,8 +1,9 @@
 //! Run-time values: JSON with cheap clones, plus text whose secret parts are holes.
 //!
-//! `text` prints values, `json` converts from and to JSON, `wire` is JSON that keeps holes, `masked` has the holes,
-//! `number` the numbers.
+//! `text` prints values, `json` converts from and to JSON, `foreign` reads JSON from outside, `wire` is JSON that keeps
+//! holes, `masked` has the holes, `number` the numbers.
 
+pub mod foreign;
 mod json;
 mod masked;
 mod number;

@@ -15,7 +15,7 @@ use trefoil_ir::ToolKind;
 use trefoil_machine::{Effects, ToolRequest, ToolSpec};
 use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost};
-use trefoil_template::{Object, Value, json_nodes, limits};
+use trefoil_template::{Object, Value, json_nodes, json_text, limits};
 
 use crate::process::{self, Program};
 use crate::shape::Shape;
@@ -203,7 +203,8 @@ impl CommandTool {
 
 /// Parses a text as JSON if it is an object or a list. A number or a word is more likely meant as text.
 pub(crate) fn structured(text: &str) -> Option<Value> {
-    text.trim_start().starts_with(['{', '[']).then(|| Value::parse(text).ok()).flatten()
+    let text = json_text(text);
+    text.starts_with(['{', '[']).then(|| Value::parse(text).ok()).flatten()
 }
 
 fn of_words(used: &[(Arc<str>, bool)]) -> serde_json::Value {

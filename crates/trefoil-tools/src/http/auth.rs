@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trefoil_runtime::ToolError;
-use trefoil_template::{Object, Value};
+use trefoil_template::{Object, Value, read_json};
 
 use super::request::{call, with_query};
 use crate::guard::{Call, HttpAnswer};
@@ -100,7 +100,7 @@ impl Auth {
             return Err(ToolError::Advised { why, help });
         }
         let text = String::from_utf8_lossy(&answer.body);
-        let json: Option<Value> = serde_json::from_str(&text).ok();
+        let json: Option<Value> = read_json(&text).ok();
         let token = match &self.token {
             Extract::Text => Some(text.trim().to_owned()),
             Extract::Json(path) => json.as_ref().and_then(|json| path.find(json)).map(|v| v.to_text().to_string()),

@@ -2,7 +2,7 @@
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use trefoil_runtime::ToolError;
-use trefoil_template::{Value, json_nodes, limits};
+use trefoil_template::{Value, json_nodes, limits, read_json_bytes};
 
 use crate::guard::HttpAnswer;
 
@@ -37,7 +37,7 @@ pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
             "ask for less, for example with a filter or a page size",
         ));
     }
-    Ok(serde_json::from_slice(&answer.body).map_or_else(|_| Value::from(text.into_owned()), Value::from_json))
+    Ok(read_json_bytes(&answer.body).map_or_else(|_| Value::from(text.into_owned()), Value::from_json))
 }
 
 /// Parses `retry-after`: seconds, or a date (RFC 9110, 10.2.3).

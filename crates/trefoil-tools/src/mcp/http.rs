@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
@@ -15,8 +16,9 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json_bytes};
 
+use super::lines::JsonLines;
 use super::trouble::Trouble;
 use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
 
@@ -94,10 +96,11 @@ impl Guarded {
 
     /// The events of an answer. `trouble`: where a failure is reported.
     fn events(opened: Opened, trouble: Trouble) -> EventStream {
-        let pieces = futures::stream::unfold(Some((opened, trouble)), |held| async move {
-            let (mut opened, trouble) = held?;
+        let pieces = futures::stream::unfold(Some((opened, JsonLines::default(), trouble)), |held| async move {
+            let (mut opened, mut lines, trouble) = held?;
             match opened.next().await {
-                Ok(piece) => Some((Ok(piece?), Some((opened, trouble)))),
+                Ok(Some(piece)) => Some((Ok(Bytes::from(lines.push(&piece))), Some((opened, lines, trouble)))),
+                Ok(None) => Some((Ok(Bytes::from(lines.take())), None)),
                 Err(fault) => {
                     trouble.tell(fault.clone().into());
                     Some((Err(fault), None))
@@ -115,7 +118,7 @@ impl Guarded {
         session: bool,
     ) -> Result<StreamableHttpPostResponse, HttpFailure> {
         let status = answer.status.as_u16();
-        let error = match serde_json::from_slice(&answer.body) {
+        let error = match read_json_bytes(&answer.body) {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
             _ => None,
         };
@@ -217,7 +220,7 @@ impl StreamableHttpClient for Guarded {
         let json = is(&opened, JSON);
         let answer = self.whole(opened).await?;
         let asks = matches!(message, ClientJsonRpcMessage::Request(_));
-        match serde_json::from_slice(&answer.body) {
+        match read_json_bytes(&answer.body) {
             Ok(answered) if json => Ok(StreamableHttpPostResponse::Json(answering(&message, answered), new)),
             _ if !asks => Ok(StreamableHttpPostResponse::Accepted),
             _ => {

@@ -9,6 +9,7 @@ mod caller;
 mod connection;
 mod handshake;
 mod http;
+mod lines;
 mod probe;
 mod spec;
 mod stdio;

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::process::{ChildStderr, ChildStdout};
 use trefoil_runtime::ToolError;
 
+use super::lines::JsonLines;
 use super::trouble::Trouble;
 
 /// Maximum number of bytes that a server may write for one request, and in one line.
@@ -20,6 +21,8 @@ const LINE: usize = 8 << 20;
 const GARBAGE: usize = 20;
 /// Number of bytes shown of the first of them.
 const SHOWN: usize = 80;
+/// Number of bytes that are read at once.
+const CHUNK: usize = 8 << 10;
 /// Number of bytes kept from the end of the server's standard error.
 const KEPT: usize = 4 << 10;
 
@@ -30,6 +33,9 @@ pub struct Bounded {
     /// Bytes since the last line break, and the first of them.
     line: usize,
     start: Vec<u8>,
+    lines: JsonLines,
+    /// Complete lines that the SDK has not read, and how much of them it has.
+    ready: (Vec<u8>, usize),
     said: LastWords,
     trouble: Trouble,
 }
@@ -48,7 +54,8 @@ impl Budget {
 impl Bounded {
     /// Wraps the output of a server.
     pub fn new(stdout: ChildStdout, budget: Arc<Budget>, said: LastWords, trouble: Trouble) -> Self {
-        Self { stdout, budget, line: 0, start: Vec::new(), said, trouble }
+        let (lines, ready) = (JsonLines::default(), (Vec::new(), 0));
+        Self { stdout, budget, line: 0, start: Vec::new(), lines, ready, said, trouble }
     }
 
     /// The longest line that is accepted.
@@ -82,10 +89,25 @@ impl Bounded {
 
 impl AsyncRead for Bounded {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        std::task::ready!(Pin::new(&mut self.stdout).poll_read(cx, buf))?;
-        let read = buf.filled().get(before..).unwrap_or_default().to_vec();
-        Poll::Ready(self.count(&read))
+        loop {
+            let (lines, read) = &mut self.ready;
+            let left = lines.get(*read..).unwrap_or_default();
+            if !left.is_empty() {
+                let next = left.get(..buf.remaining()).unwrap_or(left);
+                buf.put_slice(next);
+                *read += next.len();
+                return Poll::Ready(Ok(()));
+            }
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            std::task::ready!(Pin::new(&mut self.stdout).poll_read(cx, &mut chunk))?;
+            self.count(chunk.filled())?;
+            let lines = if chunk.filled().is_empty() { self.lines.take() } else { self.lines.push(chunk.filled()) };
+            self.ready = (lines, 0);
+            if chunk.filled().is_empty() && self.ready.0.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use trefoil_front::{FRONT_ENDS, front_end};
 use trefoil_syntax::yaml::Node;
+use trefoil_template::read_json;
 
 /// One step of a path into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub fn values_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<Choice> {
 
 fn schema(dialect: &str) -> Option<&'static Value> {
     static PARSED: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {
-        let parsed = |text| serde_json::from_str(text).unwrap_or_default();
+        let parsed = |text| read_json(text).unwrap_or_default();
         FRONT_ENDS.iter().map(|f| (f.name(), parsed(f.schema()))).collect()
     });
     PARSED.iter().find(|(name, _)| *name == dialect).map(|(_, schema)| schema)

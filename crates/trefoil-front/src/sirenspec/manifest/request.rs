@@ -3,6 +3,7 @@
 
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::read_json;
 
 use crate::Reader;
 use crate::mend::respelt;
@@ -49,7 +50,7 @@ pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text,
         return reader.report(told("its texts have single quotes").help("use double quotes: JSON requires them"));
     }
     let Some(example) = filled(text.value.trim()) else { return };
-    let Err(error) = serde_json::from_str::<serde_json::Value>(&example) else { return };
+    let Err(error) = read_json::<serde_json::Value>(&example) else { return };
     let error = error.to_string();
     let d = told(error.split(" at line ").next().unwrap_or_default());
     let outside = |word: &str| example.contains(word);

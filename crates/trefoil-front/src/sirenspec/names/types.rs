@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::types::{self, Member};
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use crate::types::{object_of, text_type, type_of};
 
@@ -110,7 +110,7 @@ fn is_scalar(of: &Value) -> bool {
 
 /// A literal JSON list.
 pub fn written_list(text: &str) -> Option<Value> {
-    let json: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
+    let json: serde_json::Value = read_json(text.trim()).ok()?;
     json.is_array().then(|| Value::from_json(json))
 }
 

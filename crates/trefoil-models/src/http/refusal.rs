@@ -1,0 +1,375 @@
+//! A provider's errors: as the body of an error response, as the body of a success response, or within a stream.
+//!
+//! Gateways pass on errors of many providers in any protocol, so all protocols share one table of codes. An error in a
+//! success response without a known code is a failure of the server: what is wrong with a request has a code.
+
+use reqwest::StatusCode;
+use serde_json::Value as Json;
+use trefoil_runtime::{ModelError, ModelErrorKind};
+use trefoil_template::read_json;
+
+use super::{Endpoint, advice};
+
+/// Maximum length of a server's message in an error.
+const LONGEST_MESSAGE: usize = 300;
+/// Longer waits count as this, which is more than any call may wait.
+pub(super) const LONGEST_WAIT_MS: f64 = 86_400_000.0;
+/// The status of an error without a known code.
+const UNKNOWN: ModelErrorKind = ModelErrorKind::Status(503);
+
+/// Where the code of an error is, in the order of precedence.
+const CODES: &[&str] = &["code", "status", "status_code", "statusCode", "error_code", "type", "__type"];
+
+/// Parts of codes, in snake case, and the statuses that they mean; `0`: the account has no credit. The first match counts.
+///
+/// OpenAI (<https://platform.openai.com/docs/guides/error-codes>), Anthropic (<https://docs.anthropic.com/en/api/errors>),
+/// Google's canonical codes (<https://cloud.google.com/apis/design/errors>), Amazon's exceptions, and those of gateways.
+const MEANINGS: &[(&str, u16)] = &[
+    ("insufficient_quota", 0),
+    ("insufficient_balance", 0),
+    ("insufficient_credit", 0),
+    ("insufficient_funds", 0),
+    ("exceeded_current_quota", 0),
+    ("credit_balance", 0),
+    ("billing", 0),
+    ("payment_required", 402),
+    ("vector_store_timeout", 500),
+    ("overloaded_error", 529),
+    ("overloaded", 503),
+    ("over_capacity", 503),
+    ("no_capacity", 503),
+    ("unavailable", 503),
+    ("not_ready", 503),
+    ("bad_gateway", 502),
+    ("upstream", 502),
+    ("cancelled", 503),
+    ("aborted", 503),
+    ("timeout", 504),
+    ("timed_out", 504),
+    ("deadline_exceeded", 504),
+    ("rate_limit", 429),
+    ("too_many_requests", 429),
+    ("resource_exhausted", 429),
+    ("throttl", 429),
+    ("quota", 429),
+    ("api_key", 401),
+    ("authentication", 401),
+    ("unauthenticated", 401),
+    ("unauthorized", 401),
+    ("permission", 403),
+    ("forbidden", 403),
+    ("access_denied", 403),
+    ("unsupported_country", 403),
+    ("not_found", 404),
+    ("request_too_large", 413),
+    ("payload_too_large", 413),
+    ("context_length", 400),
+    ("bad_request", 400),
+    ("failed_precondition", 400),
+    ("out_of_range", 400),
+    ("unprocessable", 400),
+    ("validation", 400),
+    ("invalid", 400),
+    ("unsupported", 400),
+    ("unknown_parameter", 400),
+    ("missing_required", 400),
+    ("max_length", 400),
+    ("content_filter", 400),
+    ("content_policy", 400),
+    ("image", 400),
+    ("not_implemented", 501),
+    ("unimplemented", 501),
+    ("server_error", 500),
+    ("internal", 500),
+    ("api_error", 500),
+    ("data_loss", 500),
+    ("unknown", 500),
+];
+
+/// The error of a response with an error status.
+pub(super) fn of_status(endpoint: &Endpoint, status: StatusCode, body: &str) -> ModelError {
+    let said = said(&endpoint.scrub(body)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
+    let kind = ModelErrorKind::Status(status.as_u16());
+    let json: Option<Json> = read_json(body).ok();
+    let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
+    // Only these codes say more than the status.
+    let other = error.filter(|_| status.is_client_error()).and_then(|error| {
+        let code = detailed(error).or_else(|| coded(error));
+        code.filter(|code| matches!(code, ModelErrorKind::Credit) || detailed(error).is_some())
+    });
+    let instead = match other {
+        Some(ModelErrorKind::Status(other)) if other != status.as_u16() => format!(" instead of {other}"),
+        _ => String::new(),
+    };
+    let what = format!("answered with {}{instead}: {said}", status.as_u16());
+    let retry_after_ms = error.and_then(retry_delay);
+    let help = advice::of(endpoint.provider, kind, body);
+    ModelError { retry_after_ms, help, ..endpoint.error(other.unwrap_or(kind), &what) }
+}
+
+/// Fails if a success response, or an event of one, is an error. `event`: its name.
+pub(super) fn check(endpoint: &Endpoint, event: &str, json: &Json) -> Result<(), ModelError> {
+    found(event, json).map_or(Ok(()), |error| Err(of_error(endpoint, error)))
+}
+
+/// An error in a success response.
+pub(super) fn of_error(endpoint: &Endpoint, error: &Json) -> ModelError {
+    let kind = detailed(error).or_else(|| coded(error)).unwrap_or(UNKNOWN);
+    let body = error.to_string();
+    let said = said(&endpoint.scrub(&body)).unwrap_or_default();
+    let advised = match kind {
+        ModelErrorKind::Credit => ModelErrorKind::Status(429),
+        kind => kind,
+    };
+    let help = advice::of(endpoint.provider, advised, &body);
+    let error_of = endpoint.error(kind, &format!("answered with an error: {said}"));
+    ModelError { retry_after_ms: retry_delay(error), help, ..error_of }
+}
+
+/// The status of an error with a known code.
+pub(super) fn status(error: &Json) -> Option<u16> {
+    coded(error).and_then(|kind| if let ModelErrorKind::Status(status) = kind { Some(status) } else { None })
+}
+
+/// The error in a success response, whatever the protocol.
+fn found<'j>(event: &str, json: &'j Json) -> Option<&'j Json> {
+    let text = |name: &str| json.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+    let given = |error: &&Json| match error {
+        Json::Null | Json::Bool(false) => false,
+        Json::String(text) => !text.is_empty(),
+        Json::Object(members) => !members.is_empty(),
+        _ => true,
+    };
+    let within = ["/error", "/delta/error", "/response/error", "/choices/0/error", "/0/error"];
+    within.iter().find_map(|path| json.pointer(path).filter(given)).or_else(|| {
+        let named = event == "error" || [text("type"), text("object")].contains(&Some("error"));
+        // Messages of answers are objects.
+        let said = text("type").is_none() && (text("message").is_some() || text("detail").is_some());
+        (named || said).then_some(json)
+    })
+}
+
+/// The meaning of a code: a number, a number as text, or a word.
+fn coded(error: &Json) -> Option<ModelErrorKind> {
+    let codes = || CODES.iter().filter_map(|name| error.get(*name)).chain(error.is_string().then_some(error));
+    codes().find_map(number).map(ModelErrorKind::Status).or_else(|| codes().find_map(|code| meaning(code.as_str()?)))
+}
+
+/// The number of a status, perhaps in text: `429`, `429 Too Many Requests`.
+fn number(code: &Json) -> Option<u16> {
+    let number = match code {
+        Json::String(text) => {
+            let text = text.trim();
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            let (digits, rest) = text.split_at(end);
+            if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.') {
+                return None;
+            }
+            digits.parse().ok()?
+        }
+        other => other.as_f64().filter(|n| n.fract() == 0.0 && (0.0..1000.0).contains(n))? as u16,
+    };
+    (400..600).contains(&number).then_some(number)
+}
+
+/// What a word means. Sentences are no codes.
+fn meaning(word: &str) -> Option<ModelErrorKind> {
+    if word.len() > 80 || word.trim().contains(char::is_whitespace) {
+        return None;
+    }
+    let mut snake = String::new();
+    let mut was_lower = false;
+    for c in word.trim().chars() {
+        if was_lower && c.is_uppercase() {
+            snake.push('_');
+        }
+        was_lower = c.is_lowercase();
+        snake.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+    }
+    MEANINGS.iter().find(|(part, _)| snake.contains(part)).map(|(_, status)| match status {
+        0 => ModelErrorKind::Credit,
+        status => ModelErrorKind::Status(*status),
+    })
+}
+
+/// Google reports an invalid key as an invalid request, and says in the details what it is.
+fn detailed(error: &Json) -> Option<ModelErrorKind> {
+    let details = error.get("details").and_then(Json::as_array)?;
+    let reasons = details.iter().filter_map(|one| one.get("reason").and_then(Json::as_str));
+    reasons.into_iter().any(|reason| reason == "API_KEY_INVALID").then_some(ModelErrorKind::Status(401))
+}
+
+/// The message of an error response, in one line.
+fn said(body: &str) -> Option<String> {
+    let json: Option<Json> = read_json(body).ok();
+    let message = json.as_ref().and_then(said_in);
+    // HTML pages have no useful message.
+    let text = match &message {
+        Some(text) => text.as_str(),
+        None if json.is_some() || !body.trim_start().starts_with('<') => body,
+        None => return None,
+    };
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return None;
+    }
+    Some(match line.char_indices().nth(LONGEST_MESSAGE) {
+        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or(&line)),
+        None => line,
+    })
+}
+
+/// Looks where servers of all protocols put it.
+fn said_in(json: &Json) -> Option<String> {
+    ["/error/message", "/error", "/message", "/detail", "/0/error/message", ""]
+        .into_iter()
+        .filter_map(|path| json.pointer(path))
+        .find_map(|v| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
+}
+
+/// The wait in an error, where Google puts it: `{"details": [{"retryDelay": "34s"}]}`.
+fn retry_delay(error: &Json) -> Option<u64> {
+    let details = error.get("details")?.as_array()?;
+    let said = details.iter().find_map(|one| one.get("retryDelay")?.as_str()?.strip_suffix('s'))?;
+    let ms = said.parse::<f64>().ok()? * 1000.0;
+    (ms >= 0.0).then(|| ms.min(LONGEST_WAIT_MS).ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ModelErrorKind::{Credit, Status};
+    use serde_json::json;
+
+    #[test]
+    fn each_code_means_its_status_in_every_spelling() {
+        let table = [
+            (json!({"code": 429}), Status(429)),
+            (json!({"code": "429"}), Status(429)),
+            (json!({"code": 429.0}), Status(429)),
+            (json!({"status": "503 Service Unavailable"}), Status(503)),
+            (json!({"status_code": 502, "type": "invalid_request_error"}), Status(502)),
+            (json!({"statusCode": 400, "code": "server_error"}), Status(400)),
+            (json!("429 Too Many Requests"), Status(429)),
+            (json!("503"), Status(503)),
+            (json!("overloaded_error"), Status(529)),
+            // OpenAI.
+            (json!({"code": "rate_limit_exceeded", "type": "tokens"}), Status(429)),
+            (json!({"code": "insufficient_quota", "type": "insufficient_quota"}), Credit),
+            (json!({"code": "billing_hard_limit_reached"}), Credit),
+            (json!({"code": null, "type": "server_error"}), Status(500)),
+            (json!({"code": "invalid_api_key", "type": "invalid_request_error"}), Status(401)),
+            (json!({"code": "model_not_found"}), Status(404)),
+            (json!({"code": "context_length_exceeded"}), Status(400)),
+            (json!({"code": "unknown_parameter"}), Status(400)),
+            (json!({"code": "unsupported_country_region_territory"}), Status(403)),
+            (json!({"code": "vector_store_timeout"}), Status(500)),
+            (json!({"code": "invalid_prompt"}), Status(400)),
+            (json!({"code": "image_too_small"}), Status(400)),
+            (json!({"code": "empty_image_file"}), Status(400)),
+            (json!({"code": "content_filter"}), Status(400)),
+            // Anthropic.
+            (json!({"type": "invalid_request_error"}), Status(400)),
+            (json!({"type": "authentication_error"}), Status(401)),
+            (json!({"type": "billing_error"}), Credit),
+            (json!({"type": "permission_error"}), Status(403)),
+            (json!({"type": "not_found_error"}), Status(404)),
+            (json!({"type": "request_too_large"}), Status(413)),
+            (json!({"type": "rate_limit_error"}), Status(429)),
+            (json!({"type": "api_error"}), Status(500)),
+            (json!({"type": "timeout_error"}), Status(504)),
+            (json!({"type": "overloaded_error"}), Status(529)),
+            // Google.
+            (json!({"status": "INVALID_ARGUMENT"}), Status(400)),
+            (json!({"status": "FAILED_PRECONDITION"}), Status(400)),
+            (json!({"status": "UNAUTHENTICATED"}), Status(401)),
+            (json!({"status": "PERMISSION_DENIED"}), Status(403)),
+            (json!({"status": "NOT_FOUND"}), Status(404)),
+            (json!({"status": "RESOURCE_EXHAUSTED"}), Status(429)),
+            (json!({"status": "INTERNAL"}), Status(500)),
+            (json!({"status": "UNAVAILABLE"}), Status(503)),
+            (json!({"status": "DEADLINE_EXCEEDED"}), Status(504)),
+            (json!({"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}), Status(401)),
+            // Others, and gateways.
+            (json!({"__type": "ThrottlingException"}), Status(429)),
+            (json!({"type": "ServiceUnavailableException"}), Status(503)),
+            (json!({"code": "ModelTimeoutException"}), Status(504)),
+            (json!({"type": "ValidationException"}), Status(400)),
+            (json!({"type": "InternalServerException"}), Status(500)),
+            (json!({"type": "BadRequestError"}), Status(400)),
+            (json!({"type": "exceeded_current_quota_error"}), Credit),
+            (json!({"type": "engine_overloaded_error"}), Status(529)),
+            (json!({"code": "server-overloaded"}), Status(503)),
+            (json!({"error_code": "TOO_MANY_REQUESTS"}), Status(429)),
+            (json!({"code": "upstream_error"}), Status(502)),
+            // No known code.
+            (json!({"code": 7}), UNKNOWN),
+            (json!({"code": "1302"}), UNKNOWN),
+            (json!({"code": "3.5"}), UNKNOWN),
+            (json!({"code": "429x"}), UNKNOWN),
+            (json!({"code": "E_FOO"}), UNKNOWN),
+            (json!({"message": "the rate_limit was reached"}), UNKNOWN),
+            (json!("upstream connect error or invalid header"), UNKNOWN),
+            (json!(true), UNKNOWN),
+        ];
+        for (error, kind) in table {
+            assert_eq!(detailed(&error).or_else(|| coded(&error)).unwrap_or(UNKNOWN), kind, "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_found_wherever_it_is() {
+        let error = json!({"code": 503});
+        for json in [
+            json!({"error": error}),
+            json!({"type": "message-end", "delta": {"error": error}}),
+            json!({"type": "response.failed", "response": {"error": error}}),
+            json!({"choices": [{"error": error, "finish_reason": "error"}]}),
+            json!([{"error": error}]),
+        ] {
+            assert_eq!(found("message", &json), Some(&error), "{json}");
+        }
+        for json in [
+            json!({"type": "error", "code": 503}),
+            json!({"object": "error", "message": "no"}),
+            json!({"message": "no"}),
+            json!({"detail": "no"}),
+        ] {
+            assert_eq!(found("message", &json), Some(&json), "{json}");
+        }
+        assert!(found("error", &json!({})).is_some(), "the event says so");
+        for json in [
+            json!({"error": null, "choices": []}),
+            json!({"error": "", "choices": []}),
+            json!({"error": {}, "choices": []}),
+            json!({"error": false}),
+            json!({"message": {"content": "x"}}),
+            json!({"type": "ping", "message": "hi"}),
+            json!({"type": "message", "content": [{"type": "text", "text": "error"}]}),
+            json!({}),
+        ] {
+            assert_eq!(found("message", &json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_message_is_found_in_every_shape() {
+        assert_eq!(said(r#"{"error":{"message":"slow\ndown"}}"#).as_deref(), Some("slow down"));
+        assert_eq!(said(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
+        assert_eq!(said(r#"{"detail":"no"}"#).as_deref(), Some("no"));
+        assert_eq!(said(r#""no""#).as_deref(), Some("no"));
+        assert_eq!(said("upstream is gone").as_deref(), Some("upstream is gone"));
+        assert_eq!(said("<html>502</html>"), None);
+        assert_eq!(said(""), None);
+        assert_eq!(said(&"x".repeat(1000)).unwrap().chars().count(), LONGEST_MESSAGE + 1);
+    }
+
+    #[test]
+    fn google_says_in_the_body_how_long_to_wait() {
+        let info = json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"});
+        assert_eq!(retry_delay(&json!({"code": 429, "details": [{"@type": "other"}, info]})), Some(34_500));
+        for other in [json!({"details": [{"retryDelay": "-1s"}]}), json!("no"), json!({})] {
+            assert_eq!(retry_delay(&other), None);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The one reader of JSON from outside: models, tools, programs, files, people.
+//!
+//! It accepts what `serde_json` accepts, and two things that are not the sender's fault:
+//!
+//! - A byte order mark before the text is dropped (RFC 8259, section 8.1).
+//! - Half of a surrogate pair (`\ud83c`) becomes U+FFFD. Senders that cut text by UTF-16 units write such halves. If a text
+//!   arrives in pieces, the halves of neighbouring pieces are joined: [`read_piece`], then [`join_halves`] or [`HalfJoiner`].
+//!
+//! A text that `serde_json` accepts is parsed once and not copied. `cargo xtask tidy` finds code that parses JSON in another
+//! way.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+/// The byte order mark.
+const MARK: char = '\u{feff}';
+/// The escape that replaces half of a pair. It has the length of what it replaces, so errors keep their places.
+const REPLACED: &[u8] = b"\\ufffd";
+/// Begins a half within a piece of a text. Noncharacters are reserved for internal use, so no text that is interchanged
+/// contains them; the half itself is the three noncharacters that follow, with four bits each.
+const HALF: &str = "\u{fdef}\u{fdee}";
+/// The first of the noncharacters for four bits.
+const BITS: u32 = 0xFDD0;
+
+/// A text without a byte order mark and surrounding whitespace.
+pub fn json_text(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix(MARK).map_or(text, str::trim)
+}
+
+/// Parses a text as JSON.
+pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
+    serde_json::from_str(text).or_else(|error| match replace_halves(text.as_bytes()) {
+        Cow::Owned(whole) => serde_json::from_slice(&whole),
+        Cow::Borrowed(_) => Err(error),
+    })
+}
+
+/// Parses bytes as JSON.
+pub fn read_json_bytes<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    let bytes = without_mark(bytes);
+    serde_json::from_slice(bytes).or_else(|error| match replace_halves(bytes) {
+        Cow::Owned(whole) => serde_json::from_slice(&whole),
+        Cow::Borrowed(_) => Err(error),
+    })
+}
+
+/// Bytes without a byte order mark.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+}
+
+/// Replaces the halves of surrogate pairs in JSON, for parsers of other crates.
+pub fn replace_halves(json: &[u8]) -> Cow<'_, [u8]> {
+    let mut whole = Cow::Borrowed(json);
+    for (at, _) in halves(json) {
+        if let Some(escape) = whole.to_mut().get_mut(at..at + REPLACED.len()) {
+            escape.copy_from_slice(REPLACED);
+        }
+    }
+    whole
+}
+
+/// Parses a piece of a stream as JSON. Halves in its texts stay until [`join_halves`] or a [`HalfJoiner`] has seen the next
+/// piece.
+pub fn read_piece(text: &str) -> serde_json::Result<serde_json::Value> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
+    serde_json::from_str(text).or_else(|error| {
+        let mut marked = String::with_capacity(text.len() + 16);
+        let mut end = 0;
+        for (at, half) in halves(text.as_bytes()) {
+            marked.push_str(text.get(end..at).unwrap_or_default());
+            marked.push_str(HALF);
+            // A half is 0xD800 and 11 bits.
+            marked.extend([8, 4, 0].map(|shift| char::from_u32(BITS + u32::from(half >> shift & 0xF)).unwrap_or(MARK)));
+            end = at + REPLACED.len();
+        }
+        if end == 0 {
+            return Err(error);
+        }
+        marked.push_str(text.get(end..).unwrap_or_default());
+        serde_json::from_str(&marked)
+    })
+}
+
+/// A text of several pieces, with its halves joined. What stays alone is U+FFFD.
+pub fn join_halves(text: String) -> String {
+    if !text.contains(HALF) {
+        return text;
+    }
+    let mut joiner = HalfJoiner::default();
+    let mut joined = joiner.push(&text);
+    joined.push_str(joiner.finish());
+    joined
+}
+
+/// Joins halves in a text while its pieces arrive.
+#[derive(Debug, Default)]
+pub struct HalfJoiner {
+    /// The first half of a pair, at the end of the last piece.
+    first: Option<u16>,
+}
+
+impl HalfJoiner {
+    /// The text that the next piece adds.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut joined = String::with_capacity(piece.len());
+        let mut rest = piece;
+        while let Some(at) = rest.find(HALF) {
+            let (before, half) = rest.split_at(at);
+            let (half, after) = marked_half(half);
+            self.add(before, &mut joined);
+            match (self.first.take(), half) {
+                (first, None) => {
+                    self.first = first;
+                    self.add(HALF, &mut joined);
+                }
+                (first, Some(half)) => joined.extend(self.pair(first, half)),
+            }
+            rest = after;
+        }
+        self.add(rest, &mut joined);
+        joined
+    }
+
+    /// What the end of the text adds.
+    pub fn finish(&mut self) -> &'static str {
+        if self.first.take().is_some() { "\u{fffd}" } else { "" }
+    }
+
+    fn add(&mut self, text: &str, joined: &mut String) {
+        if !text.is_empty() {
+            joined.push_str(self.finish());
+            joined.push_str(text);
+        }
+    }
+
+    /// Up to two characters: a pair, or what is known to stay alone.
+    fn pair(&mut self, first: Option<u16>, half: u16) -> impl Iterator<Item = char> + use<> {
+        let is_first = half < 0xDC00;
+        self.first = is_first.then_some(half);
+        let known: Vec<u16> = first.into_iter().chain((!is_first).then_some(half)).collect();
+        let known: Vec<char> =
+            char::decode_utf16(known).map(|one| one.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        known.into_iter()
+    }
+}
+
+/// The half that a text begins with, and the text after it. `None`: only the mark of one.
+fn marked_half(text: &str) -> (Option<u16>, &str) {
+    let text = text.strip_prefix(HALF).unwrap_or(text);
+    let mut chars = text.chars();
+    let mut bits = || chars.next().map(|c| (c as u32).wrapping_sub(BITS)).filter(|bits| *bits < 16);
+    match (bits(), bits(), bits()) {
+        (Some(a), Some(b), Some(c)) => (u16::try_from(0xD800 | a << 8 | b << 4 | c).ok(), chars.as_str()),
+        _ => (None, text),
+    }
+}
+
+/// The places and units of surrogates that are not part of a pair. Backslashes occur only in the texts of JSON.
+fn halves(json: &[u8]) -> impl Iterator<Item = (usize, u16)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(found) = json.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\\')) {
+            let escape = at + found;
+            let Some(first) = surrogate(json, escape) else {
+                at = escape + 2;
+                continue;
+            };
+            at = escape + REPLACED.len();
+            match surrogate(json, at) {
+                Some(second) if first < 0xDC00 && second >= 0xDC00 => at += REPLACED.len(),
+                _ => return Some((escape, first)),
+            }
+        }
+        None
+    })
+}
+
+/// The surrogate that is escaped at this place.
+fn surrogate(json: &[u8], at: usize) -> Option<u16> {
+    let [b'\\', b'u', digits @ ..] = json.get(at..at + REPLACED.len())? else { return None };
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..0xE000).contains(unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+
+    #[test]
+    fn marks_and_halves_do_not_make_json_unreadable() {
+        let table = [
+            ("{\"a\": 1}", json!({"a": 1})),
+            ("\u{feff}{\"a\": 1}", json!({"a": 1})),
+            ("\u{feff} [1]", json!([1])),
+            (r#""\ud83c\udf1e""#, json!("🌞")),
+            (r#""cut \ud83c""#, json!("cut \u{fffd}")),
+            (r#""\udf1e cut""#, json!("\u{fffd} cut")),
+            (r#""\udf1e\ud83c""#, json!("\u{fffd}\u{fffd}")),
+            (r#""\ud83c\ud83c\udf1e""#, json!("\u{fffd}🌞")),
+            (r#""\uD83C\n""#, json!("\u{fffd}\n")),
+            (r#""\\ud83c""#, json!("\\ud83c")),
+            (r#""\\\ud83c""#, json!("\\\u{fffd}")),
+            (r#"{"\ud83c": ["\ud83c"]}"#, json!({"\u{fffd}": ["\u{fffd}"]})),
+            ("\"\u{feff}\"", json!("\u{feff}")),
+        ];
+        for (text, value) in table {
+            assert_eq!(read_json::<Json>(text).unwrap(), value, "{text}");
+            assert_eq!(read_json_bytes::<Json>(text.as_bytes()).unwrap(), value, "{text}");
+        }
+        for text in ["", "{", "\"\\ud83", "\"\\ud83c", "\u{feff}", "\u{feff}\u{feff}1", "[1 \u{feff}]", "\"\\x\""] {
+            assert!(read_json::<Json>(text).is_err(), "{text}");
+            assert!(read_json_bytes::<Json>(text.as_bytes()).is_err(), "{text}");
+        }
+        let error = read_json::<Json>("{\"a\": \"\\ud83c\",\n \"b\" 1}").unwrap_err();
+        assert_eq!((error.line(), error.column()), (2, 6), "the place in the text as it came");
+    }
+
+    #[test]
+    fn halves_in_neighbouring_pieces_are_joined() {
+        let table: &[(&[&str], &str)] = &[
+            (&[r#""sun \ud83c""#, r#""\udf1e end""#], "sun 🌞 end"),
+            (&[r#""\ud83c""#, r#""""#, r#""\udf1e""#], "🌞"),
+            (&[r#""\ud83c""#, r#""no""#], "\u{fffd}no"),
+            (&[r#""\ud83c""#, r#""\ud83c\udf1e""#], "\u{fffd}🌞"),
+            (&[r#""\ud83c\ud83c""#, r#""\udf1e""#], "\u{fffd}🌞"),
+            (&[r#""\udf1e""#, r#""\udf1e""#], "\u{fffd}\u{fffd}"),
+            (&[r#""cut \ud83c""#], "cut \u{fffd}"),
+            (&["\"\u{fdef}\u{fdee}\u{fdd0}\""], "\u{fdef}\u{fdee}\u{fdd0}"),
+        ];
+        for (pieces, whole) in table {
+            let pieces: Vec<String> =
+                pieces.iter().map(|piece| read_piece(piece).unwrap().as_str().unwrap().to_owned()).collect();
+            assert_eq!(join_halves(pieces.concat()), *whole, "{pieces:?}");
+            let mut joiner = HalfJoiner::default();
+            let mut shown: String = pieces.iter().map(|piece| joiner.push(piece)).collect();
+            shown.push_str(joiner.finish());
+            assert_eq!(shown, *whole, "{pieces:?}");
+        }
+    }
+
+    proptest! {
+        /// A text is cut into pieces at any of its UTF-16 units, as many senders do, each piece escaped.
+        #[test]
+        fn a_text_that_is_cut_anywhere_is_whole_again(
+            text in "[a\\\\\"é🌞𝄞\u{fffd}\u{e000}]{0,12}", cuts in proptest::collection::vec(0usize..24, 0..6)
+        ) {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(units.len())).collect();
+            cuts.extend([0, units.len()]);
+            cuts.sort_unstable();
+            let mut joiner = HalfJoiner::default();
+            let (mut whole, mut shown) = (String::new(), String::new());
+            for cut in cuts.windows(2) {
+                let escaped: String = units[cut[0]..cut[1]].iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                let piece = read_piece(&format!("\"{escaped}\"")).unwrap();
+                whole.push_str(piece.as_str().unwrap());
+                shown.push_str(&joiner.push(piece.as_str().unwrap()));
+            }
+            shown.push_str(joiner.finish());
+            prop_assert_eq!(join_halves(whole), text.clone());
+            prop_assert_eq!(shown, text);
+        }
+
+        /// Any JSON in which escapes were cut out is read, or is the error that it was.
+        #[test]
+        fn every_text_is_read_or_stays_an_error(units in proptest::collection::vec(any::<u16>(), 0..8)) {
+            let escaped: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let read: String = read_json(&format!("\"{escaped}\"")).unwrap();
+            prop_assert_eq!(read, String::from_utf16_lossy(&units));
+        }
+    }
+}
