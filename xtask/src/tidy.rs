@@ -118,6 +118,7 @@ const PARSERS: &[(&str, &str)] = &[
     ("crates/trefoil-store/src/", "reads what it wrote"),
     ("crates/trefoil/src/durable/bundle.rs", "reads what it wrote"),
     ("crates/trefoil/src/secrets/vault.rs", "reads what it wrote"),
+    ("crates/trefoil/src/trace/page/tests.rs", "tests"),
     ("tools/", "not shipped"),
 ];
 
