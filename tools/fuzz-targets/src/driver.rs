@@ -62,7 +62,7 @@ fn run(bytes: &[u8]) {
     let kept = entries.get(..cut).unwrap_or_default();
     let recovery = *choices.of(&[OnUnknown::Ask, OnUnknown::Retry, OnUnknown::Fail]).unwrap_or(&OnUnknown::Ask);
     let world = World::new(Answers::new(&prepared.program, choices));
-    let _ = poll(world.journal.append("run", kept), None);
+    let _ = poll(world.journal.append("run", kept, &[]), None);
     let options =
         Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new(), ..Options::default() };
     let options = Options { recovery: Recovery { tools: recovery, commands: recovery }, ..options };

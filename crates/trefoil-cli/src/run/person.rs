@@ -143,8 +143,8 @@ mod tests {
         async fn send(&self, _run: &str, _what: Arrived) -> bool {
             false
         }
-        fn asked(&self) -> Asked {
-            self.1.clone()
+        fn asked(&self) -> &Asked {
+            &self.1
         }
     }
 

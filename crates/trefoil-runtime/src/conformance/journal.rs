@@ -27,7 +27,7 @@ pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
     same(journal, "run-b", &entries).await?;
     let next = entries.len() as u64;
     for (what, seq) in [("a gap", next + 1), ("a repetition", next - 1)] {
-        if journal.append("run-a", &[entry(seq, EntryKind::CancelRequested {})]).await.is_ok() {
+        if journal.append("run-a", &[entry(seq, EntryKind::CancelRequested {})], &[]).await.is_ok() {
             return Err(format!("it takes {what} in the numbers of entries"));
         }
     }
@@ -49,7 +49,7 @@ pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
 }
 
 async fn append(journal: &dyn Journal, run: &str, entries: &[Entry]) -> Result<(), String> {
-    journal.append(run, entries).await.map_err(|e| format!("appending to `{run}`: {e}"))
+    journal.append(run, entries, &[]).await.map_err(|e| format!("appending to `{run}`: {e}"))
 }
 
 async fn same(journal: &dyn Journal, run: &str, expected: &[Entry]) -> Result<(), String> {

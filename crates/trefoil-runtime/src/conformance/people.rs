@@ -10,7 +10,7 @@ use trefoil_machine::request::HumanRequest;
 
 use super::must;
 use super::site::{Site, soon};
-use crate::ports::{Arrived, Asked, Decided, HumanInbox};
+use crate::ports::{Arrived, Asked, Decided, HumanInbox, Received};
 
 /// An inbox and what its test needs. The inbox knows the runs `run-a` and `run-b`.
 #[async_trait]
@@ -20,7 +20,7 @@ pub trait People: Send + Sync {
     /// Sends a message to a run from another process. `false`: the inbox receives no messages.
     async fn send(&self, run: &str, what: Arrived) -> bool;
     /// The expected state of a question without an answer.
-    fn asked(&self) -> Asked;
+    fn asked(&self) -> &Asked;
 }
 
 /// An inbox returns the same state whenever a question is asked again. It delivers a message only to the run that it was sent to,
@@ -29,14 +29,14 @@ pub async fn people(people: &dyn People) -> Result<(), String> {
     let inbox = people.inbox();
     // A question stored by one process is asked again in a later one.
     for (run, key) in [("run-a", "main/ask"), ("run-a", "main/ask"), ("run-b", "main/ask"), ("run-a", "main/ask@1")] {
-        says(&*inbox, run, key, &people.asked()).await?;
+        says(&*inbox, run, key, people.asked()).await?;
     }
     must(decided(&*inbox, "run-a", "main/command").await?.is_none(), || "it decides by itself".to_owned())?;
     nothing(&*inbox, "run-a").await?;
     if !people.send("run-a", answer("main/ask", "yes")).await {
         return Ok(());
     }
-    must(people.asked() == Asked::Later, || "it takes answers from elsewhere, and does not wait for them".to_owned())?;
+    must(*people.asked() == Asked::Later, || "it takes answers from elsewhere, and does not wait for them".to_owned())?;
 
     comes(&*inbox, "run-a", &answer("main/ask", "yes")).await?;
     nothing(&*inbox, "run-b").await?;
@@ -58,6 +58,7 @@ pub async fn people(people: &dyn People) -> Result<(), String> {
     ];
     for (at, expected) in all {
         let found = decided(&*inbox, "run-a", at).await?;
+        let found = found.map(|found| found.what);
         must(found == expected, || format!("of `{at}` it says {found:?}, {expected:?} was decided"))?;
     }
     must(decided(&*inbox, "run-b", "main/command").await?.is_none(), || {
@@ -65,8 +66,6 @@ pub async fn people(people: &dyn People) -> Result<(), String> {
     })?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/command"), Decided::Retry)).await?;
 
-    // Confirming one message deletes no other message.
-    soon("taking", inbox.taken("run-a", &key("main/ask"))).await?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/tool"), Decided::Fail)).await?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/other"), done)).await?;
     send(people, "run-b", Arrived::Continue("run-c".to_owned())).await?;
@@ -99,10 +98,14 @@ async fn says(inbox: &dyn HumanInbox, run: &'static str, key: &str, expected: &A
         on_timeout: OnTimeout::Fail,
     };
     let found = soon("asking", inbox.ask(site.at(), &request)).await?;
+    let found = match found {
+        Asked::Written(answer, _) => Asked::Answer(answer),
+        found => found,
+    };
     must(found == *expected, || format!("asked for `{key}` of `{run}` it says {found:?}, not {expected:?}"))
 }
 
-async fn decided(inbox: &dyn HumanInbox, run: &'static str, key: &str) -> Result<Option<Decided>, String> {
+async fn decided(inbox: &dyn HumanInbox, run: &'static str, key: &str) -> Result<Option<Received<Decided>>, String> {
     let site = Site::new(run, key);
     soon("what was decided", inbox.decided(site.at())).await
 }
@@ -116,7 +119,7 @@ async fn comes(inbox: &dyn HumanInbox, run: &str, expected: &Arrived) -> Result<
             }
         }
     };
-    let found = soon("what was sent", looking).await?;
+    let found = soon("what was sent", looking).await?.what;
     must(found == *expected, || format!("to `{run}` came {found:?}, not {expected:?}"))
 }
 
@@ -125,7 +128,7 @@ const WHILE: Duration = Duration::from_millis(700);
 
 async fn nothing(inbox: &dyn HumanInbox, run: &str) -> Result<(), String> {
     match tokio::time::timeout(WHILE, inbox.arrived(run)).await {
-        Ok(arrived) => Err(format!("to `{run}` came {arrived:?}, which nobody sent")),
+        Ok(Received { what, .. }) => Err(format!("to `{run}` came {what:?}, which nobody sent")),
         Err(_) => Ok(()),
     }
 }

@@ -15,7 +15,9 @@ use super::model;
 use super::watch::Watch;
 use crate::allowance::Share;
 use crate::limits::{CallPermit, Delay};
-use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, SeenTools, SuspendedCall, ToolError};
+use crate::ports::{
+    Asked, CallSite, CommandOutput, Decided, Letters, Meter, Ports, Received, SeenTools, SuspendedCall, ToolError,
+};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::guard::Verdict;
@@ -76,7 +78,7 @@ impl World {
     }
 
     /// The decision about an activity whose outcome is unknown, if there is one.
-    pub async fn decided(&self, activity: &Activity) -> Option<Decided> {
+    pub async fn decided(&self, activity: &Activity) -> Option<Received<Decided>> {
         self.ports.humans.decided(self.site(activity, &Meter::default())).await
     }
 
@@ -122,6 +124,15 @@ pub struct Done {
     pub result: Result<Value, RunError>,
     /// Metadata of the result.
     pub about: About,
+    /// The letters that it comes from: the entry that ends the activity acts on them.
+    pub letters: Letters,
+}
+
+impl Done {
+    /// Without metadata.
+    pub fn of(activity: Arc<Activity>, result: Result<Value, RunError>, letters: Letters) -> Self {
+        Self { activity, result, about: About::default(), letters }
+    }
 }
 
 /// The outcome of performing an activity.
@@ -183,6 +194,7 @@ pub async fn perform(
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
+    let mut letters = Letters::default();
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => {
@@ -196,7 +208,7 @@ pub async fn perform(
         }
         Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
-        Request::Human(request) => match human(&at, request).await {
+        Request::Human(request) => match human(&at, request, &mut letters).await {
             Some(answer) => answer.into(),
             None => return Performed::Kept(activity.key.clone()),
         },
@@ -239,7 +251,7 @@ pub async fn perform(
         tools,
         called,
     };
-    Performed::Done(Box::new(Done { activity, result, about }), place)
+    Performed::Done(Box::new(Done { activity, result, about, letters }), place)
 }
 
 /// An activity in progress.
@@ -436,8 +448,8 @@ fn command_result(output: CommandOutput) -> Value {
     members.into_iter().collect()
 }
 
-/// `None`: the question was stored.
-async fn human(at: &At<'_>, request: &HumanRequest) -> Option<Result<Value, RunError>> {
+/// `None`: the question was stored. `letters` get those of the answer.
+async fn human(at: &At<'_>, request: &HumanRequest, letters: &mut Letters) -> Option<Result<Value, RunError>> {
     let prompt = match at.fill(&request.prompt) {
         Ok(prompt) => prompt,
         Err(error) => return Some(Err(error)),
@@ -446,6 +458,10 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Option<Result<Value, RunE
     Some(match (at.world.ports.humans.ask(at.site(), &filled).await, &request.on_timeout) {
         (Asked::Later, _) => return None,
         (Asked::Answer(answer), _) => Ok(answer.into()),
+        (Asked::Written(answer, of), _) => {
+            letters.join(of);
+            Ok(answer.into())
+        }
         (Asked::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
         (Asked::Nobody, _) => {
             let message = format!("`{}` needs a human answer, but there is no one to ask", request.step);

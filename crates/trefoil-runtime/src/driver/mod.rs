@@ -14,7 +14,9 @@ mod forms;
 mod mask;
 mod mask_event;
 pub mod memo;
+mod messages;
 mod model;
+mod outbox;
 mod past;
 mod preview;
 mod queue;
@@ -363,7 +365,10 @@ async fn take_up(
         Some(again) => driver.reopened(again, open).await,
     };
     match begun {
-        Ok(()) => Ok(driver),
+        Ok(()) => {
+            driver.read_inbox().await;
+            Ok(driver)
+        }
         Err(error) => Err(driver.end(Err(error)).await.into()),
     }
 }

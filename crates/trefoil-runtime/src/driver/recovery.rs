@@ -8,10 +8,10 @@ use super::activity::{self, Done, World};
 use super::drafts::add_drafts;
 use super::told::Untold;
 use super::turns::{Driver, Waits};
-use crate::ports::Decided;
+use crate::ports::{Decided, Letters, Received};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
-use trefoil_machine::journal::{About, Changes, EntryKind, Lost};
+use trefoil_machine::journal::{Changes, EntryKind, Lost};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Machine, Output};
@@ -150,7 +150,7 @@ impl Driver {
 
     async fn take_up(&mut self, activity: Arc<Activity>) -> Result<(), RunError> {
         if may_repeat(&self.world, &activity.request) {
-            self.repeat(activity);
+            self.repeat(activity, Letters::default());
             return Ok(());
         }
         let policy = match &activity.request {
@@ -159,13 +159,15 @@ impl Driver {
         };
         let decided = match policy {
             OnUnknown::Ask => self.world.decided(&activity).await,
-            OnUnknown::Retry => Some(Decided::Retry),
-            OnUnknown::Fail => Some(Decided::Fail),
+            OnUnknown::Retry => Some(Received::here(Decided::Retry)),
+            OnUnknown::Fail => Some(Received::here(Decided::Fail)),
         };
         match decided {
             // The decision stays in the inbox for a process that may run commands.
-            Some(Decided::Retry) if let Some(error) = self.may_not(&activity) => return Err(error),
-            Some(decided) => self.decide(activity, decided),
+            Some(Received { what: Decided::Retry, .. }) if let Some(error) = self.may_not(&activity) => {
+                return Err(error);
+            }
+            Some(Received { what, letters }) => self.decide(activity, what, letters),
             None => {
                 // The step's time limit applies to the work, not to the decision.
                 let limit = self.machine.limit_of(&activity.key);
@@ -177,13 +179,12 @@ impl Driver {
     }
 
     /// Applies the decision about an activity with an unknown outcome.
-    pub fn decide(&mut self, activity: Arc<Activity>, decided: Decided) {
-        self.settled.push(activity.key.clone());
+    pub fn decide(&mut self, activity: Arc<Activity>, decided: Decided, letters: Letters) {
         match decided {
-            Decided::Retry => self.repeat(activity),
+            Decided::Retry => self.repeat(activity, letters),
             Decided::Fail => {
                 let result = Err(unknown(&activity));
-                self.done.push(Done { activity, result, about: About::default() });
+                self.done.push(Done::of(activity, result, letters));
             }
             Decided::Done(value) => {
                 let value = self.world.secrets.scrub_value(value);
@@ -191,16 +192,16 @@ impl Driver {
                     Request::Command(_) => activity::succeeded(value.to_text().to_string()),
                     _ => value,
                 });
-                self.done.push(Done { activity, result, about: About::default() });
+                self.done.push(Done::of(activity, result, letters));
             }
         }
     }
 
-    /// Repeats an activity.
-    pub(super) fn repeat(&mut self, activity: Arc<Activity>) {
+    /// Repeats an activity. `letters`: those that permit it, once.
+    pub(super) fn repeat(&mut self, activity: Arc<Activity>, letters: Letters) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), self.world.watch.now_ms());
-            self.record_at(now, || EntryKind::Restarted { key, usage: None, anew: true });
+            self.record_for(letters, now, || EntryKind::Restarted { key, usage: None, anew: true });
             self.tell_began(&activity);
             let output = self.machine.restarted(&activity.key, now);
             self.take_piece(output);

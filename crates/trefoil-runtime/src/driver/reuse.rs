@@ -7,6 +7,7 @@ use super::activity::{Done, World};
 use super::memo::{ClaimPlace, Memo, Perhaps};
 use super::recovery;
 use super::turns::Driver;
+use crate::ports::Letters;
 use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
@@ -157,7 +158,7 @@ impl Driver {
 
     fn is_done(&mut self, activity: Arc<Activity>, value: trefoil_template::Value, about: About) {
         self.tell_began(&activity);
-        self.done.push(Done { activity, result: Ok(value), about });
+        self.done.push(Done { about, ..Done::of(activity, Ok(value), Letters::default()) });
     }
 }
 

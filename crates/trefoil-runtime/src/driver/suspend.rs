@@ -82,6 +82,7 @@ impl Driver {
         let waits = |waits: &Waits| matches!(waits, Waits::Answer | Waits::Decision | Waits::Run(_));
         let waiting = self.under_way.values().filter(|u| waits(&u.waits)).map(|u| &*u.activity);
         let event = self.world.suspended(waiting, &called, wake_at, None);
+        self.forget_called_back();
         self.record(EntryKind::Suspended { wake_at, called, why: None });
         self.tell(event);
         self.commit().await

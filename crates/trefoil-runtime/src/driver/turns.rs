@@ -13,6 +13,7 @@ use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
 use super::memo::Memo;
 use super::model;
+use super::outbox::Outbox;
 use super::queue::{self, Queue, Ready};
 use super::reuse::Guard;
 use super::suspend::{self, Suspended};
@@ -20,10 +21,10 @@ use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
 use crate::allowance::Allowance;
 use crate::limits::CallPermit;
-use crate::ports::{Arrived, Meter, SuspendedCall};
+use crate::ports::{Arrived, Letters, Meter, Received, SuspendedCall};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
-use trefoil_machine::journal::{About, Entry, EntryKind, VERSION};
+use trefoil_machine::journal::{About, EntryKind};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Kept;
 use trefoil_machine::request::{Activity, Request, Usage};
@@ -37,13 +38,8 @@ pub struct Driver {
     pub(super) machine: Machine,
     pub(super) world: Arc<World>,
     pub(super) going: Going,
-    next_seq: u64,
-    /// Whether the journal stores entries.
-    keeps: bool,
-    /// Whether any entry has been written, by this process or an earlier one.
-    is_kept: bool,
-    /// Entries not yet written.
-    buffer: Vec<Entry>,
+    /// The entries not yet written, with the letters that they act on.
+    pub(super) outbox: Outbox,
     /// Events to send once the entries that led to them are written.
     untold: Vec<Untold>,
     /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
@@ -54,10 +50,8 @@ pub struct Driver {
     pub(super) starting: Vec<(Arc<Activity>, Option<Arc<CallPermit>>)>,
     /// Activities that have ended without being started here.
     pub(super) done: Vec<Done>,
-    /// Keys of messages to confirm to the inbox once the buffer is written.
-    pub(super) settled: Vec<Key>,
     /// Runs started by tool calls. A message said that they can continue while the calls were still in progress.
-    called_back: BTreeSet<String>,
+    pub(super) called_back: BTreeMap<String, Letters>,
     pub(super) work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
     pub(super) under_way: IndexMap<Key, UnderWay>,
     /// Stopped tool calls that have been given a moment to end.
@@ -70,7 +64,7 @@ pub struct Driver {
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// Permits of calls that have ended, held until the machine knows the results.
     places: Vec<Arc<CallPermit>>,
-    finished: Option<Box<Result<Value, RunError>>>,
+    pub(super) finished: Option<Box<Result<Value, RunError>>>,
     /// Whether the run stops here without having ended, because it can be resumed.
     pub(super) stays: bool,
     /// Whether it waits for permission to continue.
@@ -120,7 +114,7 @@ enum Next {
     Done(Box<Done>),
     /// A waiting model call may start, or a tool call waits for the run that it started.
     Turn,
-    Arrived(Arrived),
+    Arrived(Received<Arrived>),
     Cancelled,
     Suspended(Suspended),
 }
@@ -139,19 +133,15 @@ impl Driver {
         let queue = Queue::new(places.map(|places| places.of_run()), world.clone());
         Box::new(Self {
             machine,
-            keeps: world.ports.journal.keeps(),
-            is_kept: false,
+            outbox: Outbox::of(&*world.ports.journal),
             world,
             going: Going { cancel, recovery, linger_ms },
-            next_seq: 0,
-            buffer: Vec::new(),
             untold: Vec::new(),
             asked: Vec::new(),
             queue,
             starting: Vec::new(),
             done: Vec::new(),
-            settled: Vec::new(),
-            called_back: BTreeSet::new(),
+            called_back: BTreeMap::new(),
             work: FuturesUnordered::new(),
             under_way: IndexMap::new(),
             winding: Vec::new(),
@@ -170,7 +160,8 @@ impl Driver {
 
     /// Sets the number of the next entry, and the results from before the run was reopened.
     pub fn continue_at(&mut self, seq: u64, kept: BTreeMap<Key, Kept>) {
-        (self.next_seq, self.kept, self.is_kept) = (seq, kept, true);
+        self.kept = kept;
+        self.outbox.continue_at(seq);
     }
 
     /// Drives the run until it has ended or is suspended.
@@ -261,12 +252,17 @@ impl Driver {
 
     /// Returns an error if a resumed run has reached a command and this process may not run commands. Another process may run it.
     pub(super) fn may_not(&mut self, next: &Activity) -> Option<RunError> {
-        let command = matches!(next.request, Request::Command(_)) && self.world.ports.commands.is_none();
-        if !command || !self.keeps || self.world.execution == 0 {
+        if !self.lacks_commands(next) {
             return None;
         }
         self.stays = true;
         Some(activity::not_allowed(Some(next.key.clone())))
+    }
+
+    /// Whether an activity of a resumed run is a command, and this process may not run commands.
+    pub(super) fn lacks_commands(&self, next: &Activity) -> bool {
+        let command = matches!(next.request, Request::Command(_)) && self.world.ports.commands.is_none();
+        command && self.outbox.keeps() && self.world.execution > 0
     }
 
     /// Sends an event once the entries recorded so far are written.
@@ -334,16 +330,13 @@ impl Driver {
         self.tell_began(activity);
     }
 
-    /// Writes the recorded entries, then sends their events and confirms their messages.
+    /// Writes the recorded entries, then sends their events.
     pub(super) async fn commit(&mut self) -> Result<(), RunError> {
         self.flush().await?;
         for (key, location, kind) in std::mem::take(&mut self.untold) {
             self.world.watch.note(key, location, kind);
         }
         self.queue.tell_delays();
-        for key in std::mem::take(&mut self.settled) {
-            self.world.ports.humans.taken(&self.world.watch.run, &key).await;
-        }
         Ok(())
     }
 
@@ -433,15 +426,15 @@ impl Driver {
         }
         let can_continue = self.called_back.remove(&*call.run);
         self.kept(key, Waits::Run(call));
-        if can_continue {
-            self.call_again(key);
+        if let Some(letters) = can_continue {
+            self.call_again(key, letters);
         }
     }
 
     /// Repeats a tool call whose run can continue.
-    fn call_again(&mut self, key: &Key) {
+    pub(super) fn call_again(&mut self, key: &Key, letters: Letters) {
         if let Some(UnderWay { activity, .. }) = self.put_away(key) {
-            self.repeat(activity);
+            self.repeat(activity, letters);
         }
     }
 
@@ -456,43 +449,8 @@ impl Driver {
         self.work.push(Abortable::new(future, registration));
     }
 
-    /// Handles a message from the inbox.
-    fn arrive(&mut self, arrived: Arrived) {
-        match arrived {
-            Arrived::Cancel => self.stop(),
-            Arrived::Continue(run) => {
-                let waits = |one: &&UnderWay| matches!(&one.waits, Waits::Run(call) if *call.run == *run);
-                match self.under_way.values().find(waits).map(|one| one.activity.key.clone()) {
-                    Some(key) => self.call_again(&key),
-                    // The call may be about to report that its run is suspended, without having seen the answer.
-                    None => drop(self.called_back.insert(run.clone())),
-                }
-                self.settled.push(Key(run.into()));
-            }
-            Arrived::Answer(key, answer) => {
-                let asked = self.under_way.get(&key).filter(|u| matches!(u.activity.request, Request::Human(_)));
-                if let Some(activity) = asked.map(|u| u.activity.clone()) {
-                    self.put_away(&key);
-                    let result = Ok(self.world.secrets.scrub_value(answer.into()));
-                    self.done.push(Done { activity, result, about: About::default() });
-                } else {
-                    self.settled.push(key);
-                }
-            }
-            Arrived::Decided(key, decided) => {
-                let open = self.under_way.get(&key).filter(|u| u.waits == Waits::Decision);
-                if let Some(activity) = open.map(|u| u.activity.clone()) {
-                    self.put_away(&key);
-                    self.decide(activity, decided);
-                } else {
-                    self.settled.push(key);
-                }
-            }
-        }
-    }
-
     /// Removes an activity in progress, and stops its work in this process.
-    fn put_away(&mut self, key: &Key) -> Option<UnderWay> {
+    pub(super) fn put_away(&mut self, key: &Key) -> Option<UnderWay> {
         let under_way = self.under_way.swap_remove(key)?;
         // This process does no work for it.
         if matches!(under_way.waits, Waits::Run(_)) {
@@ -535,7 +493,7 @@ impl Driver {
             self.under_way.swap_remove(&done.activity.key);
         }
         let now = self.world.watch.now_ms();
-        for Done { activity, result, mut about } in batch {
+        for Done { activity, result, mut about, letters } in batch {
             let key = activity.key.clone();
             if about.is_reused() {
                 self.machine.not_made(&activity);
@@ -547,10 +505,7 @@ impl Driver {
             let (usage, reused, repeatable, sent) = (about.usage, about.reused(), about.repeatable, about.sent.clone());
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
-            if matches!(activity.request, Request::Human(_)) {
-                self.settled.push(key.clone());
-            }
-            self.record_at(now, || match result.clone() {
+            self.record_for(letters, now, || match result.clone() {
                 Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
                 Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
             });
@@ -578,16 +533,17 @@ impl Driver {
 
     /// Handles the use of the cancel switch.
     fn stopped(&mut self) -> Result<(), RunError> {
-        if self.keeps && self.going.cancel.wanted() == Stop::Interrupt {
+        if self.outbox.keeps() && self.going.cancel.wanted() == Stop::Interrupt {
             return Err(cancel::interrupted());
         }
-        self.stop();
+        self.stop(Letters::default());
         Ok(())
     }
 
-    /// Cancels the run.
-    fn stop(&mut self) {
-        self.record(EntryKind::CancelRequested {});
+    /// Cancels the run. `letters`: those that request it.
+    pub(super) fn stop(&mut self, letters: Letters) {
+        let now = self.world.watch.now_ms();
+        self.record_for(letters, now, || EntryKind::CancelRequested {});
         let output = self.machine.cancel();
         self.take_piece(output);
         self.book_stopped();
@@ -656,8 +612,6 @@ impl Driver {
                             self.stopped.push((activity, meter));
                         } else if matches!(waits, Waits::Run(_)) {
                             self.call_off(activity);
-                        } else if matches!(waits, Waits::Answer | Waits::Decision) {
-                            self.settled.push(key);
                         }
                     }
                     None => {
@@ -689,23 +643,19 @@ impl Driver {
     }
 
     pub(super) fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
-        if self.keeps {
-            self.buffer.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
-            self.next_seq += 1;
-        }
+        self.record_for(Letters::default(), at_ms, kind);
+    }
+
+    /// Records an entry that acts on letters.
+    pub(super) fn record_for(&mut self, letters: Letters, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.outbox.put(letters, at_ms, kind);
     }
 
     async fn flush(&mut self) -> Result<(), RunError> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        let entries = std::mem::take(&mut self.buffer);
-        let written = self.world.ports.journal.append(&self.world.watch.run, &entries).await;
-        self.is_kept |= written.is_ok();
+        let written = self.outbox.flush(&*self.world.ports.journal, &self.world.watch.run).await;
         written.map_err(|error| {
-            // The entries are not stored, so their events are not sent and no message is confirmed.
+            // The entries are not stored, so their events are not sent.
             self.untold.clear();
-            self.settled.clear();
             super::journal_error(error)
         })
     }
@@ -732,10 +682,10 @@ impl Driver {
         {
             (result, open) = (Err(failed), true);
         }
-        let failed = result.as_ref().err().filter(|error| self.keeps && !open && error.code != STOPPED);
+        let failed = result.as_ref().err().filter(|error| self.outbox.keeps() && !open && error.code != STOPPED);
         let continues = match failed {
             Some(error) => super::reopen::is_possible(&self.world, error, self.memo.as_deref()).await,
-            None => open && self.keeps && self.is_kept,
+            None => open && self.outbox.is_kept(),
         };
         let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };
         if outcome.suspended {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{EventSink, Journal, JournalError};
+use super::{EventSink, Journal, JournalError, LetterId};
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 
@@ -13,6 +13,7 @@ use trefoil_machine::journal::Entry;
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     runs: Mutex<BTreeMap<String, Vec<Entry>>>,
+    letters: Mutex<BTreeMap<String, Vec<LetterId>>>,
 }
 
 impl MemoryJournal {
@@ -26,6 +27,11 @@ impl MemoryJournal {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
     }
 
+    /// The letters that entries of a run have acted on, in order.
+    pub fn letters(&self, run: &str) -> Vec<LetterId> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
+    }
+
     /// The ids of all runs, in order.
     pub fn runs(&self) -> Vec<String> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
@@ -34,7 +40,7 @@ impl MemoryJournal {
 
 #[async_trait]
 impl Journal for MemoryJournal {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if !runs.contains_key(run) {
             runs.insert(run.to_owned(), Vec::new());
@@ -50,6 +56,10 @@ impl Journal for MemoryJournal {
             }
         }
         kept.extend_from_slice(entries);
+        if !letters.is_empty() {
+            let mut taken = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.entry(run.to_owned()).or_default().extend_from_slice(letters);
+        }
         Ok(())
     }
 
@@ -66,7 +76,7 @@ pub struct NoJournal;
 
 #[async_trait]
 impl Journal for NoJournal {
-    async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
         Ok(())
     }
     async fn read(&self, run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {

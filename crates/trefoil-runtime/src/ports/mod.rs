@@ -2,6 +2,7 @@
 
 mod clock;
 mod fakes;
+mod letters;
 mod memory;
 mod random;
 mod secrets;
@@ -27,6 +28,7 @@ use crate::limits::CallPermit;
 
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
+pub use letters::{LetterId, Letters, Received};
 pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
 pub use random::{SeededRandom, SystemRandom};
 use seen::ToolReports;
@@ -441,22 +443,27 @@ pub trait HumanInbox: Send + Sync {
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked;
     /// Returns the decision about a tool or a command that was in progress when its process ended, and may not be safe
     /// to repeat. Without a decision, the run waits.
-    async fn decided(&self, _at: CallSite<'_>) -> Option<Decided> {
+    async fn decided(&self, _at: CallSite<'_>) -> Option<Received<Decided>> {
         None
     }
-    /// Returns the next message for a run from other processes. Dropping the future loses nothing.
-    async fn arrived(&self, _run: &str) -> Arrived {
+    /// Returns the next message for a run from other processes. Dropping the future loses nothing. The letters of a message stay in
+    /// the inbox until [`Journal::append`] gets their numbers.
+    async fn arrived(&self, _run: &str) -> Received<Arrived> {
         std::future::pending().await
     }
-    /// Confirms a message: it is in the journal, or no longer needed, and can be deleted.
-    async fn taken(&self, _run: &str, _key: &Key) {}
+    /// Returns the next message if one is in the inbox now. A run that is resumed first reads all of them.
+    async fn waiting(&self, _run: &str) -> Option<Received<Arrived>> {
+        None
+    }
 }
 
 /// The state of a question.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The answer.
     Answer(String),
+    /// The answer, from letters in the inbox.
+    Written(String, Letters),
     /// Nobody can answer: the step's default is used, or the step fails.
     Nobody,
     /// The question is stored. The answer arrives later ([`HumanInbox::arrived`]), in this process or another one.
@@ -491,13 +498,16 @@ pub enum Arrived {
     Continue(String),
     /// A request to stop the run.
     Cancel,
+    /// A message that means nothing to this build. It is deleted.
+    Unknown,
 }
 
 /// Stores entries. An append returns when the entries are as durable as this journal makes them.
 #[async_trait]
 pub trait Journal: Send + Sync {
-    /// Appends, in order.
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError>;
+    /// Appends, in order. In the same transaction, the letters that these entries act on are deleted from the run's inbox. Letters that
+    /// do not exist any more are no error.
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError>;
     /// Reads entries of a run, in order, from a number on: one page of any size, empty at the end. An error if the run
     /// does not exist.
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError>;

@@ -7,10 +7,10 @@ use trefoil_ir::ToolKind;
 use trefoil_template::{HoleKind, Value};
 
 use super::{
-    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal,
+    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal, LetterId, Received,
     JournalError, ModelAnswer, ModelError, ModelProvider, Secret, Secrets, ToolError, ToolHost,
 };
-use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest, ToolSpec};
+use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest, ToolSpec};
 
 #[async_trait]
 impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
@@ -61,21 +61,21 @@ impl<T: HumanInbox + ?Sized> HumanInbox for Arc<T> {
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         T::ask(self, at, request).await
     }
-    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
         T::decided(self, at).await
     }
-    async fn arrived(&self, run: &str) -> Arrived {
+    async fn arrived(&self, run: &str) -> Received<Arrived> {
         T::arrived(self, run).await
     }
-    async fn taken(&self, run: &str, key: &Key) {
-        T::taken(self, run, key).await;
+    async fn waiting(&self, run: &str) -> Option<Received<Arrived>> {
+        T::waiting(self, run).await
     }
 }
 
 #[async_trait]
 impl<T: Journal + ?Sized> Journal for Arc<T> {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
-        T::append(self, run, entries).await
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+        T::append(self, run, entries, letters).await
     }
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         T::read(self, run, from).await

@@ -131,7 +131,7 @@ fn a_run_that_is_told_that_the_called_one_can_continue_calls_it_again_at_once() 
     let program = beside(|b| b.wait("pause", 5));
     assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("shipped"));
     assert_eq!(tool.calls.load(Ordering::SeqCst), 2);
-    assert_eq!(*inbox.taken.lock().unwrap(), ["r2"], "the message has been taken in");
+    assert_eq!(inbox.taken(&world), ["r2"], "the message has been taken in");
 }
 
 #[test]

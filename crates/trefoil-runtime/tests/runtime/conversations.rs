@@ -254,7 +254,7 @@ fn more_calls_in_a_turn_than_the_limit_are_not_made() {
 
 /// Resumes a run from the first entries of another one.
 fn cut(world: &World, entries: &[trefoil_runtime::Entry], program: &Arc<Program>) -> RunOutcome {
-    block_on(world.journal.append("r1", entries)).unwrap();
+    block_on(world.journal.append("r1", entries, &[])).unwrap();
     resume(world, program)
 }
 

@@ -35,7 +35,7 @@ fn what_could_not_be_written_is_not_told() {
         let again = World::echo();
         let entries = journal.0.entries("r1");
         if !entries.is_empty() {
-            block_on(again.journal.append("r1", &entries)).unwrap();
+            block_on(again.journal.append("r1", &entries, &[])).unwrap();
             let prepared = Prepared::new(program.clone());
             block_on(driver::retell(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
         }
@@ -52,12 +52,13 @@ fn an_answer_that_could_not_be_written_is_kept() {
     inbox.answers.lock().unwrap().insert("first".into(), "yes".into());
     let mut cut = world(&inbox, &[]);
     // The start and the question fit in the journal, the answer does not.
-    cut.ports.journal = Arc::new(Full(MemoryJournal::new(), 2));
+    let full = Arc::new(Full(MemoryJournal::new(), 2));
+    cut.ports.journal = full.clone();
     assert_eq!(cut.run(&program, "tea").result.unwrap_err().code, "JOURNAL_ERROR");
-    assert!(inbox.taken.lock().unwrap().is_empty());
+    assert!(full.0.letters("r1").is_empty());
     let whole = world(&inbox, &[]);
     assert_eq!(json(&whole.run(&program, "tea").result.unwrap()), j!("yes"));
-    assert_eq!(*inbox.taken.lock().unwrap(), ["first"]);
+    assert_eq!(inbox.taken(&whole), ["first"]);
 }
 
 /// A clock whose wall time was set back by this many milliseconds.

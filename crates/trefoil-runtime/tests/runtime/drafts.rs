@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{Expr, Program, StepKind, ToolCall, ToolKind};
-use trefoil_runtime::ports::{CallSite, Draft, Journal, JournalError, MapSecrets, MemoryJournal, VirtualClock};
+use trefoil_runtime::ports::{CallSite, Draft, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, VirtualClock};
 use trefoil_runtime::{
     Clock as _, Entry, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage, driver,
 };
@@ -50,8 +50,8 @@ struct Keeping {
 
 #[async_trait]
 impl Journal for Keeping {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
-        self.journal.append(run, entries).await
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+        self.journal.append(run, entries, letters).await
     }
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         self.journal.read(run, from).await

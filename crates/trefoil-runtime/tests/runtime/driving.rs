@@ -10,7 +10,7 @@ use trefoil_ir::{Expr, Guard, HumanCall, OnItemFailure, OnTimeout, PiiAction, Pi
 use trefoil_machine::guard::Ruling;
 use trefoil_machine::journal::About;
 use trefoil_runtime::ports::{
-    Asked, CallSite, CollectEvents, HumanInbox, Journal, JournalError, MemoryJournal, ModelProvider,
+    Asked, CallSite, CollectEvents, HumanInbox, Journal, JournalError, LetterId, MemoryJournal, ModelProvider,
 };
 use trefoil_runtime::{
     Cancel, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, ModelAnswer, ModelError, ModelRequest,
@@ -362,7 +362,7 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
             counted.fetch_add(1, Ordering::SeqCst);
             Ok(user.to_owned())
         });
-        block_on(world.journal.append("r1", &entries[..cut])).unwrap();
+        block_on(world.journal.append("r1", &entries[..cut], &[])).unwrap();
         let again = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
         assert_eq!(again.result, first.result, "cut at {cut}");
         // The usage of a call that was in progress at the cut is unknown.
@@ -405,7 +405,7 @@ fn a_journal_of_something_else_is_refused_by_name() {
             started.program.semantics = semantics;
             entries.pop();
         }
-        block_on(world.journal.append("r1", &entries)).unwrap();
+        block_on(world.journal.append("r1", &entries, &[])).unwrap();
         let outcome = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
         (outcome.result, world.events.seen())
     };
@@ -439,14 +439,14 @@ fn a_resumed_run_goes_on_in_time() {
     whole.run(&program, "x");
     let entries = whole.journal.entries("r1");
     let world = World::echo();
-    block_on(world.journal.append("r1", &entries[..3])).unwrap();
+    block_on(world.journal.append("r1", &entries[..3], &[])).unwrap();
     let outcome = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
     assert_eq!(outcome.duration_ms, 1_500);
     // After an outage during a wait, the run waits only for the remaining time, and not at all if the time is over.
     for (outage, ends) in [(1_200, 1_500), (90_000, 90_000)] {
         let world = World::echo();
         block_on(world.ports.clock.sleep(outage));
-        block_on(world.journal.append("r1", &entries[..4])).unwrap();
+        block_on(world.journal.append("r1", &entries[..4], &[])).unwrap();
         let resumed = driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone());
         assert_eq!(block_on(resumed).duration_ms, ends, "an outage of {outage} ms");
     }
@@ -500,7 +500,7 @@ struct Forgetful;
 
 #[async_trait]
 impl Journal for Forgetful {
-    async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
         Ok(())
     }
     async fn read(&self, _run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {

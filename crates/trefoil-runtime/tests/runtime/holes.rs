@@ -298,7 +298,7 @@ fn what_another_process_used_is_masked_after_a_resume() {
     let cut = entries.iter().position(|e| matches!(e.kind, EntryKind::Completed { .. })).unwrap() + 1;
     // The key was used before the cut, and only an answer after the cut contains it.
     let second = with_key("it was sesame-42");
-    block_on(second.ports.journal.append("r1", &entries[..cut])).unwrap();
+    block_on(second.ports.journal.append("r1", &entries[..cut], &[])).unwrap();
     let resumed = driver::resume(program, "r1", second.ports.clone(), second.options.clone());
     block_on(resumed).result.unwrap();
     let events = serde_json::to_string(&second.events.seen()).unwrap();

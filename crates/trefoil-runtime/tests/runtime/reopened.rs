@@ -52,7 +52,7 @@ fn go_on(world: &World, program: &Arc<Program>) -> RunOutcome {
     let told: Vec<_> = numbered(world)[seen..].to_vec();
     let again = World::echo();
     let entries = world.journal.entries("r1");
-    block_on(again.journal.append("r1", &entries)).unwrap();
+    block_on(again.journal.append("r1", &entries, &[])).unwrap();
     let prepared = Prepared::new(program.clone());
     block_on(driver::retell(prepared.clone(), "r1", again.ports.clone(), &again.options)).unwrap();
     assert_eq!(told, numbered(&again));

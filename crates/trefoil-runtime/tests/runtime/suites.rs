@@ -89,8 +89,8 @@ impl People for One {
     async fn send(&self, _run: &str, _what: Arrived) -> bool {
         false
     }
-    fn asked(&self) -> Asked {
-        self.1.clone()
+    fn asked(&self) -> &Asked {
+        &self.1
     }
 }
 

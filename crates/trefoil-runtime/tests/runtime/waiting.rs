@@ -9,7 +9,8 @@ use serde_json::json as j;
 use trefoil_ir::{CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepKind};
 use trefoil_machine::Prepared;
 use trefoil_runtime::ports::{
-    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, HumanInbox, Journal, ToolError,
+    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, HumanInbox, Journal, LetterId, Letters,
+    Received, ToolError,
 };
 use trefoil_runtime::{
     CommandRequest, Entry, EntryKind, EventKind, HumanRequest, Key, OnUnknown, Recovery, RunOutcome, Usage, driver,
@@ -23,28 +24,45 @@ use testbed::Build;
 pub struct Inbox {
     pub answers: Mutex<BTreeMap<String, String>>,
     decisions: Mutex<BTreeMap<String, Decided>>,
-    pub taken: Mutex<Vec<String>>,
     /// Messages that arrive while the run is in progress.
     pub arriving: Mutex<Vec<Arrived>>,
+    /// What the letters are about, by their numbers.
+    written: Mutex<Vec<String>>,
+}
+
+impl Inbox {
+    fn letter(&self, about: &str) -> Letters {
+        let mut written = self.written.lock().unwrap();
+        written.push(about.to_owned());
+        Letters::of([LetterId(written.len() as u64 - 1)])
+    }
+
+    /// What the letters were about that entries have acted on.
+    pub fn taken(&self, world: &World) -> Vec<String> {
+        let written = self.written.lock().unwrap();
+        world.journal.letters("r1").iter().map(|letter| written[letter.0 as usize].clone()).collect()
+    }
 }
 
 #[async_trait]
 impl HumanInbox for Inbox {
     async fn ask(&self, at: CallSite<'_>, _request: &HumanRequest) -> Asked {
-        self.answers.lock().unwrap().get(at.key.as_str()).cloned().map_or(Asked::Later, Asked::Answer)
+        let answer = self.answers.lock().unwrap().get(at.key.as_str()).cloned();
+        answer.map_or(Asked::Later, |answer| Asked::Written(answer, self.letter(at.key.as_str())))
     }
-    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
-        self.decisions.lock().unwrap().get(at.key.as_str()).cloned()
+    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
+        let what = self.decisions.lock().unwrap().get(at.key.as_str()).cloned()?;
+        Some(Received { what, letters: self.letter(at.key.as_str()) })
     }
-    async fn arrived(&self, _run: &str) -> Arrived {
+    async fn arrived(&self, _run: &str) -> Received<Arrived> {
         let next = self.arriving.lock().unwrap().pop();
-        match next {
-            Some(arrived) => arrived,
-            None => std::future::pending().await,
-        }
-    }
-    async fn taken(&self, _run: &str, key: &Key) {
-        self.taken.lock().unwrap().push(key.to_string());
+        let Some(what) = next else { return std::future::pending().await };
+        let about = match &what {
+            Arrived::Answer(key, _) | Arrived::Decided(key, _) => key.to_string(),
+            Arrived::Continue(run) => run.clone(),
+            Arrived::Cancel | Arrived::Unknown => String::new(),
+        };
+        Received { what, letters: self.letter(&about) }
     }
 }
 
@@ -70,7 +88,7 @@ pub fn world(inbox: &Arc<Inbox>, entries: &[Entry]) -> World {
     let mut world = World::echo();
     world.ports.humans = inbox.clone();
     if !entries.is_empty() {
-        block_on(world.journal.append("r1", entries)).unwrap();
+        block_on(world.journal.append("r1", entries, &[])).unwrap();
     }
     world
 }
@@ -103,7 +121,7 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
     block_on(second.ports.clock.sleep(3_000_000_000));
     let outcome = resume(&second, &program);
     assert_eq!(steps(&outcome), ["second"]);
-    assert_eq!(*inbox.taken.lock().unwrap(), ["all/first"], "what is in the journal need not be kept");
+    assert_eq!(inbox.taken(&second), ["all/first"], "what is in the journal need not be kept");
 
     // The other answer arrives while a process works on the run.
     *inbox.arriving.lock().unwrap() = vec![
@@ -253,7 +271,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
         let resumed = EntryKind::Resumed { engine: "0".into(), execution, lost: Vec::new(), changes: Box::default() };
         let seq = entries.len() as u64 + u64::from(execution) - 1;
         let entry = Entry { v: 1, seq, at_ms: 9, kind: resumed };
-        block_on(again.journal.append("r1", &[entry])).unwrap();
+        block_on(again.journal.append("r1", &[entry], &[])).unwrap();
     }
     again.options.max_fruitless = 3;
     let error = resume(&again, &program).result.unwrap_err();
@@ -305,7 +323,7 @@ fn the_journals_of_all_cuts_tell_the_beginning_of_the_same_story() {
     let entries = world.journal.entries("r1");
     for cut in 1..=entries.len() {
         let part = World::echo();
-        block_on(part.journal.append("r1", &entries[..cut])).unwrap();
+        block_on(part.journal.append("r1", &entries[..cut], &[])).unwrap();
         let prepared = Prepared::new(program.clone());
         block_on(driver::retell(prepared, "r1", part.ports.clone(), &part.options)).unwrap();
         let told = numbered(&part);

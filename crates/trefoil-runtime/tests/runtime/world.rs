@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_runtime::ports::{
-    CollectEvents, FnModel, Journal, JournalError, MapSecrets, MemoryJournal, NoHumans, NoTools, SeededRandom,
+    CollectEvents, FnModel, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, NoHumans, NoTools, SeededRandom,
     VirtualClock, echo,
 };
 use trefoil_runtime::{
@@ -84,11 +84,11 @@ pub struct Full(pub MemoryJournal, pub u64);
 
 #[async_trait]
 impl Journal for Full {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
         if entries.iter().any(|e| e.seq >= self.1) {
             return Err(JournalError::new("no space left"));
         }
-        self.0.append(run, entries).await
+        self.0.append(run, entries, letters).await
     }
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         self.0.read(run, from).await

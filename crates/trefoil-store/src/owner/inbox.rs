@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use trefoil_runtime::ports::{Arrived, Asked, CallSite, Decided};
+use trefoil_runtime::ports::{Arrived, Asked, CallSite, Decided, LetterId, Letters, Received};
 use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Owner;
@@ -26,11 +26,11 @@ impl Inbox {
 impl HumanInbox for Inbox {
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         let fits = |posted: &Posted| match arrived(posted) {
-            Some(Arrived::Answer(key, answer)) if key == *at.key => Some(answer),
+            Arrived::Answer(key, answer) if key == *at.key => Some(answer),
             _ => None,
         };
-        if let Some(answer) = self.owner.letter(at.run, fits).await {
-            return Asked::Answer(answer);
+        if let Some(Received { what, letters }) = self.owner.letter(at.run, fits).await {
+            return Asked::Written(what, letters);
         }
         match &self.here {
             Some(here) => here.ask(at, request).await,
@@ -38,9 +38,9 @@ impl HumanInbox for Inbox {
         }
     }
 
-    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
         let fits = |posted: &Posted| match arrived(posted) {
-            Some(Arrived::Decided(key, decided)) if key == *at.key => Some(decided),
+            Arrived::Decided(key, decided) if key == *at.key => Some(decided),
             _ => None,
         };
         match (self.owner.letter(at.run, fits).await, &self.here) {
@@ -49,14 +49,8 @@ impl HumanInbox for Inbox {
         }
     }
 
-    async fn arrived(&self, run: &str) -> Arrived {
-        let letter = async {
-            loop {
-                if let Some(arrived) = arrived(&self.owner.next_letter(run).await) {
-                    return arrived;
-                }
-            }
-        };
+    async fn arrived(&self, run: &str) -> Received<Arrived> {
+        let letter = async { received(&self.owner.next_letter(run).await) };
         let Some(here) = &self.here else { return letter.await };
         tokio::select! {
             arrived = here.arrived(run) => arrived,
@@ -64,28 +58,33 @@ impl HumanInbox for Inbox {
         }
     }
 
-    async fn taken(&self, run: &str, key: &Key) {
-        self.owner.taken(run, key.as_str());
-        if let Some(here) = &self.here {
-            here.taken(run, key).await;
+    async fn waiting(&self, run: &str) -> Option<Received<Arrived>> {
+        match (self.owner.letter_now(run).await, &self.here) {
+            (Some(posted), _) => Some(received(&posted)),
+            (None, Some(here)) => here.waiting(run).await,
+            (None, None) => None,
         }
     }
 }
 
-/// The meaning of a letter for a run; `None` if no run waits for it.
-fn arrived(posted: &Posted) -> Option<Arrived> {
+fn received(posted: &Posted) -> Received<Arrived> {
+    Received { what: arrived(posted), letters: Letters::of([LetterId(posted.id)]) }
+}
+
+/// The meaning of a letter for a run.
+fn arrived(posted: &Posted) -> Arrived {
     let letter = &posted.letter;
     let key = Key(letter.key.as_str().into());
     let text = letter.value.to_text();
     if let (LetterKind::Signal, Some(result)) = (letter.kind, letter.value.get(Letter::DONE)) {
-        return Some(Arrived::Decided(key, Decided::Done(result.clone())));
+        return Arrived::Decided(key, Decided::Done(result.clone()));
     }
     match (letter.kind, &*text) {
-        (LetterKind::Answer, answer) => Some(Arrived::Answer(key, answer.to_owned())),
-        (LetterKind::Signal, "retry") => Some(Arrived::Decided(key, Decided::Retry)),
-        (LetterKind::Signal, Letter::CONTINUE) => Some(Arrived::Continue(letter.key.clone())),
-        (LetterKind::Signal, "fail") => Some(Arrived::Decided(key, Decided::Fail)),
-        (LetterKind::Cancel, _) => Some(Arrived::Cancel),
-        (LetterKind::Signal, _) => None,
+        (LetterKind::Answer, answer) => Arrived::Answer(key, answer.to_owned()),
+        (LetterKind::Signal, "retry") => Arrived::Decided(key, Decided::Retry),
+        (LetterKind::Signal, Letter::CONTINUE) => Arrived::Continue(letter.key.clone()),
+        (LetterKind::Signal, "fail") => Arrived::Decided(key, Decided::Fail),
+        (LetterKind::Cancel, _) => Arrived::Cancel,
+        (LetterKind::Signal, _) => Arrived::Unknown,
     }
 }

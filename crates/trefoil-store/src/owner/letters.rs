@@ -1,12 +1,13 @@
 //! Incoming letters for the runs of this process. One query to the store every quarter of a second serves all runs,
 //! however many wait.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use trefoil_runtime::ports::{LetterId, Letters as Ids, Received};
 
 use crate::error::Result;
 use crate::inbox::Posted;
@@ -30,8 +31,8 @@ pub struct Letters {
 #[derive(Default)]
 struct Pile {
     waiting: VecDeque<Posted>,
-    /// Letters that the run has received: the activity's key, and whether the run has processed the letter.
-    seen: BTreeMap<u64, (String, bool)>,
+    /// Letters that entries have acted on: they are deleted, but a query that was in progress may still return them.
+    taken: BTreeSet<u64>,
     last: u64,
 }
 
@@ -40,6 +41,15 @@ impl Pile {
         if letter.id > self.last {
             self.last = letter.id;
             self.waiting.push_back(letter);
+        }
+    }
+
+    fn next(&mut self) -> Option<Posted> {
+        loop {
+            let next = self.waiting.pop_front()?;
+            if !self.taken.contains(&next.id) {
+                return Some(next);
+            }
         }
     }
 }
@@ -57,25 +67,33 @@ impl Letters {
         }
         loop {
             let rung = self.bell.notified();
-            if let Some(pile) = self.piles().get_mut(run)
-                && let Some(letter) = pile.waiting.pop_front()
-            {
-                pile.seen.insert(letter.id, (letter.letter.key.clone(), false));
+            if let Some(letter) = self.piles().get_mut(run).and_then(Pile::next) {
                 return letter;
             }
             rung.await;
         }
     }
 
-    /// A matching letter of a run; it stays on the pile.
+    /// The next letter of a run, if one was written before this process first asked, or has been seen since.
+    pub async fn next_now(&self, store: &dyn Store, run: &str) -> Result<Option<Posted>> {
+        self.load(store, run).await?;
+        Ok(self.piles().get_mut(run).and_then(Pile::next))
+    }
+
+    /// What the matching letters of a run say; they stay on the pile. The first one counts, and acting on it deletes all of them: they
+    /// are about the same question.
     pub async fn find<T>(
         &self,
         store: &dyn Store,
         run: &str,
         fits: impl Fn(&Posted) -> Option<T>,
-    ) -> Result<Option<T>> {
+    ) -> Result<Option<Received<T>>> {
         // It may have been written just now, so this reads the store.
-        Ok(store.inbox(run).await?.iter().rev().find_map(fits))
+        let inbox = store.inbox(run).await?;
+        let mut found = inbox.iter().filter_map(|posted| Some((posted.id, fits(posted)?)));
+        let Some((first, what)) = found.next() else { return Ok(None) };
+        let others = found.map(|(id, _)| id);
+        Ok(Some(Received { what, letters: Ids::of(std::iter::once(first).chain(others).map(LetterId)) }))
     }
 
     /// Prepares for a new run. It cannot have any letters yet, so the store need not be queried.
@@ -114,20 +132,11 @@ impl Letters {
         self.bell.notify_waiters();
     }
 
-    /// The journal records what the run did with the letters for a key, so they are deleted with its next entries.
-    pub fn taken(&self, run: &str, key: &str) {
+    /// Entries have acted on these letters of a run.
+    pub fn taken(&self, run: &str, letters: &[LetterId]) {
         if let Some(pile) = self.piles().get_mut(run) {
-            pile.seen.values_mut().filter(|(of, _)| of == key).for_each(|(_, taken)| *taken = true);
+            pile.taken.extend(letters.iter().map(|letter| letter.0));
         }
-    }
-
-    /// The letters that can be deleted.
-    pub fn done(&self, run: &str) -> Vec<u64> {
-        let mut piles = self.piles();
-        let Some(pile) = piles.get_mut(run) else { return Vec::new() };
-        let done: Vec<u64> = pile.seen.iter().filter(|(_, (_, taken))| *taken).map(|(id, _)| *id).collect();
-        pile.seen.retain(|_, (_, taken)| !*taken);
-        done
     }
 
     /// Forgets a run that this process no longer owns.

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use trefoil_machine::Entry;
-use trefoil_runtime::ports::{Draft, JournalError, SystemRandom};
+use trefoil_runtime::ports::{Draft, JournalError, LetterId, Received, SystemRandom};
 use trefoil_runtime::{Clock, Journal, Random as _};
 
 use crate::batch::Batch;
@@ -205,7 +205,6 @@ impl Owner {
         match lease {
             Ok(lease) => {
                 batch.lease_until = Some(self.until());
-                batch.taken.extend(self.letters.done(run));
                 let appended = self.store.append(&lease, batch).await;
                 if ends || matches!(appended, Err(StoreError::NotHeld { .. })) {
                     self.held().remove(run);
@@ -228,6 +227,15 @@ impl Owner {
                 Ok(())
             }
         }
+    }
+
+    /// Appends entries, and deletes the letters that they act on.
+    async fn add_for(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<()> {
+        let batch = self.batch(run, entries)?;
+        let taken = letters.iter().map(|letter| letter.0).collect();
+        self.add(run, Batch { taken, ..batch }).await?;
+        self.letters.taken(run, letters);
+        Ok(())
     }
 
     /// Builds a batch from entries, limited to the content that the run keeps.
@@ -298,7 +306,7 @@ impl Owner {
     }
 
     /// A matching letter of a run.
-    async fn letter<T>(&self, run: &str, fits: impl Fn(&Posted) -> Option<T>) -> Option<T> {
+    async fn letter<T>(&self, run: &str, fits: impl Fn(&Posted) -> Option<T>) -> Option<Received<T>> {
         // If the store fails, the next append reports it.
         self.letters.find(&*self.store, run, fits).await.ok().flatten()
     }
@@ -313,9 +321,10 @@ impl Owner {
         self.letters.next(&*self.store, run).await
     }
 
-    /// Records that the journal has the results of these letters.
-    fn taken(&self, run: &str, key: &str) {
-        self.letters.taken(run, key);
+    /// The next letter of a run, if there is one now.
+    async fn letter_now(&self, run: &str) -> Option<Posted> {
+        // If the store fails, the next append reports it.
+        self.letters.next_now(&*self.store, run).await.ok().flatten()
     }
 
     /// Returns whether the leases were renewed. The next append reports a lost lease.
@@ -360,14 +369,13 @@ async fn listen(owner: Weak<Owner>) {
 /// 0.
 #[async_trait]
 impl Journal for Owner {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
         let Some(first) = entries.first() else { return Ok(()) };
         if first.seq == 0 {
             let new = NewRun { run: run.to_owned(), ..NewRun::default() };
             self.held().entry(run.to_owned()).or_insert_with(|| Held::New(Box::new(new)));
         }
-        let batch = self.batch(run, entries)?;
-        Ok(self.add(run, batch).await?)
+        Ok(self.add_for(run, entries, letters).await?)
     }
 
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
@@ -397,12 +405,11 @@ impl Drop for Hold {
 
 #[async_trait]
 impl Journal for Hold {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
         if entries.is_empty() {
             return Ok(());
         }
-        let batch = self.owner.batch(run, entries)?;
-        Ok(self.owner.add(run, batch).await?)
+        Ok(self.owner.add_for(run, entries, letters).await?)
     }
 
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {

@@ -3,6 +3,7 @@
 
 mod faults;
 mod letters;
+mod one_act;
 #[cfg(feature = "postgres")]
 mod outage;
 #[cfg(feature = "postgres")]

@@ -13,7 +13,7 @@ use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError, said};
 use trefoil_runtime::driver::{self, Options, RunOutcome};
 use trefoil_runtime::ports::{
-    Asked, CallSite, CommandHost, CommandOutput, Journal, JournalError, MapSecrets, NoEvents, SeededRandom, ToolError,
+    Asked, CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, MapSecrets, NoEvents, SeededRandom, ToolError,
     VirtualClock,
 };
 use trefoil_runtime::{
@@ -112,10 +112,10 @@ struct Ends<J>(J, AtomicI64);
 
 #[async_trait]
 impl<J: Journal> Journal for Ends<J> {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
         let left = self.1.fetch_sub(1, Ordering::SeqCst);
         if left > 0 {
-            self.0.append(run, entries).await?;
+            self.0.append(run, entries, letters).await?;
         }
         if left <= 1 && !entries.iter().any(|entry| matches!(entry.kind, EntryKind::Finished { .. })) {
             self.1.store(i64::MIN, Ordering::SeqCst);

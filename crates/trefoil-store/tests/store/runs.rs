@@ -110,7 +110,7 @@ fn a_run_that_is_dropped_while_it_begins_is_given_back() {
             let run = format!("r{n}");
             let hold = begin(&owner, &run);
             let entries = [crate::world::started(&run)];
-            let written = tokio::time::timeout(Duration::ZERO, hold.append(&run, &entries)).await.is_ok();
+            let written = tokio::time::timeout(Duration::ZERO, hold.append(&run, &entries, &[])).await.is_ok();
             drop(hold);
             let given_back = until(async || owner.store().record(&run).await.is_ok_and(|r| r.owner.is_none()));
             tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
@@ -132,7 +132,7 @@ fn a_run_that_is_dropped_while_it_is_taken_over_is_given_back() {
         let second = owner(&path, "second");
         for n in 0.. {
             let run = format!("r{n}");
-            begin(&first, &run).append(&run, &[crate::world::started(&run)]).await.unwrap();
+            begin(&first, &run).append(&run, &[crate::world::started(&run)], &[]).await.unwrap();
             until(async || first.store().record(&run).await.unwrap().owner.is_none()).await;
             let claimed = tokio::time::timeout(Duration::ZERO, second.resume(&run)).await;
             let at_once = claimed.is_ok();

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use trefoil_ir::{FlowId, HumanCall, Program, StepId, StepKind, walk};
 use trefoil_machine::key::{segment, unmarked};
-use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::ports::NoHumans;
+use trefoil_runtime::ports::{CallSite, NoHumans, Received};
 use trefoil_runtime::{Arrived, Asked, Decided, HumanInbox, HumanRequest, Key};
 
 pub use rehearsal::Rehearsal;
@@ -191,14 +190,14 @@ impl HumanInbox for Answers {
             None => self.then.ask(at, request).await,
         }
     }
-    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
         self.then.decided(at).await
     }
-    async fn arrived(&self, run: &str) -> Arrived {
+    async fn arrived(&self, run: &str) -> Received<Arrived> {
         self.then.arrived(run).await
     }
-    async fn taken(&self, run: &str, key: &Key) {
-        self.then.taken(run, key).await;
+    async fn waiting(&self, run: &str) -> Option<Received<Arrived>> {
+        self.then.waiting(run).await
     }
 }
 
@@ -217,8 +216,8 @@ mod tests {
         async fn send(&self, _run: &str, _what: Arrived) -> bool {
             false
         }
-        fn asked(&self) -> Asked {
-            self.1.clone()
+        fn asked(&self) -> &Asked {
+            &self.1
         }
     }
 

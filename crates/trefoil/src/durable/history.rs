@@ -10,7 +10,7 @@ use trefoil_machine::{Entry, Prepared, Started};
 use trefoil_models::Registry;
 use trefoil_runtime::driver::{Options, retell};
 use trefoil_runtime::ports::{
-    CallSite, JournalError, MapSecrets, NoHumans, NoTools, Secret, Secrets, SeededRandom, SystemClock,
+    CallSite, JournalError, LetterId, MapSecrets, NoHumans, NoTools, Secret, Secrets, SeededRandom, SystemClock,
 };
 use trefoil_runtime::{
     EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
@@ -146,7 +146,7 @@ pub(super) struct Stays(pub Arc<dyn Store>);
 
 #[async_trait]
 impl Journal for Stays {
-    async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
+    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
         Err(JournalError::new("nothing is added to a journal that is read"))
     }
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {

@@ -125,7 +125,7 @@ fn only_one_new_step_can_be_the_one_that_is_gone() {
     let entries = desk.world.journal.entries("new");
     let done = entries.iter().position(|entry| matches!(&entry.kind, EntryKind::Completed { .. })).unwrap();
     let journal = Arc::new(trefoil_runtime::ports::MemoryJournal::new());
-    block_on(trefoil_runtime::ports::Journal::append(&*journal, "new", &entries[..=done])).unwrap();
+    block_on(trefoil_runtime::ports::Journal::append(&*journal, "new", &entries[..=done], &[])).unwrap();
     desk.sent.lock().unwrap().clear();
     let ports = trefoil_runtime::Ports { journal, ..desk.world.ports.clone() };
     let options = Desk::options("new", Some(memo()));

@@ -138,7 +138,7 @@ fn an_edited_run_that_is_cut_off_anywhere_has_the_same_limits_when_it_goes_on() 
         let EntryKind::Finished { output, error } = &whole.last().unwrap().kind else { panic!("{whole:?}") };
         for cut in 1..whole.len() {
             let journal = Arc::new(MemoryJournal::new());
-            block_on(journal.append(name, &whole[..cut])).unwrap();
+            block_on(journal.append(name, &whole[..cut], &[])).unwrap();
             let ports = trefoil_runtime::Ports { journal: journal.clone(), ..desk.world.ports.clone() };
             // What was in progress was made, and is made once more: that is a call.
             let in_progress = whole[..cut].iter().fold(0i32, |open, entry| match &entry.kind {
@@ -240,8 +240,8 @@ fn a_journal_of_an_earlier_build_means_what_it_meant() {
             }
         }
         let journal = MemoryJournal::new();
-        block_on(journal.append("old", &desk.world.journal.entries("old"))).unwrap();
-        block_on(journal.append("kept", &entries)).unwrap();
+        block_on(journal.append("old", &desk.world.journal.entries("old"), &[])).unwrap();
+        block_on(journal.append("kept", &entries, &[])).unwrap();
         block_on(driver::verify(Prepared::new(program.clone()), "kept", &journal)).unwrap().differences.len()
     };
     assert_eq!(kept(false, false), 0);

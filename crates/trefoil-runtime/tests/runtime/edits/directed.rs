@@ -290,7 +290,7 @@ fn a_journal_that_says_otherwise_is_found_out() {
         for run in ["old", "new"] {
             let mut entries = desk.world.journal.entries(run);
             entries.iter_mut().for_each(|entry| change(run, &mut entry.kind));
-            block_on(journal.append(run, &entries)).unwrap();
+            block_on(journal.append(run, &entries, &[])).unwrap();
         }
         let verified = block_on(driver::verify(Prepared::new(after.clone()), "new", &journal)).unwrap();
         verified.differences.iter().map(|difference| difference.what).collect::<Vec<_>>()

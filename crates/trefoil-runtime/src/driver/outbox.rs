@@ -1,0 +1,64 @@
+//! What the next append stores: entries, and the letters that they act on. Both are written in one transaction.
+
+use trefoil_machine::journal::{Entry, EntryKind, VERSION};
+
+use crate::ports::{Journal, JournalError, Letters};
+
+/// The entries that are not yet written.
+pub struct Outbox {
+    next_seq: u64,
+    /// Whether the journal stores entries.
+    keeps: bool,
+    /// Whether any entry has been written, by this process or an earlier one.
+    is_kept: bool,
+    entries: Vec<Entry>,
+    letters: Letters,
+}
+
+impl Outbox {
+    /// For a run in which nothing has happened yet.
+    pub fn of(journal: &dyn Journal) -> Self {
+        let (entries, letters) = (Vec::new(), Letters::default());
+        Self { next_seq: 0, keeps: journal.keeps(), is_kept: false, entries, letters }
+    }
+
+    /// Sets the number of the next entry of a run that is resumed.
+    pub fn continue_at(&mut self, seq: u64) {
+        (self.next_seq, self.is_kept) = (seq, true);
+    }
+
+    /// Whether the journal stores entries.
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// Whether the journal has entries of the run.
+    pub fn is_kept(&self) -> bool {
+        self.keeps && self.is_kept
+    }
+
+    /// Adds an entry, with the letters that it acts on.
+    pub fn put(&mut self, letters: Letters, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.letters.join(letters);
+        if self.keeps {
+            self.entries.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
+            self.next_seq += 1;
+        }
+    }
+
+    /// Deletes letters that no entry will ever act on: together with the next entries, as nothing depends on when.
+    pub fn discard(&mut self, letters: Letters) {
+        self.letters.join(letters);
+    }
+
+    /// Writes everything. If that fails, the letters stay in the inbox.
+    pub async fn flush(&mut self, journal: &dyn Journal, run: &str) -> Result<(), JournalError> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        let (entries, letters) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.letters));
+        let written = journal.append(run, &entries, letters.ids()).await;
+        self.is_kept |= written.is_ok();
+        written
+    }
+}
