@@ -26,7 +26,7 @@ pub struct Entry {
     /// The number of the entry: from 0, without gaps.
     pub seq: u64,
     /// Milliseconds on the run's clock: the time since the run started, even if no process was working on it. It never goes back.
-    /// Time limits use this clock.
+    /// Waits use this clock; time limits use the [work clock](crate::clock) that the machine computes from the entries.
     pub at_ms: u64,
     /// What happened.
     #[serde(rename = "entry")]
@@ -56,7 +56,7 @@ pub enum EntryKind {
         sort: String,
         /// The content key of its request.
         content: ContentKey,
-        /// For a timer: when it is due, on the run's clock.
+        /// For a wait: when it is due, on the run's clock. The machine computes when time limits are due.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due_ms: Option<u64>,
         /// For a model call: as [`Activity::again`](crate::Activity::again), so the call is already counted.
@@ -348,21 +348,11 @@ pub struct Cited {
     /// The activity's key there, if it is different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
-    /// The content key of the request here, and also there unless [`there`](Self::there) is set.
+    /// The content key of the request, here and there.
     pub content: ContentKey,
-    /// The content key of the request there, if it is different because the request names its step and the step was renamed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub there: Option<ContentKey>,
     /// For a model call, or a tool that called models: its usage when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Usage>,
-}
-
-impl Cited {
-    /// The content key of the request in the earlier run.
-    pub fn content_there(&self) -> ContentKey {
-        self.there.unwrap_or(self.content)
-    }
 }
 
 /// The run whose results are reused, and how.

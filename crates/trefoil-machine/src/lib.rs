@@ -11,6 +11,7 @@
 //! dialects.
 
 pub mod blocks;
+pub mod clock;
 pub mod error;
 pub mod key;
 pub mod parameters;
@@ -30,6 +31,7 @@ pub mod machine;
 
 pub mod answer;
 
+pub use clock::{Due, RunClock, RunMs, WorkMs};
 pub use error::{Cause, Excerpt, Interpolation, RunError};
 pub use event::{AskedBefore, Event, EventKind, Told};
 pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};

@@ -7,6 +7,7 @@ use trefoil_prices::{Price, Tokens};
 use trefoil_template::{Question, Value};
 
 use crate::blocks;
+use crate::clock::Due;
 use crate::key::{ContentKey, Key};
 use crate::provenance::TextPart;
 
@@ -44,8 +45,8 @@ pub enum Request {
     Timer {
         /// The duration in milliseconds.
         ms: u64,
-        /// When it ends on the run's clock. A process that resumes the run waits for the remaining time.
-        due_ms: u64,
+        /// When it ends. A process that resumes the run waits for the remaining time.
+        due: Due,
     },
     /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
     Decide(Question),
@@ -195,6 +196,21 @@ pub struct ToolRequest {
     pub kind: ToolKind,
     /// The arguments, an object.
     pub arguments: Value,
+}
+
+impl ToolRequest {
+    /// Whether both call the same tool, whatever their arguments. HTTP requests are calls of one tool, and so are Python functions:
+    /// their names may be those of their steps.
+    pub fn calls_same(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (ToolKind::Http, ToolKind::Http) | (ToolKind::Python, ToolKind::Python) => true,
+            (ToolKind::Local, ToolKind::Local) => self.name == other.name,
+            (ToolKind::Mcp { server, .. }, ToolKind::Mcp { server: there, .. }) => {
+                server == there && self.name == other.name
+            }
+            _ => false,
+        }
+    }
 }
 
 impl ToolUse {

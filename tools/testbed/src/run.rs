@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::SEMANTICS;
+use trefoil_machine::clock::Due;
 use trefoil_machine::journal::{About, Identity, Started, VERSION};
 use trefoil_machine::{
     Activity, Command, Completion, Entry, EntryKind, Flags, Key, Machine, Output, Prepared, Request, Resumed, RunError,
@@ -154,7 +155,7 @@ impl Run {
             key: key.clone(),
             sort: activity.request.sort().into(),
             content: activity.content,
-            due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
+            due_ms: if let Request::Timer { due: Due::Run(at), .. } = activity.request { Some(at.0) } else { None },
             again: activity.again,
         });
         self.pending.push(activity);

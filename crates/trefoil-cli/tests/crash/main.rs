@@ -19,6 +19,7 @@
 )]
 
 mod case;
+mod effects;
 mod journal;
 mod place;
 mod programs;
@@ -62,6 +63,29 @@ fn the_same_holds_for_runs_on_a_database_server() {
     let (folder, database) = (Folder::new(), server.database());
     prepare(&folder, &server.local_address(&database));
     cut_off_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, SOME));
+}
+
+#[test]
+fn an_effect_that_is_paused_decided_retried_or_renamed_happens_only_as_often_as_permitted() {
+    let Some(wanted) = wanted() else { return };
+    let folder = Folder::new();
+    let store = folder.path().join("runs.db");
+    prepare(&folder, store.to_str().unwrap());
+    let reached = effects::killed_everywhere(&Prepared::File(store), wanted.most(2, usize::MAX));
+    eprintln!("{reached} kills of steps with an effect");
+    assert!(reached > 20, "{reached}");
+}
+
+#[test]
+#[cfg(feature = "postgres")]
+fn the_same_holds_for_effects_of_runs_on_a_database_server() {
+    let Some(wanted) = wanted().filter(|wanted| wanted.0.is_some()) else { return };
+    let Some(server) = testbed::postgres::server() else { return };
+    let (folder, database) = (Folder::new(), server.database());
+    prepare(&folder, &server.local_address(&database));
+    let reached = effects::killed_everywhere(&Prepared::Server(server, database), wanted.most(1, 4));
+    eprintln!("{reached} kills of steps with an effect on a database server");
+    assert!(reached > 10, "{reached}");
 }
 
 /// The programs to test: all, or one by name.

@@ -7,3 +7,4 @@ mod agntz;
 mod facts;
 mod sirenspec;
 mod support;
+mod worked_time;

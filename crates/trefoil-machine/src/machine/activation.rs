@@ -10,6 +10,7 @@ use trefoil_template::Value;
 
 use super::arena::{Arena, Id};
 use super::trail::Trail;
+use crate::clock::WorkMs;
 
 /// The id of an activation or overlay.
 pub type ActivationId = Id<Activation>;
@@ -49,8 +50,8 @@ pub struct FlowCall {
     pub caller: Option<ActivationId>,
     /// The number of enclosing calls.
     pub depth: u32,
-    /// When it started, by the completions' time stamps.
-    pub began_ms: u64,
+    /// When it started, by the completions.
+    pub began: WorkMs,
     /// What was used in it and in nested calls.
     pub used: Used,
     /// What the results used that are reused from earlier runs.
@@ -95,12 +96,12 @@ const UNSET: Option<Value> = None;
 
 impl Activation {
     /// The slots of a call, all unset.
-    pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began_ms: u64) -> Self {
+    pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began: WorkMs) -> Self {
         let call = FlowCall {
             flow,
             caller,
             depth,
-            began_ms,
+            began,
             used: Used::default(),
             kept: Used::default(),
             asked: 0,
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn an_overlay_hides_its_writes_from_its_base_until_it_is_merged() {
         let mut arena = Arena::default();
-        let base = arena.insert(Activation::of_call(FlowId(0), 2, None, 0, 0));
+        let base = arena.insert(Activation::of_call(FlowId(0), 2, None, 0, WorkMs(0)));
         arena.write(base, SlotId(0), Some(Value::from(1)));
         let over = arena.insert(Activation::over(base));
         arena.write(over, SlotId(0), None);

@@ -62,7 +62,7 @@ impl Turn<'_> {
         if !is_model && !uses {
             return true;
         }
-        let now = self.core.now_ms;
+        let now = self.core.clock.work_now();
         let counts = is_model && !self.is_same_call(f);
         let own =
             Used { tokens: usage.total(), cost, calls: u64::from(counts && begun).saturating_add(usage.calls_beneath) };
@@ -82,7 +82,7 @@ impl Turn<'_> {
                 OnExceeded::SkipRemaining => call.used.and(call.kept),
                 OnExceeded::Abort | OnExceeded::Warn => call.used,
             };
-            let Some((bit, text)) = exceeded(budget, used, now.saturating_sub(call.began_ms)) else {
+            let Some((bit, text)) = exceeded(budget, used, now.since(call.began)) else {
                 continue;
             };
             let said = call.warned & bit != 0;
@@ -263,7 +263,7 @@ impl Turn<'_> {
     pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
         let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
         // The limit is exceeded after it, not at it.
-        let request = self.timer(limit.saturating_add(1));
+        let request = self.limiting(limit.saturating_add(1));
         let key = self.own_activity(f, Purpose::Budget, request, |path, above| {
             path.own("budget", above);
         });
@@ -282,9 +282,9 @@ impl Turn<'_> {
         let Some(flow) = self.program.flow(id) else { return };
         let Some(budget) = &flow.budget else { return };
         let Some(limit) = budget.max_duration_ms else { return };
-        let now = self.core.now_ms;
+        let now = self.core.clock.work_now();
         let Some(call) = self.core.activations.call_mut(activation) else { return };
-        let text = too_long(now.saturating_sub(call.began_ms), limit);
+        let text = too_long(now.since(call.began), limit);
         let said = call.warned & TIME != 0;
         call.warned |= TIME;
         call.skipping |= budget.on_exceeded == OnExceeded::SkipRemaining;

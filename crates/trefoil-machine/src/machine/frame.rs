@@ -7,6 +7,7 @@ use trefoil_template::Value;
 use super::activation::ActivationId;
 use super::arena::Id;
 use super::steps::{attempts, conversation, for_each, graph, parallel, state_machine};
+use crate::clock::WorkMs;
 use crate::error::RunError;
 use crate::event::Tally;
 use crate::key::Key;
@@ -100,8 +101,8 @@ pub struct Aside {
     pub budget: Option<Key>,
     /// The timer for the effect in progress.
     pub limit: Option<Key>,
-    /// When the current time limit ends, in milliseconds of the run.
-    pub ends_ms: Option<u64>,
+    /// When the current time limit ends.
+    pub ends: Option<WorkMs>,
     /// Whether the current try belongs to the same call: the manifest did not request it, so limits of calls do not
     /// count it.
     pub same_call: bool,

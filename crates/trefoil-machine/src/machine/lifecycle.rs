@@ -104,14 +104,14 @@ impl Turn<'_> {
 
     /// Starts a time limit for what a frame has just started.
     pub fn limit(&mut self, f: FrameId, ms: u64) {
-        let request = self.timer(ms);
+        let request = self.limiting(ms);
         let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
             path.own("timeout", above);
         });
-        let ends = self.core.now_ms.saturating_add(ms);
+        let ends = self.core.clock.work_now().plus(ms);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.timer = key;
-            frame.aside.get_or_insert_default().ends_ms = Some(ends);
+            frame.aside.get_or_insert_default().ends = Some(ends);
         }
     }
 
@@ -302,7 +302,7 @@ impl Turn<'_> {
         let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
         self.note(&key, step.origin, event);
         let timer = if delay_ms > 0 {
-            let timer = self.timer(delay_ms);
+            let timer = self.waiting(delay_ms);
             self.own_activity(f, Purpose::Delay, timer, |path, above| {
                 path.own("delay", above);
             })
@@ -359,15 +359,14 @@ impl Turn<'_> {
 
     /// The milliseconds until a time limit certainly ends this step; waiting longer is useless.
     fn time_left(&self, f: FrameId, step: &Step) -> Option<u64> {
-        let now = self.core.now_ms;
+        let now = self.core.clock.work_now();
         // The time limit of a try includes the wait before it.
         let mut left = step.policy.timeout_ms;
         let mut sooner = |ms: u64| left = Some(left.map_or(ms, |known| known.min(ms)));
         let mut at = self.core.frames.get(f).and_then(|frame| frame.parent);
         while let Some(frame) = at.and_then(|at| self.core.frames.get(at)) {
-            if let Some(ends) = frame.aside.as_deref().and_then(|aside| aside.ends_ms).filter(|_| frame.timer.is_some())
-            {
-                sooner(ends.saturating_sub(now));
+            if let Some(ends) = frame.aside.as_deref().and_then(|aside| aside.ends).filter(|_| frame.timer.is_some()) {
+                sooner(ends.since(now));
             }
             at = frame.parent;
         }
@@ -375,7 +374,7 @@ impl Turn<'_> {
         while let Some(call) = at.and_then(|at| self.core.activations.call(at)) {
             let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
             if let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) {
-                sooner(call.began_ms.saturating_add(limit).saturating_sub(now));
+                sooner(call.began.plus(limit).since(now));
             }
             at = call.caller;
         }

@@ -1,5 +1,5 @@
 //! Time limits of single effects: how long a person or a model may take. They are ordinary timers, so they continue in
-//! other processes. The time limit of a step, which includes all tries, is in `lifecycle`.
+//! other processes. That of a person goes on while no process has the run. The time limit of a step, which includes all tries, is in `lifecycle`.
 
 use trefoil_ir::StepKind;
 
@@ -7,12 +7,12 @@ use super::frame::{FrameId, Outcome, Task};
 use super::steps;
 use super::turn::{Purpose, Turn};
 use crate::error::{Cause, RunError};
+use crate::request::Request;
 use crate::text::seconds;
 
 impl Turn<'_> {
     /// Starts a time limit for the effect that a frame has just requested.
-    pub fn effect_within(&mut self, f: FrameId, ms: u64) {
-        let timer = self.timer(ms);
+    pub fn effect_within(&mut self, f: FrameId, timer: Request) {
         let key = self.own_activity(f, Purpose::Limit, timer, |path, above| {
             path.own("limit", above);
         });

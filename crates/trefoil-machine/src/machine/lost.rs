@@ -1,15 +1,22 @@
-//! Model calls with an unknown outcome, because their process has ended. Each counts as a call, and so does the next
-//! one, so limits apply however often a process ends.
+//! Activities with an unknown outcome, because their process has ended. A model call counts as a call, and so does the next one, so
+//! limits on calls apply however often a process ends. The time that an activity had worked is lost with it and counts towards no time
+//! limit: its own starts again, and those around it are put off.
 
-use super::frame::{FrameId, Task};
+use std::collections::BTreeMap;
+
+use super::frame::{FrameId, Task, What};
+use super::steps;
 use super::turn::{Purpose, Turn};
+use crate::clock::{Due, RunMs};
 use crate::journal::Lost;
 use crate::key::Key;
+use crate::request::Request;
 
 impl Turn<'_> {
     /// Counts the calls, then requests them again.
     pub fn lost(&mut self, lost: &[Lost], at_ms: u64) {
-        self.core.now_ms = self.core.now_ms.max(at_ms);
+        self.core.clock.reach(RunMs(at_ms));
+        self.put_off(lost.iter().map(|lost| &lost.key));
         let mut frames = Vec::with_capacity(lost.len());
         for Lost { key, usage, .. } in lost {
             let Some(pending) = self.core.pending.swap_remove(key) else { continue };
@@ -28,29 +35,87 @@ impl Turn<'_> {
         self.try_anew(frames);
     }
 
+    /// Puts off the time limits around activities whose work was lost by the time that they had worked; around several, by the
+    /// longest.
+    pub fn put_off<'k>(&mut self, lost: impl IntoIterator<Item = &'k Key>) {
+        let now = self.core.clock.work_now();
+        let mut around: BTreeMap<FrameId, u64> = BTreeMap::new();
+        for pending in lost.into_iter().filter_map(|key| self.core.pending.get(key)) {
+            let worked = now.since(pending.asked);
+            let mut at = self.core.frames.get(pending.frame).and_then(|frame| frame.parent);
+            while let Some(f) = at.filter(|_| worked > 0) {
+                let most = around.entry(f).or_default();
+                *most = worked.max(*most);
+                at = self.core.frames.get(f).and_then(|frame| frame.parent);
+            }
+        }
+        for (f, worked) in around {
+            self.put_off_timeout(f, worked);
+            self.put_off_budget(f, worked);
+        }
+    }
+
+    fn put_off_timeout(&mut self, f: FrameId, worked: u64) {
+        let Some(frame) = self.core.frames.get(f) else { return };
+        let limit = match frame.what {
+            What::Step(step) => self.program.step(step).and_then(|step| step.policy.timeout_ms),
+            What::Flow(_) => steps::flow::time_limit(frame),
+        };
+        let Some(timer) = frame.timer.clone() else { return };
+        let is_limit = self.core.pending.get(&timer).is_some_and(|pending| pending.purpose == Purpose::Timeout);
+        let ends = frame.aside.as_deref().and_then(|aside| aside.ends).filter(|_| is_limit);
+        let (Some(ms), Some(ends)) = (limit, ends.map(|ends| ends.plus(worked))) else { return };
+        if let Some(frame) = self.core.frames.get_mut(f) {
+            frame.aside.get_or_insert_default().ends = Some(ends);
+        }
+        self.cancel_activity(timer.clone());
+        self.activity(f, timer, Purpose::Timeout, Request::Timer { ms, due: Due::Work(ends) });
+    }
+
+    fn put_off_budget(&mut self, f: FrameId, worked: u64) {
+        let Some(frame) = self.core.frames.get(f) else { return };
+        let What::Flow(flow) = frame.what else { return };
+        let (timer, activation) = (frame.aside.as_deref().and_then(|aside| aside.budget.clone()), frame.activation);
+        let budget = self.program.flow(flow).and_then(|flow| flow.budget.as_ref());
+        let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) else { return };
+        let Some(call) = self.core.activations.call_mut(activation) else { return };
+        call.began = call.began.plus(worked);
+        let ms = limit.saturating_add(1);
+        let due = Due::Work(call.began.plus(ms));
+        if let Some(timer) = timer {
+            self.cancel_activity(timer.clone());
+            self.activity(f, timer, Purpose::Budget, Request::Timer { ms, due });
+        }
+    }
+
     /// An effect is repeated because its process ended; the time limit of its step starts again.
     pub fn restarted(&mut self, key: &Key, at_ms: u64) {
-        self.core.now_ms = self.core.now_ms.max(at_ms);
+        self.core.clock.reach(RunMs(at_ms));
+        self.put_off([key]);
+        let now = self.core.clock.work_now();
+        if let Some(pending) = self.core.pending.get_mut(key) {
+            pending.asked = now;
+        }
         let Some(f) = self.core.pending.get(key).map(|pending| pending.frame) else { return };
         let Some(ms) = self.step_of(f).and_then(|(_, step)| step.policy.timeout_ms) else { return };
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let Some(timer) = frame.timer.clone() else { return };
-        frame.aside.get_or_insert_default().ends_ms = Some(self.core.now_ms.saturating_add(ms));
+        frame.aside.get_or_insert_default().ends = Some(self.core.clock.work_now().plus(ms));
         self.cancel_activity(timer.clone());
-        let request = self.timer(ms);
+        let request = self.limiting(ms);
         self.activity(f, timer, Purpose::Timeout, request);
     }
 
-    /// Requests activities in progress again; time limits, given in milliseconds, start again.
-    pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) {
-        self.core.now_ms = self.core.now_ms.max(at_ms);
+    /// Requests activities in progress again; timers, given by their requests, start again.
+    pub fn ask_again(&mut self, again: &[(Key, Option<Request>)], at_ms: u64) {
+        self.core.clock.reach(RunMs(at_ms));
         let (mut frames, mut limits) = (Vec::new(), Vec::new());
-        for (key, ms) in again {
+        for (key, timer) in again {
             let Some(pending) = self.core.pending.swap_remove(key) else { continue };
             let (f, purpose) = (pending.frame, pending.purpose);
             self.core.carried = self.core.carried.saturating_sub(pending.bytes);
-            match ms {
-                Some(ms) => limits.push((f, purpose, key, *ms)),
+            match timer {
+                Some(timer) => limits.push((f, purpose, key, timer)),
                 None => {
                     if let Some(frame) = self.core.frames.get_mut(f) {
                         frame.effect = false;
@@ -61,14 +126,17 @@ impl Turn<'_> {
         }
         // An effect that is requested again starts its own time limits.
         limits.retain(|(f, ..)| !frames.contains(f));
-        for (f, purpose, key, ms) in limits {
-            let ends = self.core.now_ms.saturating_add(ms);
+        for (f, purpose, key, timer) in limits {
+            let Request::Timer { ms, due } = *timer else { continue };
+            let request = match due {
+                Due::Run(_) => self.waiting(ms),
+                Due::Work(_) => self.limiting(ms),
+            };
             if purpose == Purpose::Timeout
                 && let Some(frame) = self.core.frames.get_mut(f)
             {
-                frame.aside.get_or_insert_default().ends_ms = Some(ends);
+                frame.aside.get_or_insert_default().ends = Some(self.core.clock.work_now().plus(ms));
             }
-            let request = self.timer(ms);
             self.activity(f, key.clone(), purpose, request);
         }
         self.try_anew(frames);

@@ -39,6 +39,7 @@ use trefoil_ir::Program;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
+use crate::clock::{RunClock, RunMs};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{Changes, Flags, Lost};
@@ -192,9 +193,29 @@ impl Machine {
         self.turn(|turn| turn.lost(lost, at_ms))
     }
 
+    /// The time that these activities had worked was lost with their process: time limits around them are put off by it.
+    pub fn put_off<'k>(&mut self, lost: impl IntoIterator<Item = &'k Key>) -> Output {
+        self.turn(|turn| turn.put_off(lost))
+    }
+
     /// An effect that was in progress when its process ended is repeated; the time limit of its step starts again.
     pub fn restarted(&mut self, key: &Key, at_ms: u64) -> Output {
         self.turn(|turn| turn.restarted(key, at_ms))
+    }
+
+    /// The journal has an entry of this time.
+    pub fn read_entry(&mut self, at_ms: u64) {
+        self.core.clock.read(RunMs(at_ms));
+    }
+
+    /// A process resumes the run: no process had it since its last entry.
+    pub fn resumed(&mut self, at_ms: u64) {
+        self.core.clock.resume(RunMs(at_ms));
+    }
+
+    /// Both clocks of the run.
+    pub fn clock(&self) -> RunClock {
+        self.core.clock
     }
 
     /// The current time limit of the step of an effect.
@@ -202,9 +223,9 @@ impl Machine {
         self.core.frames.get(self.core.pending.get(key)?.frame)?.timer.clone()
     }
 
-    /// Requests activities in progress again, because nothing processes them any more. Time limits are given with their
-    /// milliseconds and start again.
-    pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) -> Output {
+    /// Requests activities in progress again, because nothing processes them any more. Timers are given with their requests and start
+    /// again.
+    pub fn ask_again(&mut self, again: &[(Key, Option<Request>)], at_ms: u64) -> Output {
         self.turn(|turn| turn.ask_again(again, at_ms))
     }
 

@@ -59,7 +59,7 @@ impl Turn<'_> {
             );
         }
         let slots = self.program.flow(flow).map_or(0, |f| f.slots.len());
-        let activation = Activation::of_call(flow, slots, caller, depth, self.core.now_ms);
+        let activation = Activation::of_call(flow, slots, caller, depth, self.core.clock.work_now());
         let activation = self.core.activations.insert(activation);
         let mut frame = Frame::new(parent, place, What::Flow(flow), activation, key);
         frame.doing = Doing::Flow(Box::new(call));
@@ -115,7 +115,8 @@ impl Turn<'_> {
         self.core.carried = self.core.carried.saturating_add(bytes);
         let content = WireRequest::of(&request, self.program).key();
         let labels = self.labels(f);
-        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes, reserved, begun });
+        let asked = self.core.clock.work_now();
+        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, asked, bytes, reserved, begun });
         self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));
     }
 

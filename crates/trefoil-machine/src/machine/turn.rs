@@ -15,6 +15,7 @@ use super::frame::{Doing, Frame, FrameId, Outcome, Task, What};
 use super::prepared::Prepared;
 use super::trail::{self, Trail};
 use super::{Command, Completion, Noted, Output, steps};
+use crate::clock::{Due, RunClock, RunMs, WorkMs};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::Flags;
@@ -52,8 +53,8 @@ pub struct Core {
     pub calls: u64,
     /// Those of them that were answered.
     pub answered: u64,
-    /// The last completion's time stamp.
-    pub now_ms: u64,
+    /// The time, at the last completion.
+    pub clock: RunClock,
     /// Steps started.
     pub begun: u64,
     /// The total bytes of the values created so far, each counted once. Never decreases, because results stay with the
@@ -76,6 +77,8 @@ pub struct Pending {
     pub frame: FrameId,
     /// Its purpose.
     pub purpose: Purpose,
+    /// When it was requested.
+    pub asked: WorkMs,
     /// Bytes of its request.
     pub bytes: u64,
     /// Micro-dollars that are reserved for it.
@@ -128,7 +131,7 @@ impl Core {
             assumed: 0,
             calls: 0,
             answered: 0,
-            now_ms: 0,
+            clock: RunClock::default(),
             begun: 0,
             made: Cell::new(0),
             carried: 0,
@@ -245,7 +248,7 @@ impl<'p> Turn<'p> {
 
     /// Processes a completion.
     pub fn complete(&mut self, completion: Completion) {
-        self.core.now_ms = self.core.now_ms.max(completion.at_ms);
+        self.core.clock.reach(RunMs(completion.at_ms));
         let Some(pending) = self.core.pending.swap_remove(&completion.key) else { return };
         let f = pending.frame;
         self.core.carried = self.core.carried.saturating_sub(pending.bytes);
@@ -318,9 +321,14 @@ impl<'p> Turn<'p> {
         self.core.output.commands.push(Command::Finish(result));
     }
 
-    /// A timer that starts now.
-    pub fn timer(&self, ms: u64) -> Request {
-        Request::Timer { ms, due_ms: self.core.now_ms.saturating_add(ms) }
+    /// A wait that starts now. It goes on while no process has the run.
+    pub fn waiting(&self, ms: u64) -> Request {
+        Request::Timer { ms, due: Due::Run(self.core.clock.now().plus(ms)) }
+    }
+
+    /// A time limit that starts now. Only the time in which a process has the run counts.
+    pub fn limiting(&self, ms: u64) -> Request {
+        Request::Timer { ms, due: Due::Work(self.core.clock.work_now().plus(ms)) }
     }
 
     /// Pushes a task on the stack.

@@ -131,8 +131,9 @@ pub enum WireGuard {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskTool {
-    /// The name.
-    pub name: Arc<str>,
+    /// The name by which its host knows it. Tools that say in their arguments what they do have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
     /// The kind of tool.
     pub tool: WireTool,
     /// The arguments, an object.
@@ -208,8 +209,6 @@ pub struct WireEntry {
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskHuman {
-    /// The step's label.
-    pub step: Arc<str>,
     /// The question.
     #[serde(with = "wire")]
     pub prompt: Value,

@@ -6,6 +6,7 @@ use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, Schem
 use trefoil_template::{Policy, Question, Value};
 
 use super::*;
+use crate::clock::{Due, RunMs, WorkMs};
 use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest, ToolsRequest};
 
 /// Why a stored request cannot be read.
@@ -39,21 +40,24 @@ impl WireRequest {
         }
         Ok(match self.request.clone() {
             WireKind::Model { ask, how } => Request::Model(Box::new(model(*ask, how, program)?)),
-            WireKind::Tool { ask } => Request::Tool(tool(ask)),
+            WireKind::Tool { ask, how } => Request::Tool(tool(ask, how)),
             WireKind::Command { ask: AskCommand { script, arguments, env, workdir } } => {
                 let env = env.into_iter().map(|entry| (entry.name, entry.value)).collect();
                 Request::Command(CommandRequest { script, arguments, env, workdir })
             }
-            WireKind::Human { ask: AskHuman { step, prompt, default, refused }, how } => {
+            WireKind::Human { ask: AskHuman { prompt, default, refused }, how } => {
                 let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::Answer);
-                let HowHuman { timeout_ms, accepts } = how;
+                let HowHuman { step, timeout_ms, accepts } = how;
                 Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout })
             }
             WireKind::Describe { ask } => {
                 let wanted = |AskTools { tool, names }| ToolsRequest { kind: kind(tool), names };
                 Request::Describe(ask.tools.into_iter().map(wanted).collect())
             }
-            WireKind::Timer { ask, how } => Request::Timer { ms: ask.ms, due_ms: how.due_ms },
+            WireKind::Timer { ask, how: HowTimer { due_ms, limits } } => {
+                let due = if limits { Due::Work(WorkMs(due_ms)) } else { Due::Run(RunMs(due_ms)) };
+                Request::Timer { ms: ask.ms, due }
+            }
             WireKind::Decide { ask: AskDecide { grammar, expression, presence }, how } => {
                 Request::Decide(Question { expression, policy: Policy::with(grammar), text: how.text, presence })
             }
@@ -135,8 +139,8 @@ fn known(schema: Option<&Value>, program: &Program) -> Result<SchemaId, WireErro
     u32::try_from(at).map(SchemaId).map_err(|_| WireError::Schema)
 }
 
-fn tool(ask: AskTool) -> ToolRequest {
-    ToolRequest { name: ask.name, kind: kind(ask.tool), arguments: ask.arguments }
+fn tool(ask: AskTool, how: HowTool) -> ToolRequest {
+    ToolRequest { name: ask.name.or(how.name).unwrap_or_default(), kind: kind(ask.tool), arguments: ask.arguments }
 }
 
 fn kind(tool: WireTool) -> ToolKind {

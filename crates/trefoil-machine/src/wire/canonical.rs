@@ -24,7 +24,7 @@ impl WireRequest {
     pub fn content(&self) -> Vec<u8> {
         canonical(&match &self.request {
             WireKind::Model { ask, .. } => CanonicalRequest::Model(ask),
-            WireKind::Tool { ask } => CanonicalRequest::Tool(ask),
+            WireKind::Tool { ask, .. } => CanonicalRequest::Tool(ask),
             WireKind::Describe { ask } => CanonicalRequest::Describe(ask),
             WireKind::Command { ask } => CanonicalRequest::Command(ask),
             WireKind::Human { ask, .. } => CanonicalRequest::Human(ask),

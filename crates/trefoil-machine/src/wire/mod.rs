@@ -11,7 +11,7 @@
 //! form](trefoil_template::wire), with the names of holes and never their content.
 //!
 //! A request has two parts: `ask` affects the answer and is the input of the content key; `how` says who asks, how it
-//! is shown and how long it may take. Golden vectors are in `tests/machine/wire`.
+//! is shown and how long it may take. The name of a step is no part of `ask`: what a request is, is what it does. Golden vectors are in `tests/machine/wire`.
 
 mod ask;
 mod back;
@@ -30,7 +30,6 @@ pub use ask::{
 pub use back::WireError;
 pub use canonical::canonical;
 pub(crate) use canonical::digest;
-pub use of::question;
 
 /// The version that this build writes. It can read this and all earlier versions.
 pub const VERSION: u16 = 1;
@@ -56,6 +55,8 @@ pub enum WireKind {
     },
     Tool {
         ask: AskTool,
+        #[serde(default, skip_serializing_if = "HowTool::is_default")]
+        how: HowTool,
     },
     Command {
         ask: AskCommand,
@@ -100,9 +101,26 @@ pub struct HowModel {
     pub provisional: bool,
 }
 
+/// How a tool call is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HowTool {
+    /// The name of a tool that has none in [`AskTool::name`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
+}
+
+impl HowTool {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How a question to a person is handled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HowHuman {
+    /// The step's label.
+    #[serde(default)]
+    pub step: Arc<str>,
     /// The timeout in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -117,6 +135,9 @@ pub struct HowTimer {
     /// On the run's clock, in milliseconds.
     #[serde(default)]
     pub due_ms: u64,
+    /// Whether it is a time limit, which is due on the work clock.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limits: bool,
 }
 
 impl HowTimer {

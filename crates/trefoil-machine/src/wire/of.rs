@@ -5,7 +5,7 @@ use trefoil_template::Question;
 
 use super::ask::WireEntry;
 use super::*;
-use crate::key::ContentKey;
+use crate::clock::Due;
 use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
 
 impl WireRequest {
@@ -13,14 +13,18 @@ impl WireRequest {
     pub fn of(request: &Request, program: &Program) -> Self {
         let request = match request {
             Request::Model(request) => model(request, program),
-            Request::Tool(request) => WireKind::Tool { ask: tool(request) },
+            Request::Tool(request) => tool(request),
             Request::Command(request) => WireKind::Command { ask: command(request) },
             Request::Human(request) => human(request),
             Request::Describe(wanted) => {
                 WireKind::Describe { ask: AskDescribe { tools: wanted.iter().map(AskTools::of).collect() } }
             }
-            Request::Timer { ms, due_ms } => {
-                WireKind::Timer { ask: AskTimer { ms: *ms }, how: HowTimer { due_ms: *due_ms } }
+            Request::Timer { ms, due } => {
+                let how = match due {
+                    Due::Run(at) => HowTimer { due_ms: at.0, limits: false },
+                    Due::Work(at) => HowTimer { due_ms: at.0, limits: true },
+                };
+                WireKind::Timer { ask: AskTimer { ms: *ms }, how }
             }
             Request::Decide(question) => {
                 let how = HowDecide { text: question.text.clone() };
@@ -120,9 +124,15 @@ fn guard_of(guard: &Guard, program: &Program) -> WireGuard {
     }
 }
 
-fn tool(request: &ToolRequest) -> AskTool {
-    let tool = WireTool::of(&request.kind);
-    AskTool { name: request.name.clone(), tool, arguments: request.arguments.clone() }
+fn tool(request: &ToolRequest) -> WireKind {
+    let ToolRequest { name, kind, arguments } = request;
+    // An HTTP request or a Python function says in its arguments what it does. Its name may be that of its step.
+    let (known_by, shown_as) = match kind {
+        ToolKind::Local | ToolKind::Mcp { .. } => (Some(name.clone()), None),
+        ToolKind::Http | ToolKind::Python => (None, Some(name.clone())),
+    };
+    let ask = AskTool { name: known_by, tool: WireTool::of(kind), arguments: arguments.clone() };
+    WireKind::Tool { ask, how: HowTool { name: shown_as } }
 }
 
 impl WireTool {
@@ -149,16 +159,9 @@ fn command(request: &CommandRequest) -> AskCommand {
     AskCommand { script: script.clone(), arguments: arguments.clone(), env: env.collect(), workdir: workdir.clone() }
 }
 
-/// The content key of a question to a person, independent of the step's name, so that renaming a step does not change
-/// it.
-pub fn question(request: &HumanRequest) -> ContentKey {
-    let unnamed = HumanRequest { step: "".into(), ..request.clone() };
-    WireRequest { v: VERSION, request: human(&unnamed) }.key()
-}
-
 fn human(request: &HumanRequest) -> WireKind {
     let HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout } = request;
     let default = if let OnTimeout::Answer(answer) = on_timeout { Some(answer.clone()) } else { None };
-    let ask = AskHuman { step: step.clone(), prompt: prompt.clone(), default, refused: refused.clone() };
-    WireKind::Human { ask, how: HowHuman { timeout_ms: *timeout_ms, accepts: accepts.clone() } }
+    let ask = AskHuman { prompt: prompt.clone(), default, refused: refused.clone() };
+    WireKind::Human { ask, how: HowHuman { step: step.clone(), timeout_ms: *timeout_ms, accepts: accepts.clone() } }
 }

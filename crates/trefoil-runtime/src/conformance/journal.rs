@@ -109,7 +109,6 @@ fn one_of_each_kind() -> Vec<Entry> {
             run: "r0".to_owned(),
             key: Some(key("main/old")),
             content: ContentKey([6; 32]),
-            there: Some(ContentKey([7; 32])),
             used: None,
         })),
     };

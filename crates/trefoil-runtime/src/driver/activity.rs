@@ -212,8 +212,8 @@ pub async fn perform(
             Some(answer) => answer.into(),
             None => return Performed::Kept(activity.key.clone()),
         },
-        Request::Timer { due_ms, .. } => {
-            world.ports.clock.sleep(due_ms.saturating_sub(world.watch.now_ms())).await;
+        Request::Timer { due, .. } => {
+            world.ports.clock.sleep(world.watch.left(*due)).await;
             Ok(Value::Null).into()
         }
         Request::Decide(question) => question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into(),

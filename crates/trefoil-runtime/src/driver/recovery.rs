@@ -114,6 +114,8 @@ impl Driver {
             self.world.watch.delta(None, None, EventKind::Warning { message });
         }
         let (engine, at_ms) = (ENGINE.to_owned(), self.world.watch.now_ms());
+        self.machine.resumed(at_ms);
+        self.world.watch.resumed(self.machine.clock());
         self.machine.change(&changes);
         let changes = Box::new(changes);
         self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
@@ -133,6 +135,7 @@ impl Driver {
         for untold in again.told {
             self.tell(untold);
         }
+        self.world.watch.resumed(self.machine.clock());
         self.record(again.kind);
         self.take(open.output).await?;
         let unknown = self.begin_those(&again.unknown);

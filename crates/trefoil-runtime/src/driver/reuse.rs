@@ -173,7 +173,7 @@ fn would_repeat(
     let stops = |(asked, perhaps): &(&Arc<Activity>, Perhaps)| {
         let may_be_unsafe = match perhaps {
             Perhaps::Gone(before) => unsafe_to(&before.request),
-            Perhaps::Here(_) | Perhaps::Open(_) | Perhaps::Unread => true,
+            Perhaps::Here | Perhaps::Open(_) | Perhaps::Unread => true,
         };
         may_be_unsafe && unsafe_to(&asked.request) && !memo.may_rerun(asked)
     };
@@ -184,16 +184,12 @@ fn would_repeat(
     let label = |asked: &Activity| asked.labels.last().map_or_else(|| asked.key.to_string(), ToString::to_string);
     let again = "may not be safe to run again";
     let mut message = match perhaps {
-        Perhaps::Here(None) if memo.has_not_ended(asked) => {
+        Perhaps::Here if memo.has_not_ended(asked) => {
             format!(
                 "this {sort} was started in the earlier run, which does not know whether it was done, and it {again}"
             )
         }
-        Perhaps::Here(None) => format!("this {sort} ran in the earlier run, and {again}"),
-        Perhaps::Here(Some(other)) => {
-            let other = other.without_try();
-            format!("this {sort} ran in the earlier run, where the same request was made as `{other}`, and {again}")
-        }
+        Perhaps::Here => format!("this {sort} ran in the earlier run, and {again}"),
         Perhaps::Open(other) => {
             let other = other.without_try();
             format!("the same {sort} ran as `{other}` in the earlier run and did not complete, and {again}")

@@ -1,6 +1,7 @@
 //! Suspends a run that only waits: for people, decisions, called runs or timers.
 
 use super::turns::{Driver, UnderWay, Waits};
+use trefoil_machine::clock::{Due, RunMs};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::{CalledRun, EntryKind};
@@ -10,8 +11,8 @@ use trefoil_machine::request::Usage;
 pub struct Suspended {
     /// What it waits for.
     pub waiting: Vec<Waiting>,
-    /// When the next timer is due, on the run's clock.
-    wake_ms: Option<u64>,
+    /// When the next wait is due.
+    wake: Option<RunMs>,
 }
 
 impl Driver {
@@ -25,12 +26,14 @@ impl Driver {
         if !self.queue.is_empty() || self.is_held() {
             return None;
         }
-        let mut wake_ms: Option<u64> = None;
+        let mut wake: Option<RunMs> = None;
         let mut waiting = Vec::new();
         for under_way in self.under_way.values() {
             match &under_way.waits {
                 Waits::Work => return None,
-                Waits::Time(due_ms) => wake_ms = Some(wake_ms.map_or(*due_ms, |wake| wake.min(*due_ms))),
+                Waits::Time(Due::Run(due)) => wake = Some(wake.map_or(*due, |wake| wake.min(*due))),
+                // Time limits stand still while no process has the run.
+                Waits::Time(Due::Work(_)) => {}
                 Waits::Run(call) => waiting.extend(call.waiting.iter().map(|one| {
                     let calls = [&under_way.activity.key].into_iter().chain(&one.calls).cloned().collect();
                     Waiting { calls, ..one.clone() }
@@ -38,12 +41,12 @@ impl Driver {
                 Waits::Answer | Waits::Decision => waiting.push(self.world.waiting(&under_way.activity)),
             }
         }
-        let near = || self.world.watch.now_ms().saturating_add(self.going.linger_ms);
-        if waiting.is_empty() || wake_ms.is_some_and(|wake| wake <= near()) {
+        let left = |wake: RunMs| self.world.watch.left(Due::Run(wake));
+        if waiting.is_empty() || wake.is_some_and(|wake| left(wake) <= self.going.linger_ms) {
             return None;
         }
         waiting.sort_by(|a, b| (&a.run, &a.key).cmp(&(&b.run, &b.key)));
-        Some(Suspended { waiting, wake_ms })
+        Some(Suspended { waiting, wake })
     }
 
     /// What called runs that wait have used. The machine counts a called run when that has ended.
@@ -70,8 +73,8 @@ impl Driver {
     /// Records that the run is suspended.
     pub async fn suspend(&mut self, suspended: &Suspended) -> Result<(), RunError> {
         let ports = &self.world.ports;
-        let from_now = |wake_ms: u64| wake_ms.saturating_sub(self.world.watch.now_ms());
-        let own = suspended.wake_ms.map(|wake_ms| ports.clock.wall_ms().saturating_add(from_now(wake_ms)));
+        let left = |wake: RunMs| self.world.watch.left(Due::Run(wake));
+        let own = suspended.wake.map(|wake| ports.clock.wall_ms().saturating_add(left(wake)));
         let of_called = |one: &UnderWay| if let Waits::Run(call) = &one.waits { call.wake_at } else { None };
         let wake_at = self.under_way.values().filter_map(of_called).chain(own).min();
         let called = |one: &UnderWay| match &one.waits {

@@ -22,6 +22,7 @@ use super::{Cancel, Options, Recovery, RunOutcome};
 use crate::allowance::Allowance;
 use crate::limits::CallPermit;
 use crate::ports::{Arrived, Letters, Meter, Received, SuspendedCall};
+use trefoil_machine::clock::Due;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, EntryKind};
@@ -99,8 +100,8 @@ pub struct UnderWay {
 pub enum Waits {
     /// Work that is in progress.
     Work,
-    /// A time on the run's clock.
-    Time(u64),
+    /// A time.
+    Time(Due),
     /// A person's answer, which arrives later.
     Answer,
     /// A person's decision.
@@ -308,7 +309,7 @@ impl Driver {
             |(last, _): &(Arc<Activity>, _)| matches!(last.request, Request::Model(_)).then(|| last.key.clone());
         let call = self.starting.last().and_then(model);
         let activity = match queue::limits(&activity) {
-            Some(of) if call.is_some_and(|call| call.as_str() == of) => from_now(&activity, now),
+            Some(of) if call.is_some_and(|call| call.as_str() == of) => self.from_now(&activity),
             _ => activity,
         };
         self.write_down(now, &activity);
@@ -318,13 +319,20 @@ impl Driver {
         }
     }
 
+    /// A time limit that starts now.
+    fn from_now(&self, limit: &Arc<Activity>) -> Arc<Activity> {
+        let Request::Timer { ms, due } = limit.request else { return limit.clone() };
+        let request = Request::Timer { ms, due: self.world.watch.from_now(due, ms) };
+        Arc::new(Activity { request, ..(**limit).clone() })
+    }
+
     /// Records the entry of an activity that is to be started.
     fn write_down(&mut self, now: u64, activity: &Activity) {
         self.record_at(now, || EntryKind::Scheduled {
             key: activity.key.clone(),
             sort: activity.request.sort().to_owned(),
             content: activity.content,
-            due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
+            due_ms: if let Request::Timer { due: Due::Run(at), .. } = activity.request { Some(at.0) } else { None },
             again: activity.again,
         });
         self.tell_began(activity);
@@ -346,7 +354,7 @@ impl Driver {
             let (handle, registration) = AbortHandle::new_pair();
             let meter = self.meter(&activity);
             let waits = match activity.request {
-                Request::Timer { due_ms, .. } => Waits::Time(due_ms),
+                Request::Timer { due, .. } => Waits::Time(due),
                 _ => Waits::Work,
             };
             let handle = Some(handle);
@@ -719,13 +727,6 @@ impl Driver {
         let suspended = continues || self.is_suspended;
         RunOutcome { run, result, waiting, suspended, continues, usage, calls, duration_ms }
     }
-}
-
-/// A time limit that starts now.
-fn from_now(limit: &Arc<Activity>, now: u64) -> Arc<Activity> {
-    let Request::Timer { ms, .. } = limit.request else { return limit.clone() };
-    let request = Request::Timer { ms, due_ms: now.saturating_add(ms) };
-    Arc::new(Activity { request, ..(**limit).clone() })
 }
 
 /// The output, and the error.

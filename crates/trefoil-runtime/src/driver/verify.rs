@@ -159,7 +159,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], verified: &mut V
                 Err(error) => format!("`{key}` is said to be of run {run}, which cannot be read: {}", error.message),
                 Ok(results) => match results.get(there) {
                     None => format!("`{key}` is said to be `{there}` of run {run}, which has no such result"),
-                    Some((content, _)) if *content != Some(cited.content_there()) => {
+                    Some((content, _)) if *content != Some(cited.content) => {
                         format!("`{key}` is said to be `{there}` of run {run}, which asked for something else there")
                     }
                     Some((_, known)) if known != value => {

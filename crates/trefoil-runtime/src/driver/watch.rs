@@ -6,6 +6,7 @@ use trefoil_syntax::Location;
 
 use super::fill::SeenValues;
 use crate::ports::{Clock, EventSink};
+use trefoil_machine::clock::{Due, RunClock, RunMs};
 use trefoil_machine::event::{Event, EventKind};
 use trefoil_machine::key::Key;
 
@@ -23,12 +24,13 @@ struct WatchState {
     next: u64,
     began_ms: u64,
     base_ms: u64,
+    clock: RunClock,
 }
 
 impl Watch {
     /// A clock that starts now.
     pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, secrets: Arc<SeenValues>) -> Self {
-        let state = WatchState { next: 0, began_ms: clock.now_ms(), base_ms: 0 };
+        let state = WatchState { next: 0, began_ms: clock.now_ms(), base_ms: 0, clock: RunClock::default() };
         Self { run, sink, clock, secrets, state: Mutex::new(state) }
     }
 
@@ -47,6 +49,27 @@ impl Watch {
         let now = self.clock.now_ms();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.base_ms.saturating_add(now.saturating_sub(state.began_ms))
+    }
+
+    /// Sets the clocks of a resumed run, as its journal has them.
+    pub fn resumed(&self, clock: RunClock) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock = clock;
+    }
+
+    /// How long a timer still runs, in milliseconds.
+    pub fn left(&self, due: Due) -> u64 {
+        let now = RunMs(self.now_ms());
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.left(due, now)
+    }
+
+    /// When a timer is due that starts now, on the clock of the other one.
+    pub fn from_now(&self, due: Due, ms: u64) -> Due {
+        let now = RunMs(self.now_ms());
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match due {
+            Due::Run(_) => Due::Run(now.plus(ms)),
+            Due::Work(_) => Due::Work(state.clock.work_at(now).plus(ms)),
+        }
     }
 
     /// Whether the sink wants events.

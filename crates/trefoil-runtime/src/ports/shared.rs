@@ -7,8 +7,8 @@ use trefoil_ir::ToolKind;
 use trefoil_template::{HoleKind, Value};
 
 use super::{
-    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal, LetterId, Received,
-    JournalError, ModelAnswer, ModelError, ModelProvider, Secret, Secrets, ToolError, ToolHost,
+    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal,
+    JournalError, LetterId, ModelAnswer, ModelError, ModelProvider, Received, Secret, Secrets, ToolError, ToolHost,
 };
 use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest, ToolSpec};
 

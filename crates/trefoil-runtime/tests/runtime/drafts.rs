@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{Expr, Program, StepKind, ToolCall, ToolKind};
-use trefoil_runtime::ports::{CallSite, Draft, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, VirtualClock};
+use trefoil_runtime::ports::{
+    CallSite, Draft, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, VirtualClock,
+};
 use trefoil_runtime::{
     Clock as _, Entry, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage, driver,
 };

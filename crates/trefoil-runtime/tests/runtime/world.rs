@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_runtime::ports::{
-    CollectEvents, FnModel, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, NoHumans, NoTools, SeededRandom,
-    VirtualClock, echo,
+    CollectEvents, FnModel, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, NoHumans, NoTools,
+    SeededRandom, VirtualClock, echo,
 };
 use trefoil_runtime::{
     Entry, Event, EventKind, Key, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Options, Ports, RunOutcome,

@@ -44,7 +44,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     let lease = begun(store, "asked-3", "main", AT + 2).await?;
     done(store.append(&lease, batch(&[entry(1, scheduled(93, "model"))])?).await, "appending")?;
     equal(&found(store, 93).await?, &names(&["asked-3"]), "a run that goes on")?;
-    let cited = Cited { run: "asked-1".to_owned(), key: None, content: ContentKey([91; 32]), there: None, used: None };
+    let cited = Cited { run: "asked-1".to_owned(), key: None, content: ContentKey([91; 32]), used: None };
     let about = About { from: Some(Box::new(cited)), ..About::default() };
     let kept = EntryKind::Completed { key: Key("b".into()), value: "said".into(), about };
     let failed = finished(Some(RunError::new("MODEL_ERROR", "no")));

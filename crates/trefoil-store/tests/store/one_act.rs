@@ -125,7 +125,8 @@ impl Scene {
         let journal = Arc::new(Ends { journal: hold, cut, count, over });
         let mut ports = ports(Arc::default(), journal.clone());
         ports.humans = Arc::new(Inbox::new(owner.clone(), None));
-        (ports.tools, ports.commands) = (self.hands.clone(), Some(self.hands.clone()));
+        ports.tools = self.hands.clone();
+        ports.commands = Some(self.hands.clone());
         let options = Options { run: Some(self.run.clone()), ..Options::default() };
         let run = async {
             match first {
@@ -216,9 +217,13 @@ fn is_cancelled(kind: &EntryKind) -> bool {
 
 fn sorts() -> Vec<Sort> {
     use LetterKind::{Answer, Cancel, Signal};
-    let sort = |name, kind, (key, value), step: fn(&mut Build) -> StepId, acts: fn(&EntryKind) -> bool, permits, fails| {
-        Sort { name, kind, key, value, step, acts, permits, fails }
-    };
+    let sort = |name,
+                kind,
+                (key, value),
+                step: fn(&mut Build) -> StepId,
+                acts: fn(&EntryKind) -> bool,
+                permits,
+                fails| { Sort { name, kind, key, value, step, acts, permits, fails } };
     vec![
         sort("retry of a command", Signal, ("pay", "retry"), command, is_repeated, 1, None),
         sort("retry of a tool", Signal, ("pay", "retry"), |b| tool(b, "pay"), is_repeated, 1, None),
@@ -262,6 +267,13 @@ async fn killed_at(store: &Arc<dyn Store>, sort: &Sort, cut: Cut) -> bool {
     if sort.value != "continue" {
         assert_eq!(acts + left, 1, "{at}: {acts} entries act on the letter, and {left} letters are left");
     }
+    // A run that has failed would be tried again.
+    let record = store.record(&scene.run).await.unwrap();
+    if record.status.is_end() {
+        assert_eq!(record.error.map(|(code, _)| code).as_deref(), sort.fails, "{at}");
+        assert_eq!((scene.hands.done.load(Ordering::SeqCst) <= sort.permits, left), (true, 0), "{at}");
+        return is_reached;
+    }
     // Nobody writes again, unless the run asks again.
     let mut retries = sort.permits;
     let outcome = loop {
@@ -302,7 +314,7 @@ async fn everywhere(store: Arc<dyn Store>) {
     }
     assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
     println!("{} sorts of letters, {cuts} cuts of {all} were reached", sorts().len());
-    assert!(cuts >= 4 * sorts().len(), "{cuts}");
+    assert!(cuts > 3 * sorts().len(), "{cuts}");
 }
 
 #[test]

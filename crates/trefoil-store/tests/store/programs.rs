@@ -13,8 +13,8 @@ use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError, said};
 use trefoil_runtime::driver::{self, Options, RunOutcome};
 use trefoil_runtime::ports::{
-    Asked, CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, MapSecrets, NoEvents, SeededRandom, ToolError,
-    VirtualClock,
+    Asked, CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, MapSecrets, NoEvents, SeededRandom,
+    ToolError, VirtualClock,
 };
 use trefoil_runtime::{
     CommandRequest, HumanInbox, HumanRequest, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest,

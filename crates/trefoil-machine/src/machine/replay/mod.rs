@@ -233,6 +233,9 @@ impl Replay {
     pub fn entry(&mut self, entry: &Entry, watcher: &mut dyn Watcher) -> Result<(), RunError> {
         version(entry)?;
         (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
+        if !matches!(entry.kind, EntryKind::Resumed { .. }) {
+            self.machine.read_entry(entry.at_ms);
+        }
         match &entry.kind {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
             EntryKind::Scheduled { key, sort, content, due_ms: _, again: _ } => {
@@ -255,6 +258,7 @@ impl Replay {
             }
             EntryKind::Resumed { execution, lost, changes, .. } => {
                 self.catch_up(watcher);
+                self.machine.resumed(entry.at_ms);
                 self.executions = *execution;
                 self.fruitless = self.fruitless.saturating_add(1);
                 watcher.past(entry.at_ms, Past::Resumed(*execution));

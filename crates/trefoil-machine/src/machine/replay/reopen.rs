@@ -172,6 +172,9 @@ impl Rebuild {
     pub fn entry(&mut self, entry: &Entry) -> Result<(), RunError> {
         let Self { replay, active, .. } = self;
         (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
+        if !matches!(entry.kind, EntryKind::Resumed { .. }) {
+            replay.machine.read_entry(entry.at_ms);
+        }
         match &entry.kind {
             EntryKind::Scheduled { key, sort, content, .. } => {
                 replay.catch_up(active);
@@ -188,11 +191,14 @@ impl Rebuild {
             EntryKind::Failed { key, error, about } => self.ended(entry, key, Err(error.clone()), about),
             EntryKind::Resumed { lost, changes, .. } => {
                 replay.catch_up(active);
+                replay.machine.resumed(entry.at_ms);
                 let prices = Changes { models: changes.models.clone(), ..Changes::default() };
                 replay.machine.change(&prices);
                 for lost in lost {
                     replay.machine.spent(&lost.key, lost.usage);
                 }
+                let output = replay.machine.put_off(lost.iter().map(|lost| &lost.key));
+                replay.take(output, active);
                 Ok(())
             }
             EntryKind::Reopened { changes, .. } => {
@@ -372,15 +378,15 @@ impl Replay {
     }
 }
 
-/// Whether an activity is requested again when the run is reopened, and its duration if it is a time limit. True for
-/// model calls that the failure cancelled, and for the cause of the failure.
-fn done_again(activity: &Activity, again: &[Key]) -> Option<(Key, Option<u64>)> {
+/// Whether an activity is requested again when the run is reopened, and its request if it is a timer. True for model calls that the
+/// failure cancelled, and for the cause of the failure.
+fn done_again(activity: &Activity, again: &[Key]) -> Option<(Key, Option<Request>)> {
     let named = again.contains(&activity.key);
     let key = activity.key.clone();
     match activity.request {
         Request::Model(_) => Some((key, None)),
         Request::Tool(_) | Request::Command(_) | Request::Human(_) if named => Some((key, None)),
-        Request::Timer { ms, .. } if named => Some((key, Some(ms))),
+        Request::Timer { .. } if named => Some((key, Some(activity.request.clone()))),
         _ => None,
     }
 }

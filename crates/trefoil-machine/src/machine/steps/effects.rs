@@ -56,7 +56,7 @@ pub fn wait(turn: &mut Turn<'_>, f: FrameId, ms: u64) -> Result<Started, EvalSto
     if ms == 0 {
         return Ok(Started::Done(Value::Null));
     }
-    let timer = turn.timer(ms);
+    let timer = turn.waiting(ms);
     turn.effect(f, timer);
     Ok(Started::Running)
 }

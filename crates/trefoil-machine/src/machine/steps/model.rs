@@ -70,7 +70,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     if turn.may_ask(f, &request) {
         turn.effect(f, request);
         if let Some(ms) = call.parameters.timeout_ms {
-            turn.effect_within(f, ms);
+            turn.effect_within(f, turn.limiting(ms));
         }
     }
     Ok(Started::Running)

@@ -48,7 +48,7 @@ fn ask(
     };
     turn.effect(f, Request::Human(request));
     if let Some(ms) = call.timeout_ms {
-        turn.effect_within(f, ms);
+        turn.effect_within(f, turn.waiting(ms));
     }
     Ok(())
 }

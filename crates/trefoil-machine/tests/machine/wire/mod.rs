@@ -8,12 +8,12 @@ use testbed::Build;
 use trefoil_ir::{
     AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, Program, Schema, SchemaId, ToolKind,
 };
-use trefoil_machine::ContentKey;
 use trefoil_machine::request::{
     CommandRequest, Effects, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, ToolSpec, ToolUse,
     ToolsRequest,
 };
 use trefoil_machine::wire::{VERSION, WireError, WireRequest};
+use trefoil_machine::{ContentKey, Due, RunMs, WorkMs};
 use trefoil_template::{
     Comparison, ConditionGrammar, Expression, Function, Hole, HoleKind, Masked, Piece, Policy, Question, Value,
 };
@@ -99,10 +99,42 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
     assert_eq!(keys.len(), 10);
 }
 
+/// The name of a step is no part of what it does: in SirenSpec, an HTTP request and a Python function have the name of their node.
+#[test]
+fn the_name_of_a_step_is_no_part_of_its_effect() {
+    let program = program();
+    let key = |request: Request| WireRequest::of(&request, &program).key();
+    let tool = |name: &str, kind: ToolKind, n: i64| {
+        let arguments = [("n", Value::from(n))].into_iter().collect();
+        key(Request::Tool(ToolRequest { name: name.into(), kind, arguments }))
+    };
+    for kind in [ToolKind::Http, ToolKind::Python] {
+        assert_eq!(tool("a", kind.clone(), 1), tool("b", kind.clone(), 1));
+        assert_ne!(tool("a", kind.clone(), 1), tool("a", kind, 2));
+    }
+    // The host of these knows them by their names.
+    for kind in [ToolKind::Local, ToolKind::mcp("s")] {
+        assert_ne!(tool("a", kind.clone(), 1), tool("b", kind, 1));
+    }
+    assert_ne!(tool("a", ToolKind::mcp("s"), 1), tool("a", ToolKind::mcp("other"), 1));
+    let ask = |step: &str, prompt: &str| {
+        key(Request::Human(HumanRequest {
+            step: step.into(),
+            prompt: prompt.into(),
+            accepts: Vec::new(),
+            refused: None,
+            timeout_ms: None,
+            on_timeout: OnTimeout::Fail,
+        }))
+    };
+    assert_eq!(ask("A", "Ship it?"), ask("B", "Ship it?"));
+    assert_ne!(ask("A", "Ship it?"), ask("A", "Now?"));
+}
+
 #[test]
 fn a_later_version_and_a_foreign_schema_are_refused() {
     let program = program();
-    let mut later = WireRequest::of(&Request::Timer { ms: 1, due_ms: 0 }, &program);
+    let mut later = WireRequest::of(&Request::Timer { ms: 1, due: Due::Run(RunMs(0)) }, &program);
     later.v = VERSION + 1;
     assert_eq!(later.request(&program).err(), Some(WireError::Newer(VERSION + 1)));
     let guarded = Request::Model(Box::new(ModelRequest { guards: vec![Guard::Schema(SchemaId(0))], ..model() }));
@@ -255,8 +287,9 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("command, bare", Request::Command(bare)),
         ("person", Request::Human(person)),
         ("person, asked again", Request::Human(again)),
-        ("timer", Request::Timer { ms: 1500, due_ms: 0 }),
-        ("timer, due", Request::Timer { ms: 1500, due_ms: 61_500 }),
+        ("timer", Request::Timer { ms: 1500, due: Due::Run(RunMs(0)) }),
+        ("timer, due", Request::Timer { ms: 1500, due: Due::Run(RunMs(61_500)) }),
+        ("timer, a limit", Request::Timer { ms: 1500, due: Due::Work(WorkMs(61_500)) }),
     ];
     all.extend(questions().into_iter().map(|(name, question)| (name, Request::Decide(question))));
     all

@@ -3,7 +3,8 @@
 //! A result is reused only for the same request, and only once. An activity with an unchanged key and content gets its own result.
 //! If the request under a key has changed, or the key is new, it may use a result with the same content that no other activity has
 //! a claim to: the result's step is no longer in the program, or has requested something else, or is the same step in another pass,
-//! item or try. So a renamed step keeps its result, and if two steps make the same request, each keeps its own.
+//! item or try. So a renamed step keeps its result, and if two steps make the same request, each keeps its own. The effect of a tool or a
+//! command is what it does: of equal ones, the first that is requested has the first result, whatever its step is called.
 //!
 //! Of several earlier runs, the newest comes first. Tools and commands change the world, and questions and waits belong to a
 //! moment, so their results are reused only if no newer run has performed anything under the same key.
@@ -24,13 +25,13 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
-use trefoil_machine::wire;
 use trefoil_template::Value;
 
 use crate::ports::Ports;
 use layer::Collect;
 pub use layer::{Layer, Lost};
 pub use perhaps::Perhaps;
+use perhaps::acts;
 pub use shelf::{FoundEntry, Library, Shelf};
 
 /// An activity of an earlier run that succeeded.
@@ -67,14 +68,6 @@ fn is_real(about: &About, by: Option<&str>) -> bool {
     match about.model.as_deref() {
         Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
         _ => true,
-    }
-}
-
-/// The content key under which a result is found for another activity: the whole request, without the name of its step.
-fn sought(activity: &Activity) -> ContentKey {
-    match &activity.request {
-        Request::Human(request) => wire::question(request),
-        _ => activity.content,
     }
 }
 
@@ -122,7 +115,7 @@ pub type ClaimPlace = (usize, Key);
 pub struct Memo {
     /// The runs, the newest first.
     layers: Vec<Layer>,
-    /// The places of results, by the key that `sought` returns: the newest run first, in the order in which the results arrived.
+    /// The places of results, by their content: the newest run first, in the order in which the results arrived.
     by_content: BTreeMap<ContentKey, Vec<ClaimPlace>>,
     /// The requests of the current run so far.
     asked: BTreeMap<Key, ContentKey>,
@@ -393,7 +386,8 @@ impl Memo {
         (self.is_last_word(&place, &asked.request) && self.is_same_question(&place, asked)).then_some(place)
     }
 
-    /// A result with the same content that no other activity has a claim to.
+    /// A result with the same content that no other activity has a claim to. An effect is what it does, so of equal ones the first
+    /// that is requested has the first result, whatever its step is called; unless the user wants it to be performed.
     fn other(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
         if matches!(asked.request, Request::Timer { .. }) {
             return None;
@@ -402,9 +396,11 @@ impl Memo {
             let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
             earlier.is_some_and(|earlier| earlier.activity.labels == asked.labels)
         };
+        let first_come = acts(&asked.request) && !self.may_rerun(asked);
         let may = |place: &&ClaimPlace| {
             let (_, key) = place;
             let free = match self.asked.get(key) {
+                _ if first_come => true,
                 // If the request is the same, that activity has a claim to the result, or has used it.
                 Some(now) => *now != asked.content,
                 None => self.gone.contains(*place) || alike(place),
@@ -412,7 +408,7 @@ impl Memo {
             let valid = || self.is_last_word(place, &asked.request) && self.is_same_question(place, asked);
             free && !taken.contains(*place) && valid()
         };
-        let mut all = self.by_content.get(&sought(asked))?.iter().filter(may);
+        let mut all = self.by_content.get(&asked.content)?.iter().filter(may);
         let first = all.next()?;
         Some(std::iter::once(first).chain(all).find(|place| alike(place)).unwrap_or(first).clone())
     }
@@ -445,9 +441,8 @@ impl Memo {
             if let Some(was) = &was {
                 layer.lost.insert(was.clone(), Lost::Taken(asked.key.clone()));
             }
-            let there = Some(earlier.activity.content).filter(|there| *there != asked.content);
             let (run, used) = (layer.run.to_string(), earlier.used());
-            let cited = Cited { run, key: was, content: asked.content, there, used };
+            let cited = Cited { run, key: was, content: asked.content, used };
             Some((earlier, cited))
         });
         let taken = taken.or_else(|| self.shelf.as_mut()?.take(asked));
@@ -459,7 +454,7 @@ impl Memo {
             self.replace_by(asked);
         }
         if let Some((_, cited)) = &taken {
-            self.forget(sought(asked), &asked.key, cited);
+            self.forget(asked.content, &asked.key, cited);
         }
         let decision = Decision { asked: asked.clone(), is };
         self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
@@ -474,7 +469,7 @@ impl Memo {
         };
         let layer = self.layers.get(at)?;
         let (_, before) = layer.done.get(&key)?;
-        let same = before.content == asked.content || sought(before) == sought(asked);
+        let same = before.content == asked.content;
         Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&key).filter(|_| same).cloned() })
     }
 
@@ -492,7 +487,7 @@ impl Memo {
             let dropped = layer.lost.iter().filter(|(key, why)| !matches!(why, Lost::Taken(_)) && is_open(key));
             let key = dropped.map(|(key, _)| key).find(|key| {
                 let before = layer.done.get(*key).map(|(_, before)| before);
-                before.is_some_and(|before| sought(before) == sought(asked) && !self.is_in_program(&before.labels))
+                before.is_some_and(|before| before.content == asked.content && !self.is_in_program(&before.labels))
             })?;
             Some((at, key.clone()))
         })
@@ -542,7 +537,7 @@ impl Memo {
             Some(earlier)
         });
         if let Some(earlier) = taken {
-            self.forget(sought(&earlier.activity), key, cited);
+            self.forget(earlier.activity.content, key, cited);
         }
         self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));
     }
@@ -554,10 +549,10 @@ impl Memo {
         }
     }
 
-    fn forget(&mut self, sought: ContentKey, key: &Key, cited: &Cited) {
+    fn forget(&mut self, content: ContentKey, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
         let layers = &self.layers;
-        if let Some(places) = self.by_content.get_mut(&sought) {
+        if let Some(places) = self.by_content.get_mut(&content) {
             places.retain(|(at, known)| known != of || layers.get(*at).is_none_or(|layer| *layer.run != *cited.run));
         }
     }
@@ -573,7 +568,7 @@ impl Memo {
             let mut all: Vec<_> = layer.by_key.iter().collect();
             all.sort_by_key(|(key, _)| layer.came.get(*key));
             for (key, earlier) in all {
-                self.by_content.entry(sought(&earlier.activity)).or_default().push((at, key.clone()));
+                self.by_content.entry(earlier.activity.content).or_default().push((at, key.clone()));
             }
         }
     }

@@ -2,7 +2,8 @@
 //! moved or renamed, even if it was changed as well.
 //!
 //! Nobody says that a step was renamed *and* changed: one is gone from the program, and another is new. A new tool or command may
-//! be one that is gone if it has the same label, or calls the same tool; all commands are calls of one tool, the shell. Each activity
+//! be one that is gone if it has the same label, or calls the same tool. All commands are calls of one tool, the shell, and so are all
+//! HTTP requests and all Python functions: their names may be those of their steps. Each activity
 //! of a step that is gone is replaced by one activity at most, so really new steps are performed. What was replaced is not the
 //! last execution any more, so its result is not reused. The same applies to a tool call of a model that the model does not make
 //! again, and another call of the same tool.
@@ -19,8 +20,8 @@ use trefoil_machine::request::{Activity, Request};
 /// How an activity may have been performed by an earlier run.
 #[derive(Debug, Clone)]
 pub enum Perhaps {
-    /// Under its own key. If there is one: another key of the same request, which was performed as well.
-    Here(Option<Key>),
+    /// Under its own key.
+    Here,
     /// With the same request under this key. It did not complete.
     Open(Key),
     /// As this activity of a step that is not in the program any more.
@@ -50,7 +51,7 @@ impl Memo {
                 return None;
             }
             if self.is_done_here(asked, &claimed) {
-                return Some(Perhaps::Here(self.elsewhere(asked)));
+                return Some(Perhaps::Here);
             }
             if let Some(key) = self.open(asked) {
                 return Some(Perhaps::Open(key.clone()));
@@ -109,22 +110,16 @@ impl Memo {
     }
 
     /// An activity with the same request under another key that may have been performed and did not complete, if the current run has
-    /// not requested it under its own key.
+    /// not made the request under that key as well.
     fn open(&self, asked: &Activity) -> Option<&Key> {
         self.layers.iter().find_map(|layer| {
             let is_open = |key: &Key, lost: &Lost| {
                 let open = matches!(lost, Lost::Unfinished | Lost::Failed(_)) && !layer.undone.contains(key);
-                open && *key != asked.key && !self.asked.contains_key(key)
+                open && *key != asked.key && self.asked.get(key) != Some(&asked.content)
             };
             let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
             open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
         })
-    }
-
-    /// A completed activity with the same request under another key.
-    fn elsewhere(&self, asked: &Activity) -> Option<Key> {
-        let places = self.by_content.get(&asked.content)?;
-        places.iter().map(|(_, key)| key).find(|key| **key != asked.key).cloned()
     }
 
     /// The activity of a step that is not in the program any more, and that a new tool call or command may repeat: the most
@@ -287,7 +282,7 @@ impl Memo {
 }
 
 /// Whether an activity may have an effect on the world.
-fn acts(request: &Request) -> bool {
+pub(super) fn acts(request: &Request) -> bool {
     matches!(request, Request::Tool(_) | Request::Command(_))
 }
 
@@ -295,7 +290,7 @@ fn acts(request: &Request) -> bool {
 fn is_alike(asked: &Activity, before: &Activity) -> bool {
     let same_label = asked.labels.last().is_some() && asked.labels.last() == before.labels.last();
     let same_tool = match (&asked.request, &before.request) {
-        (Request::Tool(now), Request::Tool(then)) => now.name == then.name,
+        (Request::Tool(now), Request::Tool(then)) => now.calls_same(then),
         (Request::Command(_), Request::Command(_)) => true,
         _ => false,
     };

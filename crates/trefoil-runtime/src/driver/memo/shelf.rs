@@ -86,7 +86,7 @@ impl Shelf {
             let earlier = Earlier { activity: asked.clone(), value, about };
             let was = (key != asked.key).then_some(key);
             let (run, used) = (run.to_string(), earlier.used());
-            let cited = Cited { run, key: was, content: asked.content, there: None, used };
+            let cited = Cited { run, key: was, content: asked.content, used };
             return Some((earlier, cited));
         }
     }

@@ -234,15 +234,62 @@ fn a_new_step_under_the_name_of_one_that_was_renamed_runs() {
     assert_eq!((stop(&outcome).1, sent.len()), ("b", 0), "{outcome:?}");
 }
 
+/// The name of a step is no part of what it does: names that move on, or are exchanged, change nothing.
 #[test]
-fn a_stop_says_what_was_done_under_another_name() {
+fn an_effect_is_known_by_what_it_does_whatever_its_step_is_called() {
     let desk = desk();
     let before = tools(&[("s1", "a"), ("s2", "b")]);
     desk.run(&before, "old", None);
-    let (_, outcome) = desk.run(&tools(&[("s1", "b"), ("s2", "c")]), "new", Some(desk.memo(&before, "old")));
-    let (_, at, error) = stop(&outcome);
-    assert_eq!(at, "s1");
-    assert!(error.message.contains("the same request was made as `s2`"), "{error}");
+    let of = |steps: &[(&str, &str)], name: &str| desk.run(&tools(steps), name, Some(desk.memo(&before, "old")));
+    for (name, steps) in [
+        ("exchanged", [("s1", "b"), ("s2", "a")].as_slice()),
+        ("moved on", &[("s2", "a"), ("s3", "b")]),
+        ("the other order", &[("x", "b"), ("s1", "a")]),
+    ] {
+        let (sent, outcome) = of(steps, name);
+        assert!(sent.is_empty() && outcome.result.is_ok(), "{name}: {sent:?} {outcome:?}");
+    }
+    // Two deliberate equal requests stay two.
+    let (sent, outcome) = of(&[("s0", "a"), ("s1", "a"), ("s2", "b")], "one more");
+    assert!(sent == ["mail a"] && outcome.result.is_ok(), "{sent:?} {outcome:?}");
+    // One of them changed, and nobody says which.
+    let (sent, outcome) = of(&[("s1", "b"), ("s2", "c")], "changed");
+    assert_eq!((stop(&outcome).1, sent.len()), ("s2", 0));
+}
+
+/// In SirenSpec, the tool of a step has the step's name.
+#[test]
+fn an_effect_whose_tool_has_the_name_of_its_step_is_not_performed_again() {
+    let desk = desk();
+    for kind in [ToolKind::Http, ToolKind::Python, ToolKind::mcp("s"), ToolKind::Local] {
+        let named = matches!(kind, ToolKind::Http | ToolKind::Python);
+        let steps = |steps: &[(&str, &str)]| {
+            made(|b| {
+                let steps: Vec<StepId> = steps
+                    .iter()
+                    .map(|(label, to)| {
+                        let arguments = Expr::Object(vec![("to".into(), b.value(to))]);
+                        let name = if named { *label } else { "mail" };
+                        let call = ToolCall { name: name.into(), kind: kind.clone(), arguments };
+                        b.step(label, StepKind::Tool(Box::new(call)))
+                    })
+                    .collect();
+                b.sequence("", &steps)
+            })
+        };
+        let run = |name: &str| format!("{name} {kind:?}");
+        for to in ["me", "lost"] {
+            let before = steps(&[("t", to)]);
+            desk.run(&before, &run(to), None);
+            for (after, stops) in [([("tt", to)], to == "lost"), ([("tt", "other")], true)] {
+                let (name, memo) = (run(&format!("{to} {}", after[0].1)), desk.memo(&before, &run(to)));
+                let (sent, outcome) = desk.run(&steps(&after), &name, Some(memo));
+                assert_eq!(sent, Vec::<String>::new(), "{name}");
+                let code = outcome.result.err().map(|error| error.code.to_string());
+                assert_eq!(code.as_deref(), stops.then_some("WOULD_REPEAT"), "{name}");
+            }
+        }
+    }
 }
 
 fn question(accepts: &[&str]) -> Arc<Program> {

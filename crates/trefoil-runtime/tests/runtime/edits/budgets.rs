@@ -232,8 +232,7 @@ fn a_journal_of_an_earlier_build_means_what_it_meant() {
                     (started.flags.reuses, started.flags.counts_kept) = (reuses, counts);
                 }
                 EntryKind::Completed { key, about, .. } if key.as_str() == "a" => {
-                    let cited =
-                        Cited { run: "old".to_owned(), key: None, content: content.unwrap(), there: None, used: None };
+                    let cited = Cited { run: "old".to_owned(), key: None, content: content.unwrap(), used: None };
                     *about = About { usage: None, from: Some(Box::new(cited)), ..about.clone() };
                 }
                 _ => {}

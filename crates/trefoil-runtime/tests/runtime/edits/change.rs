@@ -6,7 +6,7 @@ use serde_json::json;
 use testbed::build::{Build, nowhere};
 use trefoil_ir::{
     AnswerFormat, CommandCall, Expr, ModelChoice, Program, Schema, SchemaId, Source, Step, StepId, StepKind,
-    StepPolicy, walk,
+    StepPolicy, ToolKind, walk,
 };
 
 /// The kind of an edit, and its place.
@@ -18,7 +18,7 @@ pub struct Change {
 }
 
 /// The number of kinds.
-pub const KINDS: u8 = 18;
+pub const KINDS: u8 = 20;
 
 /// An edited program.
 pub struct Edited {
@@ -46,6 +46,38 @@ pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
         }
     }
     Arc::new(program)
+}
+
+/// Makes tools of all kinds, each named as its dialect does: agntz and AEGIS by the name of the tool, SirenSpec by the step.
+pub fn of_all_dialects(program: &Arc<Program>) -> Arc<Program> {
+    let mut program = Program::clone(program);
+    for (at, step) in program.steps.iter_mut().enumerate() {
+        if let StepKind::Tool(call) = &mut step.kind
+            && let Some(label) = &step.label
+            && label.starts_with("tool")
+            && call.kind == ToolKind::Local
+            && &*call.name == "t"
+        {
+            (call.kind, call.name) = match at % 4 {
+                0 => (ToolKind::Http, label.clone()),
+                1 => (ToolKind::Python, label.clone()),
+                2 => (ToolKind::mcp("server"), "t".into()),
+                _ => (ToolKind::Local, "t".into()),
+            };
+        }
+    }
+    Arc::new(program)
+}
+
+/// Renames a step, and its tool if that has the name of the step.
+fn rename(step: &mut Step, new: Arc<str>) -> Option<Arc<str>> {
+    let old = step.label.replace(new.clone())?;
+    if let StepKind::Tool(call) = &mut step.kind
+        && matches!(call.kind, ToolKind::Http | ToolKind::Python)
+    {
+        call.name = new;
+    }
+    Some(old)
 }
 
 /// Adds steps at the end that read what the run has used and its id.
@@ -156,7 +188,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
                 |step: &Step| matches!(step.kind, StepKind::Model(_) | StepKind::Tool(_) | StepKind::Command(_));
             let id = pick(p, change.at, |step| effect(step) && step.label.is_some())?;
             let new = unused(p, "other");
-            let old = p.steps[id.index()].label.replace(new.clone())?;
+            let old = rename(&mut p.steps[id.index()], new.clone())?;
             renamed = Some((old, new));
             "renamed"
         }
@@ -196,7 +228,8 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
         13 => {
             let id = pick(p, change.at, |step| acts(step) && step.label.is_some())?;
             act(&mut p.steps[id.index()]);
-            p.steps[id.index()].label = Some(unused(p, "other"));
+            let new = unused(p, "other");
+            rename(&mut p.steps[id.index()], new);
             "renamed and changed"
         }
         14 => {
@@ -239,6 +272,30 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             steps_of(p, to, |steps| steps.insert(at / 7 % (steps.len() + 1), moved));
             "moved elsewhere"
         }
+        17 => {
+            // A second step with the same effect.
+            let sequence = pick(p, change.at, |step| matches!(step.kind, StepKind::Sequence(_)))?;
+            let effect = pick(p, change.other, acts)?;
+            let mut copy = Step { out: None, ..p.steps[effect.index()].clone() };
+            let new = unused(p, "copy");
+            rename(&mut copy, new);
+            p.steps.push(copy);
+            let new = StepId(p.steps.len() as u32 - 1);
+            let at = change.other as usize;
+            steps_of(p, sequence, |steps| steps.insert(at % (steps.len() + 1), new));
+            "effect copied"
+        }
+        18 => {
+            // A step gets a new name, and another one gets its old name.
+            let one = pick(p, change.at, |step| acts(step) && step.label.is_some())?;
+            let other = pick(p, change.other, |step| acts(step) && step.label.is_some())?;
+            let new = unused(p, "other");
+            let old = rename(&mut p.steps[one.index()], new)?;
+            if one != other {
+                rename(&mut p.steps[other.index()], old);
+            }
+            "names moved on"
+        }
         _ => {
             // One more answer is accepted.
             let id = pick(p, change.at, |step| matches!(step.kind, StepKind::StateMachine(_)))?;
@@ -251,7 +308,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             "accepted answers"
         }
     };
-    let stable = matches!(change.kind, 0..=2 | 8..=12 | 17);
+    let stable = matches!(change.kind, 0..=2 | 8..=12 | 19);
     // A copy may read slots that its new flow does not have.
     trefoil_ir::validate::validate(&program).is_empty().then_some(())?;
     Some(Edited { program: Arc::new(program), what, stable, renamed })

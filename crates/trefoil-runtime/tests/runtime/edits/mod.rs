@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use trefoil_ir::Program;
+use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::Activity;
-use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, Request, wire};
+use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, Request};
 use trefoil_runtime::RunOutcome;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{self, Options};
-use trefoil_runtime::ports::MemoryJournal;
+use trefoil_runtime::ports::{Journal as _, MemoryJournal};
 use trefoil_template::Value;
 
 use crate::random::{Node, node, program};
@@ -97,21 +97,6 @@ impl Ran {
     }
 }
 
-/// The results with the content of questions to people as a memo finds it: without the name of the step that asks.
-fn unnamed(mut results: Vec<Result>, activities: &[Arc<Activity>]) -> Vec<Result> {
-    let questions: BTreeMap<&str, ContentKey> = activities
-        .iter()
-        .filter_map(|activity| match &activity.request {
-            Request::Human(request) => Some((activity.key.as_str(), wire::question(request))),
-            _ => None,
-        })
-        .collect();
-    for result in &mut results {
-        result.content = questions.get(&*result.key).copied().unwrap_or(result.content);
-    }
-    results
-}
-
 fn counted(results: &[Result]) -> BTreeMap<ContentKey, usize> {
     results.iter().fold(BTreeMap::new(), |mut all, result| {
         *all.entry(result.content).or_default() += 1;
@@ -156,10 +141,12 @@ impl Counts {
 async fn one(
     root: &Node,
     edits: (Change, Option<Change>),
+    cut: u32,
     sums: &RefCell<Sums>,
 ) -> std::result::Result<(), TestCaseError> {
     let journal = Arc::new(MemoryJournal::new());
     let before = change::reading_usage_and_id(&change::answered_by_its_model(program(root)));
+    let before = change::of_all_dialects(&before);
     let edited = changes(&before, edits);
     let (after, what) = (edited.program.clone(), edited.what);
     let old = run(&journal, &before, "old", None).await;
@@ -186,11 +173,19 @@ async fn one(
     let unasked = run(&journal, &after, "unasked", Some(memo)).await;
     let now = labels(decisions.lock().unwrap().iter().map(|decision| &decision.asked));
     nothing_is_done_twice((&before, &old, &then), (&after, &unasked, &now), what)?;
+    if !failed {
+        of_equal_effects_only_the_missing_ones_are_performed(&old, &scratch, &unasked, what)?;
+        let entries = &old.entries[..1 + cut as usize % old.entries.len()];
+        journal.append("cut", entries, &[]).await.unwrap();
+        let memo = memo_of(&journal, &before, "cut").await;
+        let then = Ran { outcome: old.outcome.clone(), entries: entries.to_vec() };
+        let now = run(&journal, &after, "after the cut", Some(memo)).await;
+        of_equal_effects_only_the_missing_ones_are_performed(&then, &scratch, &now, what)?;
+    }
     let stopped = unasked.outcome.suspended;
     let mut counts = Counts::default();
     if !failed {
-        let asked = memo_of(&journal, &after, "edited").await.results();
-        counts = count((&old, &had), (&new, &asked), &edited)?;
+        counts = count((&old, &had), &new, &edited)?;
         taken_back(&journal, (&before, &old), &after, what).await?;
     }
     let mut sums = sums.borrow_mut();
@@ -204,11 +199,11 @@ async fn one(
 /// Counts what was kept, and why the rest was not.
 fn count(
     (old, activities_then): (&Ran, &[Arc<Activity>]),
-    (new, activities_now): (&Ran, &[Arc<Activity>]),
+    new: &Ran,
     Edited { program, what, stable, renamed }: &Edited,
 ) -> std::result::Result<Counts, TestCaseError> {
     let then = labels(activities_then);
-    let (had, mut has) = (unnamed(old.results(), activities_then), unnamed(new.results(), activities_now));
+    let (had, mut has) = (old.results(), new.results());
     // Without waits, which all have the same content.
     let counted_keys: BTreeSet<&String> = had.iter().map(|result| &result.key).collect();
     has.retain(|result| result.from.as_ref().is_none_or(|from| counted_keys.contains(from)));
@@ -238,7 +233,7 @@ fn count(
         if asked.contains(without_try(&other.key)) {
             counts.late += 1;
         } else {
-            let there = then.get(&other.key).is_some_and(|labels| prepared.has_effect(labels));
+            let there = then.get(&other.key).is_some_and(|(labels, _)| prepared.has_effect(labels));
             prop_assert!(there || !stable, "{}: `{}` could have `{}`", what, result.key, other.key);
             counts.unreached += 1;
         }
@@ -246,15 +241,57 @@ fn count(
     Ok(counts)
 }
 
-/// The labels of the steps of activities, by their keys.
-type Labels = BTreeMap<String, Arc<[Arc<str>]>>;
+/// The labels of the steps of activities, and what these call, by their keys.
+type Labels = BTreeMap<String, (Arc<[Arc<str>]>, String)>;
 
 fn labels<'a>(all: impl IntoIterator<Item = &'a Arc<Activity>>) -> Labels {
-    all.into_iter().map(|activity| (activity.key.to_string(), activity.labels.clone())).collect()
+    let target = |activity: &Activity| match &activity.request {
+        Request::Tool(request) => match &request.kind {
+            ToolKind::Local => request.name.to_string(),
+            kind => format!("{kind:?}"),
+        },
+        request => request.sort().to_owned(),
+    };
+    all.into_iter().map(|one| (one.key.to_string(), (one.labels.clone(), target(one)))).collect()
+}
+
+/// An effect is what it does. Of the equal ones that a run from scratch performs, the earlier run may have performed some, and the
+/// edited run performs at most the others, whatever their steps are called.
+fn of_equal_effects_only_the_missing_ones_are_performed(
+    old: &Ran,
+    scratch: &Ran,
+    new: &Ran,
+    what: &str,
+) -> std::result::Result<(), TestCaseError> {
+    let performed = |ran: &Ran| {
+        let mut all: BTreeMap<Key, ContentKey> = BTreeMap::new();
+        for entry in &ran.entries {
+            match &entry.kind {
+                EntryKind::Scheduled { key, sort, content, .. } if sort == "tool" || sort == "command" => {
+                    all.insert(key.clone(), *content);
+                }
+                EntryKind::Failed { key, .. } => {
+                    all.remove(key);
+                }
+                _ => {}
+            }
+        }
+        all.into_values().fold(BTreeMap::new(), |mut counted: BTreeMap<ContentKey, usize>, content| {
+            *counted.entry(content).or_default() += 1;
+            counted
+        })
+    };
+    let (then, wanted) = (performed(old), performed(scratch));
+    for (content, times) in performed(new) {
+        let of = |all: &BTreeMap<ContentKey, usize>| all.get(&content).copied().unwrap_or(0);
+        let most = of(&wanted).saturating_sub(of(&then));
+        prop_assert!(times <= most, "{}: {:?} is performed {} times instead of {}", what, content, times, most);
+    }
+    Ok(())
 }
 
 /// Without permission, no tool or command of the earlier run is performed again: not under its key, and not by a new step as long as
-/// one is left whose step is gone. All tools have one name.
+/// one is left whose step is gone and that calls the same tool.
 fn nothing_is_done_twice(
     (before, old, labels_then): (&Arc<Program>, &Ran, &Labels),
     (after, new, labels_now): (&Arc<Program>, &Ran, &Labels),
@@ -272,7 +309,7 @@ fn nothing_is_done_twice(
         ran.entries.iter().any(is)
     };
     let has = |program: &Prepared, labels: &Labels, key: &str| {
-        labels.get(key).is_some_and(|labels| program.has_effect(labels))
+        labels.get(key).is_some_and(|(labels, _)| program.has_effect(labels))
     };
     let used: BTreeSet<String> = new.results().into_iter().filter_map(|result| result.from).collect();
     let (before, after) = (Prepared::new(before.clone()), Prepared::new(after.clone()));
@@ -283,10 +320,12 @@ fn nothing_is_done_twice(
             let again = then.iter().find(|then| without_try(then) == without_try(key) && !used.contains(*then));
             prop_assert_eq!(again, None, "{}: done twice", what);
         }
-        let mut gone = then.iter().filter(|key| !used.contains(*key) && !has(&after, labels_then, key));
-        let fresh = now.iter().find(|key| !has(&before, labels_now, key));
-        if let (Some(fresh), Some(gone)) = (fresh, gone.next()) {
-            prop_assert!(false, "{what}: `{fresh}` may be `{gone}`");
+        let target = |labels: &Labels, key: &String| labels.get(key).map(|(_, target)| target.clone());
+        let gone: Vec<_> = then.iter().filter(|key| !used.contains(*key) && !has(&after, labels_then, key)).collect();
+        for fresh in now.iter().filter(|key| !has(&before, labels_now, key)) {
+            let of = target(labels_now, fresh);
+            let gone = gone.iter().find(|gone| of.is_some() && target(labels_then, gone) == of);
+            prop_assert_eq!(gone, None, "{}: `{}` may be it", what, fresh);
         }
     }
     Ok(())
@@ -363,10 +402,10 @@ fn an_edited_run_is_one_from_scratch_that_keeps_all_that_it_may() {
     let edit =
         || (0u8..change::KINDS, any::<u32>(), any::<u32>()).prop_map(|(kind, at, other)| Change { kind, at, other });
     let edits = (edit(), prop::option::weighted(0.2, edit()));
-    let done = TestRunner::new_with_rng(config, rng).run(&(node(), edits), |(root, edits)| {
+    let done = TestRunner::new_with_rng(config, rng).run(&(node(), edits, any::<u32>()), |(root, edits, cut)| {
         // Ensures that there is something to edit.
         let root = Node::Sequence(vec![Node::Model { read: 0, sort: 4, when: 1 }, root]);
-        runtime.block_on(one(&root, edits, &sums))
+        runtime.block_on(one(&root, edits, cut, &sums))
     });
     done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let Sums { cases, failed, stopped, by_change } = sums.into_inner();
@@ -392,7 +431,7 @@ fn a_question_that_is_moved_and_put_into_a_group_is_the_same_question() {
     let root = Node::Sequence(vec![Node::Model { read: 0, sort: 4, when: 1 }, Node::Bare(Box::new(Node::Human))]);
     let moved = Change { kind: 6, at: 0, other: 0 };
     let grouped = Change { kind: 14, at: 0, other: 0 };
-    runtime.block_on(one(&root, (moved, Some(grouped)), &sums)).unwrap();
+    runtime.block_on(one(&root, (moved, Some(grouped)), 3, &sums)).unwrap();
     let counts = sums.into_inner().by_change["two edits"];
     assert_eq!((counts.results, counts.kept), (4, 4));
 }
