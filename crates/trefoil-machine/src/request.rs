@@ -399,6 +399,32 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
+    /// The largest number that every reader of a journal preserves. No call uses that much, so a larger number is a
+    /// mistake of the provider (often `-1`).
+    pub const MOST: u64 = 1 << 53;
+
+    /// The same, with impossible numbers as unknown ones.
+    #[must_use]
+    pub fn plausible(mut self) -> Self {
+        let is_known = |number: &mut u64| match *number > Self::MOST {
+            true => std::mem::take(number) == 0,
+            false => true,
+        };
+        let all = [&mut self.input_tokens, &mut self.output_tokens, &mut self.cached_tokens, &mut self.written_tokens];
+        // Each of them is looked at, also after an impossible one.
+        let are_tokens_known = all.map(is_known) == [true; 4];
+        let is_cost_known = is_known(&mut self.cost_micro);
+        let counts = [&mut self.unknown_calls, &mut self.unpriced_calls, &mut self.calls_beneath];
+        counts.into_iter().for_each(|count| *count = (*count).min(Self::MOST));
+        if !are_tokens_known {
+            self.unknown_calls = self.unknown_calls.max(1);
+        }
+        if !is_cost_known {
+            self.unpriced_calls = self.unpriced_calls.max(1);
+        }
+        self
+    }
+
     /// One call with unknown usage.
     pub fn unknown() -> Self {
         Self { unknown_calls: 1, ..Self::default() }

@@ -160,13 +160,20 @@ fn finish(json: &Json, at: &str) -> Result<Finish> {
 fn usage(json: &Json, at: &str) -> Result<Usage> {
     let map = object(json, at)?;
     known(map, at, &["input_tokens", "output_tokens", "cached_tokens"])?;
-    let number = |name: &str| whole(map, at, name).map(Option::unwrap_or_default);
-    Ok(Usage {
-        input_tokens: number("input_tokens")?,
-        output_tokens: number("output_tokens")?,
-        cached_tokens: number("cached_tokens")?,
-        ..Usage::default()
-    })
+    let mut usage = Usage::default();
+    let numbers = [
+        ("input_tokens", &mut usage.input_tokens),
+        ("output_tokens", &mut usage.output_tokens),
+        ("cached_tokens", &mut usage.cached_tokens),
+    ];
+    for (name, number) in numbers {
+        match map.get(name).and_then(Json::as_f64) {
+            // As from a provider: what no call can have used is unknown.
+            Some(told) if told < 0.0 || told > u64::MAX as f64 => usage.unknown_calls = 1,
+            _ => *number = whole(map, at, name)?.unwrap_or_default(),
+        }
+    }
+    Ok(usage.plausible())
 }
 
 fn members<'a>(root: &'a Map<String, Json>, name: &str) -> Result<Vec<(&'a String, &'a Json)>> {

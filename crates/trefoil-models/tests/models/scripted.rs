@@ -54,6 +54,19 @@ async fn a_list_is_given_in_order_and_ends() {
 }
 
 #[tokio::test]
+async fn usage_that_no_call_can_have_is_unknown() {
+    for number in [json!(-1), json!(u64::MAX), json!((1_u64 << 53) + 1), json!(1e300)] {
+        let usage = json!({"input_tokens": number, "output_tokens": 3});
+        let script = script(json!({"answers": {"writer": {"text": "x", "usage": usage}}}));
+        let answer = ask_at(&script, "flow/writer", &["flow", "writer"], &request("x")).await.0.unwrap();
+        assert_eq!(answer.usage, Usage { output_tokens: 3, ..Usage::unknown() }, "{number}");
+    }
+    let usage = json!({"input_tokens": 1.5});
+    let error = Scripted::parse("s.json", &json!({"answers": {"writer": {"text": "x", "usage": usage}}}).to_string());
+    assert!(error.is_err());
+}
+
+#[tokio::test]
 async fn a_single_answer_is_given_every_time() {
     let script = script(json!({"answers": {"writer": 42}}));
     for key in ["flow/a", "flow/b", "flow/c"] {

@@ -528,15 +528,16 @@ impl Driver {
     fn price(&self, activity: &Activity, about: &mut About) {
         let mut before: Option<Usage> = None;
         for one in &mut about.told.before {
-            one.usage = one.usage.map(|usage| self.machine.priced(activity, usage, Some(&one.model)));
+            one.usage = one.usage.map(|usage| self.machine.priced(activity, usage.plausible(), Some(&one.model)));
             one.usage.into_iter().for_each(|usage| before.get_or_insert_default().add(usage));
         }
-        let Some(own) = about.usage else { return };
+        // Providers may report any numbers, and so may an embedder's tools.
+        let Some(own) = about.usage.map(Usage::plausible) else { return };
         // The last model may have used nothing, although others have.
         let is_used = before.is_none() || own != Usage::default();
         let mut all = if is_used { self.machine.priced(activity, own, about.model.as_deref()) } else { own };
         before.into_iter().for_each(|before| all.add(before));
-        about.usage = Some(all);
+        about.usage = Some(all.plausible());
     }
 
     /// Handles the use of the cancel switch.
