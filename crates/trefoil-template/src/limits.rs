@@ -36,6 +36,8 @@ pub const INPUT_BYTES: u64 = 32 << 20;
 pub const ANSWER_BYTES: usize = 32 << 20;
 /// Values in the JSON of a server's answer, including its envelope.
 pub const ANSWER_NODES: usize = 1 << 20;
+/// Tool calls in one answer of a model.
+pub const ANSWER_CALLS: usize = 1_024;
 /// Bytes of one event of a streamed answer.
 pub const EVENT_BYTES: usize = 8 << 20;
 /// Bytes of one output stream of a command.

@@ -270,16 +270,6 @@ fn innermost(error: &reqwest::Error) -> String {
     cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
 }
 
-/// The status of an error with a known code.
-pub(super) fn status(error: &Json) -> Option<u16> {
-    refusal::status(error)
-}
-
-/// An error in a success response.
-pub(super) fn refusal(endpoint: &Endpoint, _kind: ModelErrorKind, json: &Json) -> ModelError {
-    refusal::of_error(endpoint, json.get("error").unwrap_or(json))
-}
-
 /// Reads `retry-after-ms`, otherwise `retry-after`: seconds, or a date
 /// (<https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>).
 fn retry_after(headers: &HeaderMap) -> Option<u64> {

@@ -5,10 +5,10 @@ use std::fmt;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
-use trefoil_template::read_json;
 
+use super::stream::StreamTable;
 use super::tools::Names;
-use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, refusal, responses, sse};
+use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, refusal, responses};
 use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::{ChatQuirks, Own, Protocol};
@@ -192,39 +192,26 @@ impl Endpoint {
         }
     }
 
-    /// Whether an event has the form of this protocol's events. Servers with another protocol send JSON, too.
-    pub(super) fn knows(&self, event: &sse::Event) -> bool {
-        let Ok(json) = read_json::<serde_json::Value>(&event.data) else { return false };
-        let kind = json.get("type").and_then(serde_json::Value::as_str).unwrap_or(&event.name);
-        let (has, starts) = (
-            |names: &[&str]| names.iter().any(|name| json.get(*name).is_some()),
-            |start: &str| kind.starts_with(start),
-        );
-        match self.protocol {
-            Protocol::ChatCompletions(_) => has(&["choices"]),
-            Protocol::Responses { .. } => starts("response."),
-            Protocol::Messages => starts("message_") || starts("content_block_"),
-            Protocol::Own(Own::Gemini, _) => has(&["candidates", "promptFeedback", "usageMetadata"]),
-            Protocol::Own(Own::Cohere, _) => {
-                ["message-", "content-", "tool-", "citation-"].iter().any(|start| starts(start))
-            }
-            Protocol::Own(Own::Ollama, _) => has(&["message", "done"]),
-        }
+    /// How this protocol's streams end.
+    pub(super) fn stream_table(&self) -> &'static StreamTable {
+        StreamTable::of(&self.protocol)
     }
 
+    /// Reads one event of a streamed answer. `kind` is its type.
     pub(super) fn read_event(
         &self,
-        event: &sse::Event,
+        kind: &str,
+        json: &serde_json::Value,
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
         match self.protocol {
-            Protocol::Messages => messages::event(self, event, partial, delta),
-            Protocol::Responses { .. } => responses::event(self, event, partial, delta),
-            Protocol::ChatCompletions(_) => chat_completions::event(self, event, partial, delta),
-            Protocol::Own(Own::Gemini, _) => gemini::event(self, event, partial, delta),
-            Protocol::Own(Own::Cohere, _) => cohere::event(self, event, partial, delta),
-            Protocol::Own(Own::Ollama, _) => ollama::event(self, event, partial, delta),
+            Protocol::Messages => messages::event(self, kind, json, partial, delta),
+            Protocol::Responses { .. } => responses::event(self, kind, json, partial, delta),
+            Protocol::ChatCompletions(_) => chat_completions::event(self, json, partial, delta),
+            Protocol::Own(Own::Gemini, _) => gemini::event(self, json, partial, delta),
+            Protocol::Own(Own::Cohere, _) => cohere::event(self, kind, json, partial, delta),
+            Protocol::Own(Own::Ollama, _) => ollama::event(self, json, partial, delta),
         }
     }
 }

@@ -21,12 +21,15 @@
 //! that reject a response format together with tools. The machine validates the answer in every case.
 
 mod advice;
+mod arguments;
+mod assembly;
 mod breaker;
 mod chat_completions;
 mod client;
 mod cohere;
 mod content;
 mod endpoint;
+mod finish;
 mod gemini;
 mod messages;
 mod ollama;
@@ -37,6 +40,7 @@ mod responses;
 mod schema;
 mod sse;
 mod stream;
+mod tokens;
 mod tools;
 
 use std::time::Duration;
@@ -52,6 +56,9 @@ pub use client::Client;
 pub use endpoint::Endpoint;
 
 use crate::limits::Limits;
+use assembly::Pieces;
+use finish::FinishWord;
+use stream::{EventNews, StreamInput, StreamState};
 
 /// Time limit for a list of models.
 const OFFERED: Duration = Duration::from_secs(20);
@@ -144,7 +151,7 @@ impl HttpModel {
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let names = tools::Names::of(request);
+        let names = tools::Names::of(&request.tools);
         let body = self.endpoint.body(request, &names)?;
         let post = self.client.post(&self.endpoint, self.endpoint.call_url(request), &body);
         let response = match request.stream {
@@ -164,15 +171,24 @@ impl HttpModel {
         if request.stream
             && let Some(events) = response.events().await?
         {
+            partial.answer.calls = Pieces::offering(&names);
             self.read_stream(response, events, meter, partial, delta).await?;
-            return Ok(std::mem::take(partial).whole(&names, self.endpoint.provider));
+        } else {
+            let json = response.json().await?;
+            partial.answer = self.endpoint.read_answer(&json)?;
+            if request.stream && !partial.answer.text.is_empty() {
+                delta(&partial.answer.text);
+            }
         }
-        let json = response.json().await?;
-        partial.answer = self.endpoint.read_answer(&json)?;
-        if request.stream && !partial.answer.text.is_empty() {
-            delta(&partial.answer.text);
+        self.settle(partial, &names)
+    }
+
+    /// The answer, unless its tool calls cannot be used.
+    fn settle(&self, partial: &mut Partial, names: &tools::Names) -> Result<ModelAnswer, ModelError> {
+        match partial.answer.calls.fault().filter(|_| !names.is_empty()) {
+            Some(fault) => Err(fault.error(&self.endpoint)),
+            None => Ok(std::mem::take(partial).whole(names, self.endpoint.provider)),
         }
-        Ok(std::mem::take(partial).whole(&names, self.endpoint.provider))
     }
 }
 
@@ -194,9 +210,9 @@ impl ModelProvider for HttpModel {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             // The answer is complete; only its usage, or the end of the stream, did not arrive in time.
-            Err(_) if partial.ended => {
-                partial.breaks_off();
-                Ok(std::mem::take(&mut partial).whole(&tools::Names::of(request), self.endpoint.provider))
+            Err(_) if partial.stream.is_finished() => {
+                partial.stream.advance(StreamInput::Waited);
+                self.settle(&mut partial, &tools::Names::of(&request.tools))
             }
             Err(ms) => {
                 partial.begun = true;
@@ -230,31 +246,27 @@ struct Partial {
     begun: bool,
     /// The provider's id of the request, from the headers.
     request_id: Option<String>,
-    /// The answer is complete; usage may still arrive.
-    ended: bool,
-    /// No more data arrives.
-    done: bool,
     /// Joins the pieces of the text that is shown. `answer` has them as they arrived.
     joiner: HalfJoiner,
-    /// An event of this protocol has arrived.
-    known: bool,
-    /// The current event reports usage.
-    counted: bool,
-    /// Usage has arrived with the end of the answer or after it. Some servers report what was used so far with each piece.
-    counted_at_end: bool,
+    /// What the current event has brought so far.
+    news: EventNews,
+    /// How far a streamed answer is.
+    stream: StreamState,
 }
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 struct PartialAnswer {
     text: String,
-    calls: tools::Pieces,
+    calls: Pieces,
     /// `None` if the provider has not reported any usage.
     usage: Option<Usage>,
     model: Option<String>,
     finish: Option<Finish>,
     /// The id in the body, used if the headers have none.
     id: Option<String>,
+    /// The choice whose text is the answer, in protocols that may have several.
+    text_choice: Option<u64>,
 }
 
 impl PartialAnswer {
@@ -262,11 +274,33 @@ impl PartialAnswer {
     fn used_so_far(&self) -> Usage {
         Usage { unknown_calls: 1, ..self.usage.unwrap_or_default() }
     }
+
+    /// Notes why the answer is over. If several reasons arrive, a harmless one does not hide another.
+    fn conclude(&mut self, finish: Finish) {
+        let rank = |finish: Finish| match finish {
+            Finish::Stop | Finish::Tools => 0,
+            Finish::Length => 1,
+            Finish::Filtered => 2,
+            Finish::Refused => 3,
+        };
+        if self.finish.is_none_or(|earlier| rank(earlier) <= rank(finish)) {
+            self.finish = Some(finish);
+        }
+    }
+
+    /// The same for a word of the provider.
+    fn conclude_word(&mut self, word: Option<FinishWord>) {
+        if let Some(FinishWord::Known(finish)) = word {
+            self.conclude(finish);
+        }
+    }
 }
 
 impl Partial {
+    /// Appends a piece of text. All protocols append here.
     fn push(&mut self, text: &str, delta: &mut (dyn FnMut(&str) + Send)) {
         if !text.is_empty() {
+            self.news.content = true;
             self.answer.text.push_str(text);
             let shown = self.joiner.push(text);
             if !shown.is_empty() {
@@ -275,15 +309,22 @@ impl Partial {
         }
     }
 
-    /// The stream of a complete answer ended without a mark of its end. Usage that came before the end of the answer is
-    /// then only a lower bound.
-    fn breaks_off(&mut self) {
-        if self.answer.usage.is_some() && !self.counted_at_end {
-            self.answer.usage = Some(self.answer.used_so_far());
+    /// What the event that was just read has brought. A finish reason counts for the answer only until more of it arrives.
+    fn take_news(&mut self) -> EventNews {
+        let mut news = std::mem::take(&mut self.news);
+        news.content |= self.answer.calls.take_growth();
+        if news.is_progress() && self.answer.finish != Some(Finish::Refused) {
+            self.answer.finish = None;
         }
+        self.answer.conclude_word(news.word);
+        news
     }
 
+    /// The answer, when everything has arrived.
     fn whole(mut self, names: &tools::Names, provider: &str) -> ModelAnswer {
+        if self.stream.is_usage_partial() && self.answer.usage.is_some() {
+            self.answer.usage = Some(self.answer.used_so_far());
+        }
         let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
         let calls = std::mem::take(&mut self.answer.calls);
         // Calls are ignored if the request offered no tools.

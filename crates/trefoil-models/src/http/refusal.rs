@@ -126,11 +126,6 @@ pub(super) fn of_error(endpoint: &Endpoint, error: &Json) -> ModelError {
     ModelError { retry_after_ms: retry_delay(error), help, ..error_of }
 }
 
-/// The status of an error with a known code.
-pub(super) fn status(error: &Json) -> Option<u16> {
-    coded(error).and_then(|kind| if let ModelErrorKind::Status(status) = kind { Some(status) } else { None })
-}
-
 /// The error in a success response, whatever the protocol.
 fn found<'j>(event: &str, json: &'j Json) -> Option<&'j Json> {
     let text = |name: &str| json.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());

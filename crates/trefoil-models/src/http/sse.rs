@@ -2,10 +2,7 @@
 //!
 //! Supports only the fields that model providers send, `event` and `data`; ids, retries and comments are skipped.
 
-use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::{limits, read_piece};
-
-use super::{Endpoint, refusal};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +14,14 @@ pub struct Event {
 }
 
 impl Event {
-    /// Parses its data, for protocols whose events are JSON. Its texts are pieces: see [`read_piece`]. Fails if it is an
-    /// error.
-    pub fn json(&self, endpoint: &Endpoint) -> Result<serde_json::Value, ModelError> {
-        let json = read_piece(&self.data).map_err(|e| match &*self.name {
-            "error" => refusal::of_error(endpoint, &self.data.as_str().into()),
-            _ => endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")),
-        })?;
-        refusal::check(endpoint, &self.name, &json)?;
-        Ok(json)
+    /// Whether it is the mark that OpenAI and others send after the last event.
+    pub fn is_done(&self) -> bool {
+        self.data.trim() == "[DONE]"
+    }
+
+    /// Parses its data, for protocols whose events are JSON. Its texts are pieces: see [`read_piece`].
+    pub fn json(&self) -> serde_json::Result<serde_json::Value> {
+        read_piece(&self.data)
     }
 }
 
@@ -85,6 +81,17 @@ impl Decoder {
             }
         }
         out
+    }
+
+    /// The event that the end of the body completes. The standard discards it; but some servers leave out the last line
+    /// break, and what is whole JSON was not cut.
+    pub fn finish(&mut self) -> Option<Event> {
+        let mut events = self.push(b"\n");
+        if !self.lines {
+            events.extend(self.push(b"\n"));
+        }
+        let event = events.into_iter().find_map(Result::ok)?;
+        (event.is_done() || event.json().is_ok()).then_some(event)
     }
 
     fn line(&mut self, line: &str) -> Option<Event> {

@@ -28,6 +28,8 @@ mod finish_and_usage;
 #[cfg(feature = "http")]
 mod foreign_json;
 #[cfg(feature = "http")]
+mod incomplete;
+#[cfg(feature = "http")]
 mod neighbours;
 mod plan;
 mod program;

@@ -39,6 +39,8 @@ pub enum Reply {
 pub enum Piece {
     /// These bytes.
     Bytes(Vec<u8>),
+    /// These bytes again and again, without a pause, until the client disconnects.
+    Flood(Vec<u8>),
     /// A pause of this many milliseconds.
     Pause(u64),
     /// Cuts the connection.
@@ -171,6 +173,14 @@ async fn chunks(mut stream: TcpStream, kind: &str, pieces: Vec<Piece>, gone: &No
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            Piece::Flood(bytes) => {
+                let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                chunk.extend(bytes);
+                chunk.extend(b"\r\n");
+                while stream.write_all(&chunk).await.is_ok() {}
+                gone.notify_one();
+                return;
             }
             Piece::Pause(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Piece::Cut => return,

@@ -3,128 +3,133 @@
 use serde_json::{Map, Value as Json};
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 
-use crate::http::tools::Pieces;
-use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
+use crate::http::arguments::ArgumentPiece;
+use crate::http::assembly::{CallDelta, Pieces, append_text};
+use crate::http::finish::read_word;
+use crate::http::tokens::TokenReader;
+use crate::http::{Endpoint, Partial, PartialAnswer};
 use crate::vendors::Protocol;
 
-/// Reads a complete answer.
+/// Reads a complete answer. One answer was requested, so several choices are its parts: some gateways put the text in one
+/// and the tool calls in another.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    refused(endpoint, json)?;
-    let message = json
-        .pointer("/choices/0/message")
-        .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"))?;
-    let refusal = text(message.get("refusal")).filter(|text| !text.is_empty());
-    let reason = json.pointer("/choices/0/finish_reason").and_then(Json::as_str);
-    let finish = match &refusal {
-        Some(_) => Some(Finish::Refused),
-        None => reason.map(|reason| finish(endpoint, reason)).transpose()?.flatten(),
-    };
-    // If a model refuses, its refusal is a separate field and the content is empty.
-    let text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
-    let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    let mut calls = Pieces::default();
-    add_calls(endpoint, message, true, &mut calls);
-    Ok(PartialAnswer { text, calls, usage: usage(json.get("usage")), model: model(json), finish, id })
+    let mut answer = PartialAnswer { id: text_at(json, "/id"), ..PartialAnswer::default() };
+    let mut is_answer = false;
+    for (choice, message) in choices(json).filter_map(|(at, choice)| Some(((at, choice), choice.get("message")?))) {
+        let (at, choice) = choice;
+        is_answer = true;
+        let refusal = text(message.get("refusal")).filter(|text| !text.is_empty());
+        if refusal.is_some() {
+            answer.conclude(Finish::Refused);
+        } else {
+            answer.conclude_word(read_word(endpoint, choice.get("finish_reason"))?);
+        }
+        // If a model refuses, its refusal is a separate field and the content is empty.
+        if answer.text.is_empty() {
+            answer.text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
+        }
+        add_calls(endpoint, at, message, true, &mut answer.calls);
+    }
+    if !is_answer {
+        return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"));
+    }
+    answer.model = text_at(json, "/model");
+    answer.usage = usage(json.get("usage"));
+    Ok(answer)
 }
 
-/// Adds the tool calls of a complete message, or of a streamed piece.
-fn add_calls(endpoint: &Endpoint, message: &Json, whole: bool, calls: &mut Pieces) {
-    let text = |json: Option<&Json>| json.and_then(Json::as_str).map(str::to_owned);
-    for (at, one) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
+/// The choices with their numbers.
+fn choices(json: &Json) -> impl Iterator<Item = (u64, &Json)> {
+    let all = json.get("choices").and_then(Json::as_array).into_iter().flatten();
+    all.zip(0..).map(|(choice, at)| (choice.get("index").and_then(Json::as_u64).unwrap_or(at), choice))
+}
+
+/// Adds the tool calls of a complete message, or of a streamed piece. Returns whether there was a thought.
+fn add_calls(endpoint: &Endpoint, choice: u64, message: &Json, whole: bool, calls: &mut Pieces) -> bool {
+    let text = |of: Option<&'_ Json>| of.and_then(Json::as_str).unwrap_or_default().to_owned();
+    let all = message.get("tool_calls").and_then(Json::as_array).into_iter().flatten();
+    for (one, place) in all.zip(0..) {
         // A piece has the index of its call; in a complete message, each item is a call.
-        let index = if whole { Some(at as u64) } else { one.get("index").and_then(Json::as_u64) };
-        let Some(piece) = calls.at(index, one.get("id").and_then(Json::as_str)) else { continue };
-        if let Some(name) = text(one.pointer("/function/name")) {
-            piece.name.push_str(&name);
-        }
-        match one.pointer("/function/arguments") {
-            Some(Json::String(text)) => piece.arguments.push_str(text),
-            Some(object @ Json::Object(_)) => piece.arguments = object.to_string(),
-            _ => {}
-        }
-        if let Some(extra) = one.get("extra_content").filter(|extra| extra.is_object()) {
+        let at = if whole { Some(place) } else { one.get("index").and_then(Json::as_u64) };
+        let piece = calls.add(&CallDelta {
+            // Each choice counts its own calls.
+            index: at.map(|at: u64| at.saturating_add(choice.saturating_mul(1 << 32))),
+            id: &text(one.get("id")),
+            name: &text(one.pointer("/function/name")),
+            arguments: ArgumentPiece::of(one.pointer("/function/arguments")),
+        });
+        let extra = one.get("extra_content").filter(|extra| extra.is_object());
+        if let (Some(piece), Some(extra)) = (piece, extra) {
             piece.beside.insert("extra_content".to_owned(), extra.clone());
         }
     }
-    let Protocol::ChatCompletions(quirks) = endpoint.protocol else { return };
+    // The older form of a single call.
+    if let Some(one) = message.get("function_call") {
+        let (name, arguments) = (text(one.get("name")), ArgumentPiece::of(one.get("arguments")));
+        calls.add(&CallDelta { index: None, id: "", name: &name, arguments });
+    }
+    let Protocol::ChatCompletions(quirks) = endpoint.protocol else { return false };
     for name in quirks.thoughts {
         if let Some(more) = message.get(*name).filter(|more| !more.is_null()) {
             add(&mut calls.beside, name, more);
         }
     }
+    THOUGHTS.iter().chain(quirks.thoughts).any(|name| match message.get(*name) {
+        Some(Json::String(text)) => !text.is_empty(),
+        Some(Json::Array(all)) => !all.is_empty(),
+        _ => false,
+    })
 }
+
+/// Members in which servers send thoughts. They are not part of the answer, but an answer with them is not over.
+const THOUGHTS: &[&str] = &["reasoning", "reasoning_content", "reasoning_details"];
 
 /// Appends texts and lists; other values replace the previous one.
 fn add(to: &mut Map<String, Json>, name: &str, more: &Json) {
     match (to.get_mut(name), more) {
-        (Some(Json::String(text)), Json::String(more)) => text.push_str(more),
+        (_, Json::String(more)) => append_text(to, name, more),
         (Some(Json::Array(all)), Json::Array(more)) => all.extend(more.iter().cloned()),
         _ => drop(to.insert(name.to_owned(), more.clone())),
     }
 }
 
-/// The finish reason: <https://platform.openai.com/docs/api-reference/chat/object>, plus values of compatible servers.
-/// Unknown values count as a complete answer; values that mean a server failure are errors.
-fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelError> {
-    Ok(match reason {
-        "stop" | "eos" | "end_turn" => Some(Finish::Stop),
-        "tool_calls" | "function_call" | "tool_use" => Some(Finish::Tools),
-        "length" | "max_tokens" | "model_length" => Some(Finish::Length),
-        "content_filter" => Some(Finish::Filtered),
-        "refusal" => Some(Finish::Refused),
-        "error" | "insufficient_system_resource" => {
-            let what = format!("stopped in the middle of its answer: `{reason}`");
-            return Err(endpoint.error(ModelErrorKind::Status(503), &what));
-        }
-        _ => None,
-    })
-}
-
 /// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
-    event: &sse::Event,
+    json: &Json,
     partial: &mut Partial,
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
-    if event.data.trim() == "[DONE]" {
-        partial.done = true;
-        return Ok(());
-    }
-    let json = event.json(endpoint)?;
-    refused(endpoint, &json)?;
-    if partial.answer.model.is_none() {
-        partial.answer.model = model(&json);
-    }
-    if partial.answer.id.is_none() {
-        partial.answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    }
+    partial.answer.model = partial.answer.model.take().or_else(|| text_at(json, "/model"));
+    partial.answer.id = partial.answer.id.take().or_else(|| text_at(json, "/id"));
     // Usage arrives once, with the last choice or after it; an empty `usage` before that is ignored. Groq uses a
     // different field.
-    let figures = json.get("usage").or_else(|| json.pointer("/x_groq/usage"));
-    if figures.is_some_and(Json::is_object) {
-        partial.answer.usage = usage(figures);
-        partial.counted = partial.answer.usage.is_some();
+    let figures = json.get("usage").filter(|usage| usage.is_object()).or_else(|| json.pointer("/x_groq/usage"));
+    if let Some(usage) = usage(figures) {
+        partial.answer.usage = Some(usage);
+        partial.news.usage = true;
     }
-    if let Some(choice) = json.pointer("/choices/0") {
+    for (at, choice) in choices(json) {
+        let piece = choice.get("delta").unwrap_or(&Json::Null);
         for name in ["content", "refusal"] {
-            if let Some(text) = choice.get("delta").and_then(|d| text(d.get(name))) {
+            let Some(text) = text(piece.get(name)).filter(|text| !text.is_empty()) else { continue };
+            // One answer was requested: the text of another choice is not part of it.
+            if *partial.answer.text_choice.get_or_insert(at) == at {
                 partial.push(&text, delta);
-                if name == "refusal" && !text.is_empty() {
-                    partial.answer.finish = Some(Finish::Refused);
-                }
+            }
+            if name == "refusal" {
+                partial.answer.conclude(Finish::Refused);
             }
         }
-        if let Some(piece) = choice.get("delta") {
-            add_calls(endpoint, piece, false, &mut partial.answer.calls);
-        }
-        if let Some(reason) = choice.get("finish_reason").and_then(Json::as_str) {
-            let finish = finish(endpoint, reason)?;
-            partial.answer.finish = partial.answer.finish.or(finish);
-            partial.ended = true;
-        }
+        partial.news.thought |= add_calls(endpoint, at, piece, false, &mut partial.answer.calls);
+        let word = read_word(endpoint, choice.get("finish_reason"))?;
+        partial.news.word = partial.news.word.or(word);
     }
     Ok(())
+}
+
+fn text_at(json: &Json, pointer: &str) -> Option<String> {
+    json.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// A text, or the texts in a list of parts (Mistral's reasoning models).
@@ -142,29 +147,12 @@ fn text(content: Option<&Json>) -> Option<String> {
     }
 }
 
-fn model(json: &Json) -> Option<String> {
-    json.get("model")?.as_str().filter(|m| !m.is_empty()).map(str::to_owned)
-}
-
 /// `None` if the response has no usage.
 fn usage(json: Option<&Json>) -> Option<Usage> {
-    let number = |path: &str| json?.pointer(path)?.as_u64();
-    let (input, output) = (number("/prompt_tokens"), number("/completion_tokens"));
-    let cached = number("/prompt_tokens_details/cached_tokens").max(number("/prompt_cache_hit_tokens"));
-    (input.is_some() || output.is_some()).then(|| Usage {
-        input_tokens: input.unwrap_or_default(),
-        output_tokens: output.unwrap_or_default(),
-        cached_tokens: cached.unwrap_or_default(),
-        written_tokens: number("/prompt_tokens_details/cache_write_tokens").unwrap_or_default(),
-        // If one figure is missing, the other is only a lower bound.
-        unknown_calls: u64::from(input.is_none() || output.is_none()),
-        ..Usage::default()
-    })
-}
-
-/// Gateways may report a failure with a success status, in the body or within a stream.
-fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
-    let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };
-    let kind = client::status(error).map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);
-    Err(client::refusal(endpoint, kind, json))
+    json.filter(|json| json.is_object())?;
+    let mut tokens = TokenReader::new(json);
+    let (input, output) = (tokens.read("/prompt_tokens"), tokens.read("/completion_tokens"));
+    let cached = tokens.read("/prompt_tokens_details/cached_tokens").max(tokens.read("/prompt_cache_hit_tokens"));
+    let written = tokens.read("/prompt_tokens_details/cache_write_tokens");
+    tokens.usage([input, output], cached, written)
 }

@@ -1,11 +1,14 @@
 //! Reads responses, complete or streamed.
 
 use serde_json::Value as Json;
-use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind};
 
 use super::THOUGHTS;
-use crate::http::tools::Pieces;
-use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
+use crate::http::arguments::ArgumentPiece;
+use crate::http::assembly::{CallDelta, Pieces};
+use crate::http::finish::FinishWord;
+use crate::http::tokens::TokenReader;
+use crate::http::{Endpoint, Partial, PartialAnswer};
 
 /// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
@@ -15,7 +18,8 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         .and_then(Json::as_array)
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
     let mut answer = said(output);
-    about(json, &mut answer);
+    let word = about(json, &mut answer);
+    answer.conclude_word(word);
     Ok(answer)
 }
 
@@ -23,7 +27,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
 fn said(output: &[Json]) -> PartialAnswer {
     let mut answer = PartialAnswer::default();
     let mut refusal = String::new();
-    for (at, item) in output.iter().enumerate() {
+    for (at, item) in (0..).zip(output) {
         for part in item.get("content").and_then(Json::as_array).into_iter().flatten() {
             let text = |name: &str| part.get(name).and_then(Json::as_str).unwrap_or_default();
             match text("type") {
@@ -32,7 +36,7 @@ fn said(output: &[Json]) -> PartialAnswer {
                 _ => {}
             }
         }
-        add_item(at as u64, item, &mut answer.calls);
+        add_item(Some(at), item, &mut answer.calls);
     }
     if !refusal.is_empty() {
         (answer.text, answer.finish) = (refusal, Some(Finish::Refused));
@@ -43,42 +47,49 @@ fn said(output: &[Json]) -> PartialAnswer {
 /// Reads one event of a streamed answer.
 pub fn event(
     endpoint: &Endpoint,
-    event: &sse::Event,
+    kind: &str,
+    json: &Json,
     partial: &mut Partial,
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
-    let json = event.json(endpoint)?;
     let text = || json.get("delta").and_then(Json::as_str).unwrap_or_default();
-    match json.get("type").and_then(Json::as_str).unwrap_or(&event.name) {
+    let index = json.get("output_index").and_then(Json::as_u64);
+    match kind {
         "response.output_text.delta" => partial.push(text(), delta),
         "response.refusal.delta" => {
             partial.push(text(), delta);
-            partial.answer.finish = Some(Finish::Refused);
+            partial.answer.conclude(Finish::Refused);
+        }
+        "response.output_item.added" => {
+            let item = json.get("item").filter(|item| is_call(item)).unwrap_or(&Json::Null);
+            add_item(index, item, &mut partial.answer.calls);
         }
         "response.output_item.done" => {
-            let index = json.get("output_index").and_then(Json::as_u64).unwrap_or_default();
             add_item(index, json.get("item").unwrap_or(&Json::Null), &mut partial.answer.calls);
         }
-        "response.created" => about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer),
+        "response.function_call_arguments.delta" => {
+            let arguments = ArgumentPiece::of(json.get("delta"));
+            partial.answer.calls.add(&CallDelta { index, id: "", name: "", arguments });
+        }
+        "response.function_call_arguments.done" => {
+            let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
+            let arguments = ArgumentPiece::of(json.get("arguments"));
+            partial.answer.calls.update(&CallDelta { index, id: "", name, arguments });
+        }
+        "response.created" => drop(about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer)),
         "response.completed" | "response.incomplete" | "response.failed" => {
             let response = json.get("response").unwrap_or(&Json::Null);
             refused(endpoint, response)?;
-            // Some servers send the answer only here.
+            // Some servers send the answer, or the rest of it, only here.
             let whole = said(response.get("output").and_then(Json::as_array).map_or(&[], Vec::as_slice));
-            if partial.answer.text.is_empty() {
-                partial.push(&whole.text, delta);
-                partial.answer.finish = partial.answer.finish.or(whole.finish);
+            if let Some(rest) = whole.text.strip_prefix(&partial.answer.text) {
+                partial.push(rest, delta);
             }
-            if partial.answer.calls.is_empty() && !whole.calls.is_empty() {
-                partial.answer.calls = whole.calls;
+            if let Some(finish) = whole.finish {
+                partial.answer.conclude(finish);
             }
-            about(response, &mut partial.answer);
-            partial.done = true;
-        }
-        "error" => {
-            // The error is in the event itself, or in its `error`.
-            let error = json.get("error").filter(|error| error.is_object()).unwrap_or(&json);
-            return Err(failure(endpoint, error));
+            partial.answer.calls.update_all(whole.calls);
+            partial.news.word = about(response, &mut partial.answer);
         }
         // Parts of items, tools of the provider, and future kinds of events.
         _ => {}
@@ -86,62 +97,45 @@ pub fn event(
     Ok(())
 }
 
-/// Adds a tool call, or a thought that belongs to one.
-fn add_item(index: u64, item: &Json, calls: &mut Pieces) {
+fn is_call(item: &Json) -> bool {
+    item.get("type").and_then(Json::as_str) == Some("function_call")
+}
+
+/// Adds a tool call, or a thought that belongs to one. Several events have the same call, as far as it is known then.
+fn add_item(index: Option<u64>, item: &Json, calls: &mut Pieces) {
     let text = |name: &str| item.get(name).and_then(Json::as_str).unwrap_or_default();
-    match text("type") {
-        "function_call" => {
-            let Some(piece) = calls.at(Some(index), Some(text("call_id"))) else { return };
-            text("name").clone_into(&mut piece.name);
-            text("arguments").clone_into(&mut piece.arguments);
-        }
-        "reasoning" => {
-            if let Json::Array(thoughts) = calls.beside.entry(THOUGHTS).or_insert_with(|| Json::Array(Vec::new())) {
-                thoughts.push(item.clone());
-            }
-        }
-        _ => {}
+    if is_call(item) {
+        let arguments = ArgumentPiece::of(item.get("arguments"));
+        calls.update(&CallDelta { index, id: text("call_id"), name: text("name"), arguments });
+    } else if text("type") == "reasoning"
+        && let Json::Array(thoughts) = calls.beside.entry(THOUGHTS).or_insert_with(|| Json::Array(Vec::new()))
+    {
+        thoughts.push(item.clone());
     }
 }
 
-/// Reads the metadata of an answer.
-fn about(json: &Json, answer: &mut PartialAnswer) {
+/// Reads the metadata of an answer. Returns why it is over.
+fn about(json: &Json, answer: &mut PartialAnswer) -> Option<FinishWord> {
     let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
-    let finish = match (text("/status"), text("/incomplete_details/reason")) {
-        (Some("completed"), _) => Some(Finish::Stop),
-        (Some("incomplete"), Some("content_filter")) => Some(Finish::Filtered),
-        (Some("incomplete"), _) => Some(Finish::Length),
-        _ => None,
-    };
-    answer.finish = answer.finish.or(finish);
     answer.model = text("/model").map(str::to_owned).or(answer.model.take());
     answer.id = text("/id").map(str::to_owned).or(answer.id.take());
-    let number = |path: &str| json.pointer(path).and_then(Json::as_u64);
-    if let (Some(input), Some(output)) = (number("/usage/input_tokens"), number("/usage/output_tokens")) {
-        answer.usage = Some(Usage {
-            input_tokens: input,
-            output_tokens: output,
-            cached_tokens: number("/usage/input_tokens_details/cached_tokens").unwrap_or_default(),
-            written_tokens: number("/usage/input_tokens_details/cache_write_tokens").unwrap_or_default(),
-            ..Usage::default()
-        });
+    let mut tokens = TokenReader::new(json.get("usage"));
+    let (input, output) = (tokens.read("/input_tokens"), tokens.read("/output_tokens"));
+    let cached = tokens.read("/input_tokens_details/cached_tokens");
+    let written = tokens.read("/input_tokens_details/cache_write_tokens");
+    answer.usage = tokens.usage([input, output], cached, written).or(answer.usage);
+    match (text("/status"), text("/incomplete_details/reason")) {
+        (Some("completed"), _) => Some(FinishWord::Known(Finish::Stop)),
+        (Some("incomplete"), Some("content_filter")) => Some(FinishWord::Known(Finish::Filtered)),
+        (Some("incomplete"), _) => Some(FinishWord::Known(Finish::Length)),
+        _ => None,
     }
 }
 
-/// An error in a response with a success status.
+/// A response that failed. Its error, if it has one, was found before.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
-    match json.get("error").filter(|error| !error.is_null()) {
-        Some(error) => Err(failure(endpoint, error)),
-        None if json.get("status").and_then(Json::as_str) == Some("failed") => {
-            Err(endpoint.error(ModelErrorKind::Status(500), "failed without saying why"))
-        }
-        None => Ok(()),
+    match json.get("status").and_then(Json::as_str) {
+        Some("failed") => Err(endpoint.error(ModelErrorKind::Status(503), "failed without saying why")),
+        _ => Ok(()),
     }
-}
-
-fn failure(endpoint: &Endpoint, error: &Json) -> ModelError {
-    let code = error.get("code").and_then(Json::as_str).is_some_and(|code| !code.is_empty());
-    // The other codes are about the request.
-    let status = client::status(error).or(code.then_some(400));
-    client::refusal(endpoint, status.map_or(ModelErrorKind::Protocol, ModelErrorKind::Status), error)
 }

@@ -1,0 +1,328 @@
+//! Assembles the tool calls of a turn from pieces.
+//!
+//! Compatible servers number pieces in many ways: the same index for all calls, a new id or the whole name in each piece,
+//! arguments under an index of their own. So a piece is placed by what calls need. A call needs a name before it is one,
+//! and it needs arguments until they are whole. Indexes and ids decide only between calls that could both take a piece.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value as Json};
+use trefoil_runtime::{ModelError, ModelErrorKind, ToolUse};
+use trefoil_template::{join_halves, limits};
+
+use super::Endpoint;
+use super::arguments::{ArgumentPiece, Arguments, Fullness, read_arguments};
+use super::tools::{Names, Sealed};
+
+/// A piece of a call, or a whole one.
+#[derive(Debug)]
+pub(super) struct CallDelta<'j> {
+    /// Its index, as the provider counts calls.
+    pub index: Option<u64>,
+    /// Empty if it has none.
+    pub id: &'j str,
+    /// Empty if it has none.
+    pub name: &'j str,
+    pub arguments: ArgumentPiece<'j>,
+}
+
+/// A tool call that is still arriving.
+#[derive(Debug, Default)]
+pub(super) struct CallPiece {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: Arguments,
+    /// Arguments that count if no others arrive.
+    initial: Arguments,
+    /// Provider data of the call that must be sent back.
+    pub beside: Map<String, Json>,
+}
+
+impl CallPiece {
+    /// Sets arguments that count if no others arrive.
+    pub fn begin_with(&mut self, arguments: ArgumentPiece<'_>) {
+        self.initial = match arguments {
+            ArgumentPiece::Absent => return,
+            ArgumentPiece::Text(text) => Arguments::of(text),
+            ArgumentPiece::Whole(text) => Arguments::of(&text),
+        };
+    }
+
+    fn arguments(&self) -> &Arguments {
+        if self.arguments.fullness() == Fullness::Blank { &self.initial } else { &self.arguments }
+    }
+}
+
+/// Why the calls of a turn cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallFault {
+    /// More than [`limits::ANSWER_CALLS`].
+    TooMany,
+    /// Arguments arrived for a call whose name did not.
+    Nameless,
+}
+
+impl CallFault {
+    /// The error of the model call.
+    pub fn error(self, endpoint: &Endpoint) -> ModelError {
+        match self {
+            Self::TooMany => {
+                let what = format!("sent more than {} tool calls in one answer", limits::ANSWER_CALLS);
+                endpoint.error(ModelErrorKind::Protocol, &what)
+            }
+            Self::Nameless => endpoint.error(ModelErrorKind::Status(503), "sent a tool call without a name"),
+        }
+    }
+}
+
+/// The tool calls of a turn while they arrive.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    all: Vec<CallPiece>,
+    by_index: HashMap<u64, usize>,
+    by_id: HashMap<String, usize>,
+    /// The call that got the last piece.
+    open: Option<usize>,
+    /// The names that the request offered, as the provider knows them.
+    offered: Vec<String>,
+    /// A call, or a part of one, has arrived since this was last asked.
+    grown: bool,
+    too_many: bool,
+    /// Provider data of the turn that must be sent back.
+    pub beside: Map<String, Json>,
+}
+
+impl Pieces {
+    /// No calls yet, of a request that offers these tools.
+    pub fn offering(names: &Names) -> Self {
+        Self { offered: names.wires().map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// Whether no call has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// An index that no call has, for a call that arrives whole.
+    pub fn free_index(&self) -> Option<u64> {
+        u64::try_from(self.all.len()).ok()
+    }
+
+    /// Whether a call or a part of one has arrived since the last time.
+    pub fn take_growth(&mut self) -> bool {
+        std::mem::take(&mut self.grown)
+    }
+
+    /// Adds a piece; returns its call. A piece without a name and without arguments belongs to none if no call has begun.
+    pub fn add(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
+        let at = match self.place(delta) {
+            Some(at) => at,
+            None if delta.name.is_empty() && is_blank(&delta.arguments) => return None,
+            None => self.begin(delta)?,
+        };
+        self.open = Some(at);
+        self.note_keys(delta, at);
+        let piece = self.all.get_mut(at)?;
+        if piece.name != delta.name {
+            piece.name.push_str(delta.name);
+        }
+        let repeated = !delta.name.is_empty() && piece.arguments.is_whole();
+        match &delta.arguments {
+            ArgumentPiece::Absent => {}
+            ArgumentPiece::Text(text) if repeated && Arguments::of(text).is_whole() => {
+                piece.arguments = Arguments::of(text)
+            }
+            ArgumentPiece::Text(text) => {
+                self.grown |= !text.is_empty();
+                piece.arguments.push(text);
+            }
+            ArgumentPiece::Whole(text) => {
+                self.grown = true;
+                piece.arguments = Arguments::of(text);
+            }
+        }
+        Some(piece)
+    }
+
+    /// The call that a piece belongs to; `None`: a new one.
+    fn place(&self, delta: &CallDelta<'_>) -> Option<usize> {
+        let by_index = delta.index.and_then(|index| self.by_index.get(&index)).copied();
+        let by_id = self.by_id.get(delta.id).copied().filter(|_| !delta.id.is_empty());
+        let of = |at: Option<usize>| at.and_then(|at| Some((at, self.all.get(at)?)));
+        let has_id = |piece: &CallPiece| !delta.id.is_empty() && piece.id == delta.id;
+        // Ids may be used twice, and indexes may be the same for all calls: what has both is certain.
+        let exact = of(by_index).filter(|(_, piece)| has_id(piece)).map(|(at, _)| at);
+        if delta.name.is_empty() {
+            let (found, open) = (of(exact.or(by_id).or(by_index)), of(self.open));
+            // A call whose arguments are whole needs no more.
+            let needy = open.filter(|(_, piece)| !piece.arguments.is_whole());
+            return match found {
+                Some((_, piece)) if piece.arguments.is_whole() => needy.or(found),
+                _ => found.or(needy),
+            }
+            .map(|(at, _)| at);
+        }
+        // Some servers have no indexes, or send the name last.
+        let is_nameless = |at: &usize| self.all.get(*at).is_some_and(|piece| piece.name.is_empty());
+        let unnumbered = self.open.filter(|at| delta.index.is_none() || is_nameless(at));
+        let (at, piece) = of(exact.or(by_index).or(by_id).or(unnumbered))?;
+        let same_index = delta.index.is_none() || piece.index.is_none() || delta.index == piece.index;
+        let same_id = has_id(piece) && same_index;
+        let belongs = match piece.arguments.fullness() {
+            _ if piece.name.is_empty() => same_index,
+            Fullness::Blank if piece.name != delta.name => self.continues_name(piece, delta),
+            _ if piece.name != delta.name => false,
+            // The whole name is in every piece.
+            Fullness::Partial => true,
+            Fullness::Blank => same_id || (same_index && (by_index.is_some() || delta.id.is_empty())),
+            Fullness::Hollow | Fullness::Whole => same_id,
+        };
+        belongs.then_some(at)
+    }
+
+    /// Whether a name arrives in parts: together they are the start of a tool's name, and the first part alone is none.
+    fn continues_name(&self, piece: &CallPiece, delta: &CallDelta<'_>) -> bool {
+        let whole = format!("{}{}", piece.name, delta.name);
+        let other = !delta.id.is_empty() && delta.id != piece.id;
+        !other && !self.offered.contains(&piece.name) && self.offered.iter().any(|name| name.starts_with(&whole))
+    }
+
+    fn begin(&mut self, delta: &CallDelta<'_>) -> Option<usize> {
+        if self.all.len() >= limits::ANSWER_CALLS {
+            self.too_many = true;
+            return None;
+        }
+        let at = self.all.len();
+        self.all.push(CallPiece { index: delta.index, ..CallPiece::default() });
+        // What later has the same keys belongs to the latest call with them.
+        if let Some(index) = delta.index {
+            self.by_index.insert(index, at);
+        }
+        if !delta.id.is_empty() {
+            self.by_id.insert(delta.id.to_owned(), at);
+        }
+        self.grown = true;
+        Some(at)
+    }
+
+    /// Later pieces may have only the keys of this one.
+    fn note_keys(&mut self, delta: &CallDelta<'_>, at: usize) {
+        if let Some(index) = delta.index {
+            self.by_index.entry(index).or_insert(at);
+        }
+        if delta.id.is_empty() {
+            return;
+        }
+        if !self.by_id.contains_key(delta.id) {
+            self.by_id.insert(delta.id.to_owned(), at);
+        }
+        if let Some(piece) = self.all.get_mut(at).filter(|piece| piece.id.is_empty()) {
+            delta.id.clone_into(&mut piece.id);
+        }
+    }
+
+    /// Adds a call that some protocols repeat in several events, each time as it is known then. The fuller form counts.
+    pub fn update(&mut self, delta: &CallDelta<'_>) {
+        let fits = |at: &usize| self.all.get(*at).filter(|piece| piece.name.is_empty() || piece.name == delta.name);
+        let by_id = self.by_id.get(delta.id).copied().filter(|at| !delta.id.is_empty() && fits(at).is_some());
+        let other = |piece: &CallPiece| !delta.id.is_empty() && piece.id != delta.id && piece.arguments.is_whole();
+        let by_index = delta.index.and_then(|index| self.by_index.get(&index)).copied();
+        let by_index = by_index.filter(|at| fits(at).is_some_and(|piece| !other(piece)));
+        match by_id.or(by_index) {
+            Some(at) => self.fill(at, delta),
+            // Without a name it is only a part of a call.
+            None if delta.name.is_empty() => drop(self.add(delta)),
+            None => {
+                if let Some(at) = self.begin(delta) {
+                    self.fill(at, delta);
+                }
+            }
+        }
+    }
+
+    fn fill(&mut self, at: usize, delta: &CallDelta<'_>) {
+        self.open = Some(at);
+        self.note_keys(delta, at);
+        let Some(piece) = self.all.get_mut(at) else { return };
+        if piece.name.is_empty() {
+            delta.name.clone_into(&mut piece.name);
+        }
+        let newer = match &delta.arguments {
+            ArgumentPiece::Absent => return,
+            ArgumentPiece::Text(text) => Arguments::of(text),
+            ArgumentPiece::Whole(text) => Arguments::of(text),
+        };
+        if newer.fullness() >= piece.arguments.fullness() {
+            self.grown |= newer.text() != piece.arguments.text();
+            piece.arguments = newer;
+        }
+    }
+
+    /// Takes the calls of a whole turn, which was streamed before, completely, in part or not at all.
+    pub fn update_all(&mut self, whole: Self) {
+        let names = |all: &[CallPiece]| all.iter().map(|piece| piece.name.clone()).collect::<Vec<_>>();
+        if self.is_empty() {
+            let grown = self.grown || !whole.is_empty();
+            *self = Self { offered: std::mem::take(&mut self.offered), grown, ..whole };
+            return;
+        }
+        self.too_many |= whole.too_many;
+        // Some gateways make new ids for each event.
+        let in_order = names(&self.all) == names(&whole.all);
+        for (at, piece) in whole.all.iter().enumerate() {
+            let arguments = ArgumentPiece::Text(piece.arguments.text());
+            let delta = CallDelta { index: piece.index, id: &piece.id, name: &piece.name, arguments };
+            if in_order { self.fill(at, &delta) } else { self.update(&delta) }
+        }
+    }
+
+    /// Whether there are more calls than an answer may have. The others were not kept.
+    pub fn is_overfull(&self) -> bool {
+        self.too_many
+    }
+
+    /// Why the calls cannot be used, when everything has arrived.
+    pub fn fault(&self) -> Option<CallFault> {
+        let nameless = || self.all.iter().any(|piece| piece.name.is_empty()).then_some(CallFault::Nameless);
+        if self.too_many { Some(CallFault::TooMany) } else { nameless() }
+    }
+
+    /// The calls, when everything has arrived. `provider` is the one that gets its data back.
+    pub fn calls(self, names: &Names, provider: &str) -> Vec<ToolUse> {
+        let mut calls: Vec<ToolUse> = Vec::new();
+        let mut taken: HashSet<String> = HashSet::new();
+        let mut beside_turn = Some(self.beside).filter(|beside| !beside.is_empty());
+        for piece in self.all.into_iter().filter(|piece| !piece.name.is_empty()) {
+            // Results are matched with calls by id, so ids must be unique and not empty.
+            let base = if piece.id.is_empty() { "call" } else { &piece.id };
+            let mut n = calls.len() + 1;
+            let mut id = if base == "call" { format!("call_{n}") } else { base.to_owned() };
+            while !taken.insert(id.clone()) {
+                n += 1;
+                id = format!("{base}_{n}");
+            }
+            let arguments = read_arguments(&join_halves(piece.arguments().text().to_owned()));
+            let sealed = Sealed { turn: beside_turn.take().unwrap_or_default(), call: piece.beside };
+            let (name, sealed) = (names.own(&piece.name), sealed.text(provider));
+            calls.push(ToolUse { id: id.into(), name, arguments, sealed });
+        }
+        calls
+    }
+}
+
+fn is_blank(arguments: &ArgumentPiece<'_>) -> bool {
+    match arguments {
+        ArgumentPiece::Absent => true,
+        ArgumentPiece::Text(text) => text.trim().is_empty(),
+        ArgumentPiece::Whole(_) => false,
+    }
+}
+
+/// Appends a part of provider data. It is the only place that does, so that no server can make it slow.
+pub(super) fn append_text(to: &mut Map<String, Json>, name: &str, more: &str) {
+    match to.get_mut(name) {
+        Some(Json::String(text)) => text.push_str(more),
+        _ => drop(to.insert(name.to_owned(), more.into())),
+    }
+}

@@ -1,0 +1,159 @@
+//! How far a streamed answer is: one state machine for all protocols.
+//!
+//! It does no IO and knows no time. The reader of a protocol says what an event brought ([`EventNews`]); the reader of
+//! the connection says that the body ended, broke, or fell silent. Only the table in [`after`] decides what makes an
+//! answer complete. Whatever it does not call complete is a failed call.
+
+use super::super::finish::FinishWord;
+use super::table::DoneMark;
+
+/// What one event brought.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct EventNews {
+    /// Text, or a part of a tool call.
+    pub content: bool,
+    /// A part of the turn that is not shown, such as a thought.
+    pub thought: bool,
+    /// The usage of the answer.
+    pub usage: bool,
+    /// Why the answer is over.
+    pub word: Option<FinishWord>,
+    /// It has the form of this protocol's events.
+    pub known: bool,
+    /// It is the last event of its protocol.
+    pub last: bool,
+}
+
+impl EventNews {
+    /// Whether it continues the answer.
+    pub fn is_progress(&self) -> bool {
+        self.content || self.thought
+    }
+}
+
+/// What happens to a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamInput {
+    /// An event.
+    Event(EventNews),
+    /// `[DONE]`.
+    Done(DoneMark),
+    /// The body ended as the transfer promised.
+    BodyEnd,
+    /// Nothing more can be read: the connection broke or was silent for too long, or the data cannot be understood.
+    Broken,
+    /// Nothing of the answer came for some time. Ends only an answer that is complete without its last event.
+    Waited,
+}
+
+/// What is known about the end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamPhase {
+    /// No finish reason has arrived. `content`: a part of the answer has.
+    Open { content: bool },
+    /// A known finish reason arrived in an event without content, after content. The answer is complete unless more of
+    /// it arrives.
+    Finished,
+    /// A finish reason that some servers send too early: with content or before it, unknown, or after one that was taken
+    /// back. It counts only together with the end of the stream.
+    Doubtful,
+    /// More of the answer arrived after a finish reason, which is thereby taken back.
+    Reopened,
+    /// The answer is complete.
+    Complete,
+    /// The stream is over, and the answer is not complete.
+    Incomplete,
+}
+
+/// The next phase. This is the table of all ends.
+fn after(phase: StreamPhase, input: StreamInput) -> StreamPhase {
+    use StreamPhase::{Complete, Doubtful, Finished, Incomplete, Open, Reopened};
+    match (phase, input) {
+        (Complete | Incomplete, _) => phase,
+        (_, StreamInput::Event(news)) if news.last => Complete,
+        (_, StreamInput::Done(DoneMark::Last)) => Complete,
+
+        (Finished | Doubtful, StreamInput::BodyEnd | StreamInput::Done(DoneMark::BodyEnd)) => Complete,
+        (_, StreamInput::BodyEnd | StreamInput::Done(DoneMark::BodyEnd)) => Incomplete,
+        (Finished, StreamInput::Broken | StreamInput::Waited) => Complete,
+        (_, StreamInput::Broken) => Incomplete,
+        (_, StreamInput::Waited) => phase,
+
+        (Open { content }, StreamInput::Event(news)) => match news.word {
+            None => Open { content: content || news.content },
+            Some(FinishWord::Known(_)) if content && !news.is_progress() => Finished,
+            Some(_) => Doubtful,
+        },
+        (_, StreamInput::Event(news)) if news.is_progress() => match news.word {
+            None => Reopened,
+            Some(_) => Doubtful,
+        },
+        (Reopened, StreamInput::Event(EventNews { word: Some(_), .. })) => Doubtful,
+        (_, StreamInput::Event(_)) => phase,
+    }
+}
+
+/// The state of a streamed answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamState {
+    phase: StreamPhase,
+    /// Whether events have arrived, and whether one of them was of the expected protocol.
+    recognized: Option<bool>,
+    /// Usage has arrived with the finish reason or after it. Some servers report what was used so far with each piece.
+    counted: bool,
+    /// The answer is complete, but its stream did not end as it should.
+    cut: bool,
+}
+
+impl Default for StreamState {
+    fn default() -> Self {
+        Self { phase: StreamPhase::Open { content: false }, recognized: None, counted: false, cut: false }
+    }
+}
+
+impl StreamState {
+    /// Takes in what happened.
+    pub fn advance(&mut self, input: StreamInput) {
+        self.phase = after(self.phase, input);
+        match input {
+            StreamInput::Event(news) => {
+                self.recognized = Some(self.recognized == Some(true) || news.known);
+                let earlier = self.counted && !news.is_progress();
+                self.counted = self.has_reason() && (news.usage || earlier);
+            }
+            StreamInput::Broken | StreamInput::Waited => self.cut |= self.phase == StreamPhase::Complete,
+            StreamInput::Done(_) => self.recognized = self.recognized.or(Some(false)),
+            StreamInput::BodyEnd => {}
+        }
+    }
+
+    /// Whether a finish reason has arrived that was not taken back.
+    pub fn has_reason(&self) -> bool {
+        matches!(self.phase, StreamPhase::Finished | StreamPhase::Doubtful | StreamPhase::Complete)
+    }
+
+    /// Whether the answer is complete, although its stream has not ended.
+    pub fn is_finished(&self) -> bool {
+        self.phase == StreamPhase::Finished
+    }
+
+    /// Whether nothing more is to be read.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, StreamPhase::Complete | StreamPhase::Incomplete)
+    }
+
+    /// Whether the answer is complete.
+    pub fn is_complete(&self) -> bool {
+        self.phase == StreamPhase::Complete && !self.is_foreign()
+    }
+
+    /// Whether events have arrived, but none of the expected protocol.
+    pub fn is_foreign(&self) -> bool {
+        self.recognized == Some(false)
+    }
+
+    /// Whether the usage that has arrived is only what was used up to some piece.
+    pub fn is_usage_partial(&self) -> bool {
+        self.cut && !self.counted
+    }
+}

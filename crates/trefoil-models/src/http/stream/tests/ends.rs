@@ -1,0 +1,128 @@
+//! What makes an answer complete, and what does not.
+
+use std::fmt::Write as _;
+
+use super::*;
+
+/// What the rules say of a whole sequence, read at once: whether it is a complete answer.
+fn is_complete(face: Face, acts: &[Act], end: End) -> bool {
+    let last = acts.iter().position(|act| *act == Act::Last).unwrap_or(acts.len());
+    let before = &acts[..last];
+    if before.contains(&Act::Failure) {
+        return false;
+    }
+    if last < acts.len() {
+        return true;
+    }
+    let is_word = |act: &Act| matches!(act, Act::Both | Act::Reason | Act::Strange);
+    let is_content = |act: &Act| matches!(act, Act::Text | Act::Both | Act::TextEmpty | Act::Call);
+    let more = before.iter().rposition(|act| is_content(act) || *act == Act::Thought);
+    let after = &before[more.map_or(0, |at| at + 1)..];
+    let stands = after.iter().any(is_word) || more.is_some_and(|at| is_word(&before[at]));
+    if !WORDY.contains(&face) || !stands {
+        return false;
+    }
+    match end {
+        End::Body => true,
+        // The first reason came alone, is known, and has all of the answer before it.
+        End::Cut | End::Silence => {
+            let first = before.iter().position(is_word);
+            before.iter().any(is_content) && first > more && first.is_some_and(|at| before[at] == Act::Reason)
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_complete_only_by_the_rules_of_its_protocol() {
+    let names = names(&["echo"]);
+    let (mut tried, mut complete) = (0, 0);
+    for face in FACES {
+        let possible: Vec<Act> = ACTS.into_iter().filter(|one| act(face, *one, 0).is_some()).collect();
+        let longest = match face {
+            Face::Chat => 4,
+            Face::Messages | Face::Gemini => 3,
+            Face::Responses | Face::Cohere | Face::Ollama => 5,
+        };
+        let mut sequences: Vec<Vec<Act>> = vec![Vec::new()];
+        for _ in 0..longest {
+            let longer = sequences.iter().flat_map(|s| possible.iter().map(|one| [s.as_slice(), &[*one]].concat()));
+            sequences = longer.collect();
+            for acts in &sequences {
+                let bytes: String = acts.iter().enumerate().filter_map(|(at, one)| act(face, *one, at)).collect();
+                for end in ENDS {
+                    let answer = read(face, &[bytes.as_bytes()], end, &names);
+                    // A stream without any event of its protocol is another one.
+                    let is_foreign = face == Face::Chat && acts.first() == Some(&Act::Last);
+                    let expected = is_complete(face, acts, end) && !is_foreign;
+                    assert_eq!(answer.is_ok(), expected, "{face:?} {acts:?} {end:?}: {answer:?}");
+                    if let Ok(answer) = answer {
+                        complete += 1;
+                        let until = acts.iter().position(|a| *a == Act::Last).unwrap_or(acts.len());
+                        let mut text = String::new();
+                        for (at, one) in acts[..until].iter().enumerate() {
+                            if matches!(one, Act::Text | Act::Both | Act::TextEmpty) {
+                                let _ = write!(text, "<{at}>");
+                            }
+                        }
+                        let calls = acts[..until].iter().filter(|a| **a == Act::Call).count();
+                        assert_eq!((answer.text, answer.calls.len()), (text, calls), "{face:?} {acts:?} {end:?}");
+                    }
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 70_000 && complete > 15_000, "{tried} {complete}");
+}
+
+#[test]
+fn the_last_event_may_lack_its_line_breaks_but_not_a_part() {
+    let names = names(&[]);
+    for face in FACES {
+        let text = act(face, Act::Text, 0).unwrap();
+        let end = act(face, Act::Last, 1).or_else(|| act(face, Act::Reason, 1)).unwrap();
+        let whole = format!("{text}{end}");
+        let bare = whole.trim_end();
+        for (stream, is_whole) in
+            [(whole.as_str(), true), (&format!("{bare}\n"), true), (bare, true), (&bare[..bare.len() - 1], false)]
+        {
+            let answer = read(face, &[stream.as_bytes()], End::Body, &names);
+            assert_eq!(answer.is_ok(), is_whole, "{face:?} {stream}: {answer:?}");
+            // A connection that breaks says nothing about its last line.
+            let answer = read(face, &[bare.as_bytes()], End::Cut, &names);
+            assert!(answer.is_err(), "{face:?} {answer:?}");
+        }
+    }
+    // The reason is complete, what follows it is not.
+    let [text, reason, usage] = [Act::Text, Act::Reason, Act::Counted].map(|one| act(Face::Chat, one, 0).unwrap());
+    let answer = read(Face::Chat, &[text.as_bytes(), reason.as_bytes(), &usage.as_bytes()[..30]], End::Body, &names);
+    assert_eq!(answer.unwrap().text, "<0>");
+}
+
+#[test]
+fn an_event_named_error_is_an_error_in_every_protocol() {
+    let names = names(&[]);
+    for face in FACES.into_iter().filter(|face| *face != Face::Ollama) {
+        let text = act(face, Act::Text, 0).unwrap();
+        let reason = act(face, Act::Reason, 1).unwrap_or_default();
+        for data in ["{}", "{\"reason\":\"gone\"}", "{\"message\":\"upstream\",\"code\":502}", "\"no\""] {
+            let stream = format!("{text}{reason}event: error\ndata: {data}\n\n");
+            assert!(read(face, &[stream.as_bytes()], End::Body, &names).is_err(), "{face:?} {data}");
+        }
+    }
+}
+
+#[test]
+fn a_gateways_mark_of_the_end_completes_nothing_that_its_protocol_does_not() {
+    let names = names(&[]);
+    for face in FACES {
+        let done = if face == Face::Ollama { "[DONE]\n" } else { "data: [DONE]\n\n" };
+        let text = act(face, Act::Text, 0).unwrap();
+        let answer = read(face, &[text.as_bytes(), done.as_bytes()], End::Silence, &names);
+        assert_eq!(answer.is_ok(), face == Face::Chat, "{face:?} {answer:?}");
+        if let Some(reason) = act(face, Act::Reason, 1) {
+            let answer = read(face, &[text.as_bytes(), reason.as_bytes(), done.as_bytes()], End::Silence, &names);
+            assert_eq!(answer.unwrap().text, "<0>", "{face:?}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Streams of all protocols, whole, cut at every byte, and ended in every way. No network: bytes go straight to the
+//! decoder.
+
+mod calls;
+mod cuts;
+mod ends;
+
+use std::sync::OnceLock;
+
+use serde_json::{Value as Json, json};
+use trefoil_runtime::{ModelAnswer, ToolSpec};
+
+use super::*;
+use crate::address::Address;
+use crate::http::assembly::Pieces;
+use crate::http::tools::Names;
+use crate::http::{Client, Endpoint};
+use crate::vendors::{Protocol, vendor};
+
+/// A protocol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Face {
+    Chat,
+    Responses,
+    Messages,
+    Gemini,
+    Cohere,
+    Ollama,
+}
+
+const FACES: [Face; 6] = [Face::Chat, Face::Responses, Face::Messages, Face::Gemini, Face::Cohere, Face::Ollama];
+
+/// Protocols whose finish reason is not in the last event.
+const WORDY: [Face; 3] = [Face::Chat, Face::Messages, Face::Gemini];
+
+/// The end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Body,
+    Cut,
+    Silence,
+}
+
+const ENDS: [End; 3] = [End::Body, End::Cut, End::Silence];
+
+fn model(face: Face) -> &'static HttpModel {
+    static MODELS: OnceLock<Vec<(Face, HttpModel)>> = OnceLock::new();
+    let all = || {
+        let client = Client::new().unwrap();
+        FACES.map(|face| (face, new_model(face, client.clone()))).into()
+    };
+    MODELS.get_or_init(all).iter().find(|(of, _)| *of == face).map(|(_, model)| model).unwrap()
+}
+
+fn new_model(face: Face, client: Client) -> HttpModel {
+    let name = match face {
+        Face::Chat | Face::Responses => "openai",
+        Face::Messages => "anthropic",
+        Face::Gemini => "google",
+        Face::Cohere => "cohere",
+        Face::Ollama => "ollama",
+    };
+    let protocol = match face {
+        Face::Responses => Protocol::Responses { path: "/v1" },
+        _ => vendor(name).unwrap().protocol.at(&Address::parse("http://h").unwrap()),
+    };
+    let endpoint = Endpoint::new(name, protocol, "http://h", None).unwrap();
+    HttpModel::new(client, endpoint)
+}
+
+/// Names of tools that a request offers.
+fn names(tools: &[&str]) -> Names {
+    Names::of(&tools.iter().map(|name| ToolSpec::bare(*name)).collect::<Vec<_>>())
+}
+
+/// Reads a stream that arrives in these chunks. Whatever is not over at the end is an error.
+fn read(face: Face, chunks: &[&[u8]], end: End, names: &Names) -> Result<ModelAnswer, ModelError> {
+    let model = model(face);
+    let mut decoder = if face == Face::Ollama { sse::Decoder::of_lines() } else { sse::Decoder::default() };
+    let mut partial = Partial::default();
+    partial.answer.calls = Pieces::offering(names);
+    for chunk in chunks {
+        let events = decoder.push(chunk);
+        model.read_events(events, &mut partial, &mut |_| ())?;
+    }
+    match end {
+        End::Body => {
+            model.read_events(decoder.finish().map(Ok), &mut partial, &mut |_| ())?;
+            partial.stream.advance(StreamInput::BodyEnd);
+        }
+        End::Cut => partial.stream.advance(StreamInput::Broken),
+        End::Silence => partial.stream.advance(StreamInput::Waited),
+    }
+    model.verdict(&partial)?;
+    model.settle(&mut partial, names)
+}
+
+fn sent(face: Face, event: &Json) -> String {
+    if face == Face::Ollama { format!("{event}\n") } else { format!("data: {event}\n\n") }
+}
+
+/// What a server may send.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Act {
+    /// A piece of text.
+    Text,
+    /// A piece of text with a finish reason.
+    Both,
+    /// A finish reason alone.
+    Reason,
+    /// Nothing, with a reason that is none.
+    Empty,
+    /// Text, with a reason that is none.
+    TextEmpty,
+    /// An unknown reason alone.
+    Strange,
+    /// Usage alone.
+    Counted,
+    /// A tool call.
+    Call,
+    /// A thought.
+    Thought,
+    /// An error.
+    Failure,
+    /// The last event.
+    Last,
+}
+
+const ACTS: [Act; 11] = [
+    Act::Text,
+    Act::Both,
+    Act::Reason,
+    Act::Empty,
+    Act::TextEmpty,
+    Act::Strange,
+    Act::Counted,
+    Act::Call,
+    Act::Thought,
+    Act::Failure,
+    Act::Last,
+];
+
+/// Reasons that are none, in turn.
+const NONE: [&str; 5] = ["", "null", "NULL", "FINISH_REASON_UNSPECIFIED", " none "];
+
+/// The events of an act; `at` tells the pieces apart.
+///
+/// reason: a table of six protocols.
+fn act(face: Face, act: Act, at: usize) -> Option<String> {
+    let text = format!("<{at}>");
+    let text = if matches!(act, Act::Text | Act::Both | Act::TextEmpty) { text } else { String::new() };
+    let none = NONE[at % NONE.len()];
+    let reason = match (act, face) {
+        (Act::Both | Act::Reason, Face::Chat) => json!("stop"),
+        (Act::Both | Act::Reason, Face::Messages) => json!("end_turn"),
+        (Act::Both | Act::Reason, Face::Gemini) => json!("STOP"),
+        (Act::Empty | Act::TextEmpty, _) => json!(none),
+        (Act::Strange, _) => json!("something_new"),
+        (Act::Both | Act::Reason, _) => return None,
+        _ => Json::Null,
+    };
+    let error = json!({"error": {"message": "out of memory", "code": 500}});
+    let id = format!("c{at}");
+    let events = match (face, act) {
+        (Face::Chat | Face::Gemini | Face::Ollama, Act::Failure) => vec![error],
+        (Face::Chat, Act::Last) => return Some("data: [DONE]\n\n".to_owned()),
+        (Face::Chat, Act::Counted) => {
+            vec![json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 3}})]
+        }
+        (Face::Chat, Act::Call) => {
+            let call = json!({"index": at, "id": id, "function": {"name": "echo", "arguments": "{}"}});
+            vec![json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": null}]})]
+        }
+        (Face::Chat, Act::Thought) => vec![json!({"choices": [{"delta": {"reasoning_content": "hm"}}]})],
+        (Face::Chat, _) => {
+            vec![json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]})]
+        }
+        (Face::Gemini, Act::Last) => return None,
+        (Face::Gemini, Act::Counted) => {
+            vec![json!({"usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 3}})]
+        }
+        (Face::Gemini, Act::Call) => {
+            vec![json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "echo", "args": {}}}]}}]})]
+        }
+        (Face::Gemini, Act::Thought) => {
+            vec![json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true}]}}]})]
+        }
+        (Face::Gemini, _) => {
+            vec![json!({"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]})]
+        }
+        (Face::Messages, Act::Failure) => {
+            vec![json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})]
+        }
+        (Face::Messages, Act::Last) => vec![json!({"type": "message_stop"})],
+        (Face::Messages, Act::Counted) => {
+            vec![json!({"type": "message_delta", "delta": {}, "usage": {"input_tokens": 5, "output_tokens": 3}})]
+        }
+        (Face::Messages, Act::Call) => {
+            let block = json!({"type": "tool_use", "id": id, "name": "echo", "input": {}});
+            vec![json!({"type": "content_block_start", "index": at, "content_block": block})]
+        }
+        (Face::Messages, Act::Thought) => {
+            let block = json!({"type": "thinking", "thinking": "hm"});
+            vec![json!({"type": "content_block_start", "index": at, "content_block": block})]
+        }
+        // Its reasons are events without text.
+        (Face::Messages, Act::Both) => return None,
+        (Face::Messages, _) => {
+            let piece =
+                json!({"type": "content_block_delta", "index": at, "delta": {"type": "text_delta", "text": text}});
+            let reason = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
+            match act {
+                Act::Text => vec![piece],
+                Act::TextEmpty => vec![piece, reason],
+                _ => vec![reason],
+            }
+        }
+        (Face::Responses, Act::Failure) => vec![json!({"type": "error", "code": "server_error", "message": "no"})],
+        (Face::Responses, Act::Last) => {
+            vec![json!({"type": "response.completed", "response": {"status": "completed"}})]
+        }
+        (Face::Responses, Act::Text) => vec![json!({"type": "response.output_text.delta", "delta": text})],
+        (Face::Responses, Act::Call) => {
+            let item = json!({"type": "function_call", "call_id": id, "name": "echo", "arguments": "{}"});
+            vec![json!({"type": "response.output_item.done", "output_index": at, "item": item})]
+        }
+        (Face::Cohere, Act::Failure) => vec![json!({"id": "x", "message": "The server had an error"})],
+        (Face::Cohere, Act::Last) => vec![json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})],
+        (Face::Cohere, Act::Text) => {
+            vec![json!({"type": "content-delta", "delta": {"message": {"content": {"text": text}}}})]
+        }
+        (Face::Cohere, Act::Call) => {
+            let call = json!({"id": id, "function": {"name": "echo", "arguments": "{}"}});
+            vec![json!({"type": "tool-call-start", "index": at, "delta": {"message": {"tool_calls": call}}})]
+        }
+        (Face::Ollama, Act::Last) => vec![json!({"message": {"content": ""}, "done": true, "done_reason": "stop"})],
+        (Face::Ollama, Act::Text) => vec![json!({"message": {"content": text}, "done": false})],
+        (Face::Ollama, Act::Call) => {
+            let call = json!({"function": {"name": "echo", "arguments": {}}});
+            vec![json!({"message": {"content": "", "tool_calls": [call]}, "done": false})]
+        }
+        (Face::Ollama, Act::Thought) => vec![json!({"message": {"content": "", "thinking": "hm"}, "done": false})],
+        (Face::Responses | Face::Cohere | Face::Ollama, _) => return None,
+    };
+    Some(events.iter().map(|event| sent(face, event)).collect())
+}
