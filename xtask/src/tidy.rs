@@ -114,7 +114,7 @@ const PARSING: &[&str] = &[
 ];
 const PARSERS: &[(&str, &str)] = &[
     ("crates/trefoil-template/src/value/foreign.rs", "the reader"),
-    ("crates/trefoil-machine/src/answer.rs", "finds where JSON in prose ends"),
+    ("crates/trefoil-machine/src/answer/pieces.rs", "finds where JSON in prose ends"),
     ("crates/trefoil-store/src/", "reads what it wrote"),
     ("crates/trefoil/src/durable/bundle.rs", "reads what it wrote"),
     ("crates/trefoil/src/secrets/vault.rs", "reads what it wrote"),

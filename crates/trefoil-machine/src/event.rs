@@ -240,17 +240,20 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// A model call waits for a rate limit of a provider. Not in the journal.
+    /// A model call waits for a rate limit of a provider, or because the provider keeps failing. Not in the journal.
     ModelWaiting {
         /// The agent.
         agent: String,
         /// The provider.
         provider: String,
-        /// The limit, by its name in the settings.
+        /// The limit, by its name in the settings, or `circuit_breaker`.
         limit: &'static str,
         /// About how many milliseconds it waits, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_ms: Option<u64>,
+        /// How the last call of the provider failed, if that is the reason.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// Text of the running call arrived.
     TextDelta {
@@ -519,6 +522,7 @@ mod tests {
                 provider: String::new(),
                 limit: "requests_per_minute",
                 delay_ms: None,
+                why: None,
             },
             EventKind::TextDelta { text: String::new(), provisional: false },
             EventKind::ModelFinished {

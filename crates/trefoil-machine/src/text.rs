@@ -32,18 +32,6 @@ pub fn strip_fence(text: &str) -> &str {
     }
 }
 
-/// The inside of the only code fence in a text, with or without prose around it.
-pub fn fenced(text: &str) -> Option<&str> {
-    let mut fences = text.match_indices("```").filter(|(at, _)| {
-        // Only at the start of a line; elsewhere it may be part of a value.
-        let line = text.get(..*at).and_then(|before| before.rsplit('\n').next());
-        line.is_some_and(|line| line.trim().is_empty())
-    });
-    let (Some((open, _)), Some((close, _)), None) = (fences.next(), fences.next(), fences.next()) else { return None };
-    let (language, inside) = text.get(open + 3..close)?.split_once('\n')?;
-    (!language.contains('`')).then(|| inside.trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,15 +44,6 @@ mod tests {
         assert_eq!(strip_fence("```json\n{}\n``` and more"), "```json\n{}\n``` and more");
         assert_eq!(strip_fence("``` {} ```"), "``` {} ```");
         assert_eq!(strip_fence("```\n```"), "");
-    }
-
-    #[test]
-    fn a_fence_with_prose_around_it_is_found_where_it_is_the_only_one() {
-        assert_eq!(fenced("Here:\n```json\n{}\n```\nDone."), Some("{}"));
-        assert_eq!(fenced("  ```\n[1]\n  ```"), Some("[1]"));
-        assert_eq!(fenced("```\n1\n```\nor\n```\n2\n```"), None);
-        assert_eq!(fenced("{\"code\": \"```\"}"), None);
-        assert_eq!(fenced("plain"), None);
     }
 
     #[test]

@@ -13,7 +13,9 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
     let name = node.map_or("", |n| n.title.as_str());
     let line = match &event.kind {
         EventKind::ModelStarted { model, .. } => format!("… {name}  {model}"),
-        EventKind::ModelWaiting { provider, delay_ms, .. } => format!("… {name}  {}", delayed(provider, *delay_ms)),
+        EventKind::ModelWaiting { provider, delay_ms, why, .. } => {
+            format!("… {name}  {}", delayed(provider, *delay_ms, why.as_deref()))
+        }
         EventKind::StepFinished { .. } | EventKind::StepFailed { .. } | EventKind::StepSkipped { .. } => {
             ended(node?, event.at_ms)
         }

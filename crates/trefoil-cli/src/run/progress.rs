@@ -279,14 +279,14 @@ impl Progress {
                     node.calling = true;
                 })
             }
-            EventKind::ModelWaiting { agent, provider, delay_ms, .. } => {
+            EventKind::ModelWaiting { agent, provider, delay_ms, why, .. } => {
                 let index = self.called_by(event, agent);
                 self.change(index, |node| {
                     // The wait before its next try is over.
                     if node.state == StepState::Waiting {
                         node.resume();
                     }
-                    (node.text, node.delayed) = (delayed(provider, *delay_ms), true);
+                    (node.text, node.delayed) = (delayed(provider, *delay_ms, why.as_deref()), true);
                 })
             }
             EventKind::TextDelta { text, provisional } => {
@@ -534,9 +534,12 @@ impl Progress {
 }
 
 /// What a call waits for that is delayed by a rate limit.
-pub fn delayed(provider: &str, delay_ms: Option<u64>) -> String {
+pub fn delayed(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> String {
     let about = delay_ms.map(|ms| format!(", about {} s", ms.div_ceil(1_000))).unwrap_or_default();
-    line(&format!("waiting for `[limits.{provider}]`{about}"))
+    match why {
+        Some(why) => line(&format!("waiting until `{provider}` recovers{about}: {why}")),
+        None => line(&format!("waiting for `[limits.{provider}]`{about}")),
+    }
 }
 
 /// The kind of model steps in events. The steps inside them are calls by the model.

@@ -325,6 +325,7 @@ mod tests {
             provider: "openai".to_owned(),
             limit: "requests_per_minute",
             delay_ms: Some(39_200),
+            why: None,
         };
         let delta = || EventKind::TextDelta { text: "so far".to_owned(), provisional: false };
         let mut all = vec![event(0, "taste", started("taste")), event(1, "taste", waiting())];

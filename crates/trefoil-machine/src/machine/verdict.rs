@@ -2,7 +2,7 @@
 
 use trefoil_template::Value;
 
-use crate::answer::structure;
+use crate::answer::find_json;
 
 /// A judge's default confidence.
 const CONFIDENCE: f64 = 0.8;
@@ -22,10 +22,10 @@ pub struct Verdict {
     pub answer: Value,
 }
 
-/// Reads an answer as a verdict: an object, or text that contains one, also inside a code fence. The error is a
-/// message.
+/// Reads an answer as a verdict: an object, or text that contains one. The error is a message.
 pub fn read(answer: &Value, weight: f64) -> Result<Verdict, String> {
-    let parsed = answer.as_str().and_then(structure);
+    let is_object = |value: &Value| value.as_object().map(|_| ()).ok_or_else(String::new);
+    let parsed = answer.as_str().and_then(|text| find_json(text, &is_object).ok());
     let answer = parsed.unwrap_or_else(|| answer.clone());
     let Some(object) = answer.as_object() else { return Err("the answer is not a verdict".to_owned()) };
     let score = match object.get("score") {

@@ -1,140 +1,277 @@
-//! Circuit breakers: after several failures in a row, a host or a model is not called for a while. Then one call tries
-//! it, and the other calls wait for the result.
+//! Circuit breakers: while most calls of a host or a model fail, one call at a time tries it, and the others wait.
 //!
 //! Shared by all runs of a process. A host fails if it cannot be reached. A model fails if its host cannot be reached,
 //! breaks off, or reports a server error; rejected requests and rate limits do not count.
+//!
+//! A breaker never fails a call: calls wait before they are made ([`Breakers::admit`]), and no call waits longer than
+//! [`PATIENCE`]. So an open breaker costs no try, and a run ends when its own tries have failed. The failures of a burst, all
+//! at about the same time, say nothing about the time after it, so they open nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use trefoil_runtime::ports::{Admission, CallPause};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
-/// Failures in a row before a host or a model is no longer called.
-pub(super) const FAILURES: u32 = 5;
-/// How long it is not called.
-pub(super) const PAUSE: Duration = Duration::from_secs(30);
+/// The outcomes of this time count.
+const WINDOW: Duration = Duration::from_secs(30);
+/// A breaker opens when at least this many calls have failed in that time, which are at least half of all,
+const FAILURES: usize = 5;
+/// and the first of them failed this long ago.
+const SPAN: Duration = Duration::from_secs(3);
+/// The number of outcomes that are kept.
+const KEPT: usize = 512;
+/// How long nothing is called before the first call that tries it. The time doubles with each one that fails.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A call that has waited this long is made anyway.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The breakers of all hosts and models, by name.
+/// The breakers of all hosts and models, by name. A call has one of each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Breakers(Arc<Mutex<HashMap<String, Arc<Breaker>>>>);
+pub(super) struct Breakers(Arc<Shared>);
 
-impl Breakers {
-    /// The breaker of a host or a model.
-    pub fn of(&self, name: &str) -> Arc<Breaker> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(name.to_owned()).or_default().clone()
-    }
+#[derive(Debug, Default)]
+struct Shared {
+    all: Mutex<HashMap<String, Breaker>>,
+    /// Notified when a breaker has changed.
+    changed: Notify,
 }
 
 /// One breaker: the comments call what it guards the host.
 #[derive(Debug, Default)]
-pub(super) struct Breaker {
-    state: Mutex<BreakerState>,
-    /// Notified when the state may have changed.
-    changed: Notify,
-}
-
-#[derive(Debug)]
-enum BreakerState {
-    /// The host is called. The number counts its last failures in a row.
-    Closed(u32),
-    /// The host is not called until this time.
-    Open { until: Instant, why: Arc<str> },
-    /// One call is trying the host.
-    Trying { why: Arc<str> },
-}
-
-impl Default for BreakerState {
-    fn default() -> Self {
-        Self::Closed(0)
-    }
-}
-
-/// A host that is currently not called.
-#[derive(Debug)]
-pub(super) struct LeftAlone {
+struct Breaker {
+    state: BreakerState,
+    /// The number of changes of the state. The outcome of a call says something about the state in which it began.
+    epoch: u64,
+    /// When calls ended, and whether they failed.
+    recent: VecDeque<(Instant, bool)>,
     /// How its last call failed.
-    pub why: Arc<str>,
-    /// When it is tried again.
-    pub wait: Duration,
+    why: Arc<str>,
+    /// The last pause.
+    pause: Duration,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum BreakerState {
+    /// The host is called.
+    #[default]
+    Closed,
+    /// The host is not called until this time.
+    Open(Instant),
+    /// One call may try the host, or does so.
+    Trying { has_begun: bool },
 }
 
 impl Breaker {
-    fn state(&self) -> MutexGuard<'_, BreakerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn change(&mut self, state: BreakerState) {
+        self.state = state;
+        self.epoch += 1;
     }
 
-    /// Waits for permission to call the host, or returns why it is not called.
-    pub async fn enter(self: Arc<Self>) -> Result<Passage, LeftAlone> {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            let next = match &mut *self.state() {
-                BreakerState::Closed(_) => Some(Ok(())),
-                BreakerState::Open { until, why } => {
-                    let wait = until.saturating_duration_since(now());
-                    Some(if wait.is_zero() { Err(None) } else { Err(Some(LeftAlone { why: why.clone(), wait })) })
-                }
-                BreakerState::Trying { .. } => None,
-            };
-            match next {
-                Some(Ok(())) => return Ok(Passage { breaker: self.clone(), ended: false }),
-                Some(Err(Some(alone))) => return Err(alone),
-                Some(Err(None)) => {
-                    let mut state = self.state();
-                    // Another call may have changed the state in the meantime.
-                    if let BreakerState::Open { why, .. } = &*state {
-                        let why = why.clone();
-                        *state = BreakerState::Trying { why };
-                        drop(state);
-                        return Ok(Passage { breaker: self.clone(), ended: false });
-                    }
-                }
-                None => changed.await,
-            }
+    /// Whether a call may begin, or when to look again. `is_admitted`: it is the call that may try the host.
+    fn is_passable(&self, now: Instant, is_admitted: bool) -> Result<(), Option<Instant>> {
+        match self.state {
+            BreakerState::Closed => Ok(()),
+            BreakerState::Open(until) if until <= now => Ok(()),
+            BreakerState::Open(until) => Err(Some(until)),
+            BreakerState::Trying { has_begun: false } if is_admitted => Ok(()),
+            BreakerState::Trying { .. } => Err(None),
         }
+    }
+
+    /// Records the outcome of a call that began in this epoch.
+    fn record(&mut self, epoch: u64, failure: Option<&ModelError>, now: Instant) -> bool {
+        if epoch != self.epoch {
+            return false;
+        }
+        if let Some(error) = failure {
+            self.why = error.message.as_str().into();
+        }
+        match (self.state, failure) {
+            (BreakerState::Closed, failure) => {
+                while self.recent.len() >= KEPT || self.recent.front().is_some_and(|(at, _)| *at + WINDOW < now) {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back((now, failure.is_some()));
+                if failure.is_none() || !self.is_failing(now) {
+                    return false;
+                }
+                self.pause = FIRST_PAUSE;
+            }
+            (_, None) => {
+                self.recent.clear();
+                self.change(BreakerState::Closed);
+                return true;
+            }
+            // A call that waited too long was made although the breaker is open.
+            (BreakerState::Open(_), Some(_)) => return false,
+            (BreakerState::Trying { .. }, Some(_)) => self.pause = LONGEST_PAUSE.min(self.pause * 2),
+        }
+        self.change(BreakerState::Open(now + self.pause));
+        true
+    }
+
+    fn is_failing(&self, now: Instant) -> bool {
+        let mut failed = self.recent.iter().filter(|(_, failed)| *failed).map(|(at, _)| *at);
+        let first = failed.next();
+        let count = failed.count() + usize::from(first.is_some());
+        count >= FAILURES && count * 2 >= self.recent.len() && first.is_some_and(|first| first + SPAN <= now)
     }
 }
 
-/// Permission to make a call.
+/// The names of a call's breakers: of its host and of its model.
+pub(super) type Names = [String; 2];
+
+impl Breakers {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Breaker>> {
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a call should not be made now.
+    pub fn pause(&self, names: &Names) -> Option<CallPause> {
+        self.passable(names, true).err()
+    }
+
+    fn passable(&self, names: &Names, is_admitted: bool) -> Result<(), CallPause> {
+        let (all, now) = (self.all(), now());
+        for breaker in names.iter().filter_map(|name| all.get(name)) {
+            if let Err(until) = breaker.is_passable(now, is_admitted) {
+                let wait = until.map(|until| until.saturating_duration_since(now));
+                return Err(CallPause { wait, why: breaker.why.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a call may be made. `tell` is called if it has to wait.
+    pub async fn admit(&self, names: &Names, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+        let latest = now() + PATIENCE;
+        let mut has_told = false;
+        loop {
+            let mut changed = std::pin::pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            let pause = match self.passable(names, false) {
+                Ok(()) => match self.reserve(names) {
+                    Some(admission) => return admission,
+                    None => continue,
+                },
+                Err(pause) => pause,
+            };
+            if now() >= latest {
+                return Admission::overdue();
+            }
+            let until = pause.wait.map_or(latest, |wait| latest.min(now() + wait));
+            if !std::mem::replace(&mut has_told, true) {
+                tell(pause);
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Makes this call the one that tries what is to be tried. `None`: another call was faster.
+    fn reserve(&self, names: &Names) -> Option<Admission> {
+        let (mut all, now) = (self.all(), now());
+        if names.iter().filter_map(|name| all.get(name)).any(|breaker| breaker.is_passable(now, false).is_err()) {
+            return None;
+        }
+        let mut tries = Vec::new();
+        for name in names {
+            if let Some(breaker) = all.get_mut(name)
+                && let BreakerState::Open(_) = breaker.state
+            {
+                breaker.change(BreakerState::Trying { has_begun: false });
+                tries.push((name.clone(), breaker.epoch));
+            }
+        }
+        Some(match tries.is_empty() {
+            true => Admission::default(),
+            false => Admission::holding(Box::new(Reserved { breakers: self.clone(), tries })),
+        })
+    }
+
+    /// Begins a call.
+    pub fn begin(&self, names: Names) -> Passage {
+        let (mut all, now) = (self.all(), now());
+        let epochs = names.each_ref().map(|name| {
+            let breaker = all.entry(name.clone()).or_default();
+            match &mut breaker.state {
+                BreakerState::Trying { has_begun } => *has_begun = true,
+                BreakerState::Open(until) if *until <= now => breaker.change(BreakerState::Trying { has_begun: true }),
+                BreakerState::Open(_) | BreakerState::Closed => {}
+            }
+            breaker.epoch
+        });
+        drop(all);
+        Passage { breakers: self.clone(), names, epochs, ended: false }
+    }
+
+    /// Another call may try these hosts, if nothing is known about them yet.
+    fn release<'n>(&self, tries: impl Iterator<Item = (&'n String, u64)>, has_begun: bool) {
+        let (mut all, now) = (self.all(), now());
+        for (name, epoch) in tries {
+            if let Some(breaker) = all.get_mut(name)
+                && breaker.epoch == epoch
+                && breaker.state == (BreakerState::Trying { has_begun })
+            {
+                breaker.change(BreakerState::Open(now));
+            }
+        }
+        drop(all);
+        self.0.changed.notify_waiters();
+    }
+}
+
+/// The right to try hosts. If it is dropped before the call has begun, another call gets it.
+struct Reserved {
+    breakers: Breakers,
+    tries: Vec<(String, u64)>,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.breakers.release(self.tries.iter().map(|(name, epoch)| (name, *epoch)), false);
+    }
+}
+
+/// A call that has begun.
 #[derive(Debug)]
 pub(super) struct Passage {
-    breaker: Arc<Breaker>,
+    breakers: Breakers,
+    names: Names,
+    epochs: [u64; 2],
     ended: bool,
 }
 
 impl Passage {
-    /// Records the outcome of the call: `None` unless it failed in a way that counts.
-    pub fn end(mut self, failure: Option<&ModelError>) {
+    /// Records the outcome of the call for its host and its model: `None` unless it failed in a way that counts.
+    pub fn end(mut self, failures: [Option<&ModelError>; 2]) {
         self.ended = true;
-        let mut state = self.breaker.state();
-        *state = match (&*state, failure) {
-            (_, None) => BreakerState::Closed(0),
-            (BreakerState::Closed(before), Some(_)) if before + 1 < FAILURES => BreakerState::Closed(before + 1),
-            // A call that was in progress when the breaker opened does not extend the pause.
-            (BreakerState::Open { until, why }, Some(_)) => BreakerState::Open { until: *until, why: why.clone() },
-            (_, Some(error)) => BreakerState::Open { until: now() + PAUSE, why: error.message.as_str().into() },
-        };
-        drop(state);
-        self.breaker.changed.notify_waiters();
+        let (mut all, now) = (self.breakers.all(), now());
+        let mut has_changed = false;
+        for ((name, epoch), failure) in self.names.iter().zip(self.epochs).zip(failures) {
+            if let Some(breaker) = all.get_mut(name) {
+                has_changed |= breaker.record(epoch, failure, now);
+            }
+        }
+        drop(all);
+        if has_changed {
+            self.breakers.0.changed.notify_waiters();
+        }
     }
 }
 
-/// A dropped call has no outcome, so the next call tries the host.
+/// A dropped call has no outcome, so another call tries the host.
 impl Drop for Passage {
     fn drop(&mut self) {
-        if self.ended {
-            return;
-        }
-        let mut state = self.breaker.state();
-        if let BreakerState::Trying { why } = &*state {
-            let why = why.clone();
-            *state = BreakerState::Open { until: now(), why };
-            drop(state);
-            self.breaker.changed.notify_waiters();
+        if !self.ended {
+            self.breakers.release(self.names.iter().zip(self.epochs), true);
         }
     }
 }
@@ -170,46 +307,135 @@ mod tests {
         ModelError::new(ModelErrorKind::Status(503), "no")
     }
 
-    async fn fail(breaker: &Arc<Breaker>, times: u32) {
-        for _ in 0..times {
-            breaker.clone().enter().await.unwrap().end(Some(&broken()));
+    fn names() -> Names {
+        ["host".to_owned(), "host model".to_owned()]
+    }
+
+    /// A call of the model that fails or not.
+    fn call(breakers: &Breakers, fails: bool) {
+        let error = fails.then(broken);
+        breakers.begin(names()).end([None, error.as_ref()]);
+    }
+
+    async fn admitted(breakers: &Breakers) -> (Admission, Duration) {
+        let start = now();
+        (breakers.admit(&names(), &|_| ()).await, now() - start)
+    }
+
+    /// Calls fail for as long as it takes to open the breaker.
+    async fn open(breakers: &Breakers) {
+        for _ in 0..FAILURES {
+            call(breakers, true);
+            tokio::time::advance(SPAN / 4).await;
         }
+        assert!(breakers.pause(&names()).is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_failures_in_a_row_a_host_is_left_alone_then_one_call_tries_it() {
-        let breaker = Arc::new(Breaker::default());
-        fail(&breaker, FAILURES - 1).await;
-        breaker.clone().enter().await.unwrap().end(None);
-        fail(&breaker, FAILURES).await;
-        let alone = breaker.clone().enter().await.unwrap_err();
-        assert_eq!((&*alone.why, alone.wait), ("no", PAUSE));
+    async fn a_burst_of_failures_opens_nothing_and_failures_over_time_do() {
+        for burst in [8, 64, 512] {
+            let breakers = Breakers::default();
+            for wave in [0, 1] {
+                (0..burst).for_each(|_| call(&breakers, true));
+                assert!(breakers.pause(&names()).is_none(), "{burst} failures, wave {wave}");
+                tokio::time::advance(Duration::from_secs(1)).await;
+            }
+            (0..burst).for_each(|_| call(&breakers, false));
+            assert!(breakers.pause(&names()).is_none());
+        }
+        let breakers = Breakers::default();
+        open(&breakers).await;
+        assert_eq!(breakers.pause(&names()).unwrap().why, "no");
+        // Old failures, and those among many successes, are no reason.
+        let breakers = Breakers::default();
+        for second in 0..60 {
+            call(&breakers, second % 3 == 0);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert!(breakers.pause(&names()).is_none(), "a third of the calls fails");
+        let breakers = Breakers::default();
+        for _ in 0..20 {
+            call(&breakers, true);
+            tokio::time::advance(WINDOW / 3).await;
+        }
+        assert!(breakers.pause(&names()).is_none(), "hardly any calls");
+    }
 
-        tokio::time::advance(PAUSE).await;
-        let trying = breaker.clone().enter().await.unwrap();
-        let waiting = tokio::spawn(breaker.clone().enter());
+    #[tokio::test(start_paused = true)]
+    async fn one_call_tries_it_and_the_others_wait_for_its_outcome() {
+        let breakers = Breakers::default();
+        open(&breakers).await;
+        let (first, _) = admitted(&breakers).await;
+        let others: Vec<_> = (0..10)
+            .map(|_| {
+                let breakers = breakers.clone();
+                tokio::spawn(async move { admitted(&breakers).await.1 })
+            })
+            .collect();
         tokio::task::yield_now().await;
-        assert!(!waiting.is_finished(), "the others wait for what comes of it");
-        trying.end(Some(&broken()));
-        assert_eq!(waiting.await.unwrap().unwrap_err().wait, PAUSE, "it is as before");
+        assert!(others.iter().all(|other| !other.is_finished()));
+        // The first call fails: the next one tries after twice the time. It succeeds, and the rest follow at once.
+        call(&breakers, true);
+        drop(first);
+        let (second, waited) = admitted(&breakers).await;
+        assert_eq!(waited, FIRST_PAUSE * 2);
+        call(&breakers, false);
+        drop(second);
+        for other in others {
+            assert!(other.await.unwrap() <= FIRST_PAUSE * 2);
+        }
+        assert!(breakers.pause(&names()).is_none());
+        // It is counted from the start.
+        (0..FAILURES * 2).for_each(|_| call(&breakers, true));
+        assert!(breakers.pause(&names()).is_none());
+    }
 
-        tokio::time::advance(PAUSE).await;
-        breaker.clone().enter().await.unwrap().end(None);
-        fail(&breaker, FAILURES - 1).await;
-        assert!(breaker.enter().await.is_ok(), "it is back, and counted from the start");
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_to_a_limit_and_no_call_waits_longer_than_a_minute() {
+        let breakers = Breakers::default();
+        open(&breakers).await;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            let (_held, waited) = admitted(&breakers).await;
+            call(&breakers, true);
+            waits.push(waited.as_secs());
+        }
+        assert_eq!(waits[1..], [2, 4, 8, 16, 30, 30, 30]);
+        // Somebody holds the right to try it and never begins.
+        let (held, _) = admitted(&breakers).await;
+        let (overdue, waited) = admitted(&breakers).await;
+        assert_eq!(waited, PATIENCE);
+        assert!(overdue.is_final());
+        drop(held);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_try_that_is_dropped_lets_the_next_one_try() {
-        let breaker = Arc::new(Breaker::default());
-        fail(&breaker, FAILURES).await;
-        tokio::time::advance(PAUSE).await;
-        let trying = breaker.clone().enter().await.unwrap();
-        let waiting = tokio::spawn(breaker.clone().enter());
-        tokio::task::yield_now().await;
-        drop(trying);
-        waiting.await.unwrap().unwrap().end(None);
-        assert!(breaker.enter().await.is_ok());
+        let breakers = Breakers::default();
+        open(&breakers).await;
+        // Before it begins, and while it is in progress.
+        drop(admitted(&breakers).await);
+        let (admission, waited) = admitted(&breakers).await;
+        assert_eq!(waited, Duration::ZERO);
+        drop((breakers.begin(names()), admission));
+        let (_admission, waited) = admitted(&breakers).await;
+        assert_eq!(waited, Duration::ZERO);
+        call(&breakers, false);
+        assert!(breakers.pause(&names()).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_from_before_say_nothing_about_it_now() {
+        let breakers = Breakers::default();
+        let (slow, hopeful) = (breakers.begin(names()), breakers.begin(names()));
+        open(&breakers).await;
+        hopeful.end([None, None]);
+        assert!(breakers.pause(&names()).is_some());
+        let (_admission, _) = admitted(&breakers).await;
+        let trying = breakers.begin(names());
+        slow.end([None, Some(&broken())]);
+        trying.end([None, None]);
+        assert!(breakers.pause(&names()).is_none());
     }
 
     #[test]

@@ -46,8 +46,10 @@ mod tools;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use trefoil_ir::StepId;
 use trefoil_runtime::{
-    Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage, ports::CallSite,
+    Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    ports::{Admission, CallPause, CallSite},
 };
 
 use trefoil_template::{HalfJoiner, join_halves};
@@ -108,40 +110,31 @@ impl HttpModel {
         Ok(all.map(|all| all.iter().filter_map(name).collect()))
     }
 
-    /// Makes the call, unless the circuit breaker of its host or of its model is open.
-    async fn guarded(
+    /// Makes the call, and tells the circuit breakers of its host and of its model how it ended.
+    async fn observed(
         &self,
         request: &ModelRequest,
         meter: &Meter,
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let (host, provider) = (self.endpoint.address(), self.endpoint.provider);
-        // Several providers and models may share a host, and its other models may well answer.
-        let model = format!("{host} {provider}:{}", request.model);
-        let of_host = match self.client.breakers.of(&host).enter().await {
-            Ok(passage) => passage,
-            Err(alone) => return Err(self.left_alone(&alone, &format!("to {host}"))),
-        };
-        let of_model = match self.client.breakers.of(&model).enter().await {
-            Ok(passage) => passage,
-            Err(alone) => return Err(self.left_alone(&alone, &format!("of `{}`", request.model))),
-        };
+        let passage = self.client.breakers.begin(self.breakers(request));
         let outcome = self.exchange(request, meter, partial, delta).await;
         let failure = outcome.as_ref().err();
-        of_host.end(failure.filter(|error| breaker::is_unreachable(error) && !partial.begun));
-        of_model.end(failure.filter(|error| breaker::counts(error)));
+        if failure.is_some_and(|error| matches!(error.kind, ModelErrorKind::Setup | ModelErrorKind::Timeout)) {
+            // It says nothing about the model.
+            return outcome;
+        }
+        let of_host = failure.filter(|error| breaker::is_unreachable(error) && !partial.begun);
+        passage.end([of_host, failure.filter(|error| breaker::counts(error))]);
         outcome
     }
 
-    fn left_alone(&self, alone: &breaker::LeftAlone, which: &str) -> ModelError {
-        let (failures, seconds) = (breaker::FAILURES, alone.wait.as_secs_f64().ceil());
-        let what = format!(
-            "is not called for another {seconds}s, because the last {failures} calls {which} failed; the last one: {}",
-            alone.why
-        );
-        let wait = u64::try_from(alone.wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-        ModelError { retry_after_ms: Some(wait), ..self.endpoint.error(ModelErrorKind::Network, &what) }
+    /// Several providers and models may share a host, and its other models may well answer.
+    fn breakers(&self, request: &ModelRequest) -> breaker::Names {
+        let host = self.endpoint.address();
+        let model = format!("{host} {}:{}", self.endpoint.provider, request.model);
+        [host, model]
     }
 
     async fn exchange(
@@ -202,7 +195,7 @@ impl ModelProvider for HttpModel {
     ) -> Result<ModelAnswer, ModelError> {
         let ms = self.limits.of_call(request.parameters.timeout_ms);
         let mut partial = Partial::default();
-        let exchange = self.guarded(request, at.meter, &mut partial, delta);
+        let exchange = self.observed(request, at.meter, &mut partial, delta);
         let outcome = match ms {
             None => Ok(exchange.await),
             Some(ms) => tokio::time::timeout(Duration::from_millis(ms), exchange).await.map_err(|_| ms),
@@ -231,6 +224,19 @@ impl ModelProvider for HttpModel {
                 Err(ModelError { sent, ..error })
             }
         }
+    }
+
+    async fn admit(
+        &self,
+        _step: StepId,
+        request: &ModelRequest,
+        tell: &(dyn Fn(CallPause) + Send + Sync),
+    ) -> Admission {
+        self.client.breakers.admit(&self.breakers(request), tell).await
+    }
+
+    fn pause(&self, _step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        self.client.breakers.pause(&self.breakers(request))
     }
 
     fn label(&self, request: &ModelRequest) -> String {

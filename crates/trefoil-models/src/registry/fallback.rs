@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use trefoil_ir::StepId;
 use trefoil_machine::AskedBefore;
-use trefoil_runtime::ports::{CallSite, Instead};
+use trefoil_runtime::ports::{Admission, CallPause, CallSite, Instead};
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
 
 use super::{Availability, Registry};
@@ -48,12 +49,27 @@ fn may_be_better_elsewhere(error: &ModelError) -> bool {
 }
 
 impl ByStep {
+    /// The model of a step and its fallbacks, each with its request. `None`: the step has none.
+    fn models<'r>(&'r self, step: StepId, request: &'r ModelRequest) -> Option<Vec<(ModelName, ModelRequest)>> {
+        let (others, provider) = (self.others.get(&step)?, request.provider.as_ref()?);
+        let own = ModelName { provider: provider.clone(), model: request.model.clone() };
+        let aimed = |name: &ModelName| {
+            let (provider, model) = (Some(name.provider.clone()), name.model.clone());
+            (name.clone(), ModelRequest { provider, model, ..request.clone() })
+        };
+        Some(std::iter::once(&own).chain(others.iter()).map(aimed).collect())
+    }
+
+    /// Why each of these models is not called now.
+    fn pauses(&self, step: StepId, models: &[(ModelName, ModelRequest)]) -> Vec<Option<CallPause>> {
+        models.iter().map(|(_, request)| self.registry.by_name().pause(step, request)).collect()
+    }
+
     /// Calls one model, as soon as the limits of its provider allow it. The flag of an error says whether to try the next model.
     async fn ask(
         &self,
         at: CallSite<'_>,
-        request: &ModelRequest,
-        name: &ModelName,
+        (name, aimed): (&ModelName, &ModelRequest),
         instead: Option<Instead>,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, (ModelError, bool)> {
@@ -61,18 +77,16 @@ impl ByStep {
             let missing = matches!(self.registry.availability(&name.provider), Availability::NoKey { .. });
             (error, missing)
         })?;
-        let (provider_name, model) = (Some(name.provider.clone()), name.model.clone());
-        let aimed = ModelRequest { provider: provider_name, model, ..request.clone() };
         // From here on the call is this model's, also if it is stopped.
         if let Some(instead) = instead {
-            at.meter.turn_to(instead, &aimed).await;
+            at.meter.turn_to(instead, aimed).await;
         }
         let mut shown = false;
         let mut show = |text: &str| {
             shown = true;
             delta(text);
         };
-        let answer = provider.call(at, &aimed, &mut show).await;
+        let answer = provider.call(at, aimed, &mut show).await;
         answer.map_err(|error| {
             let go_on = !shown && may_be_better_elsewhere(&error);
             (error, go_on)
@@ -88,13 +102,19 @@ impl ModelProvider for ByStep {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let (Some(others), Some(provider)) = (self.others.get(&at.step), &request.provider) else {
+        let Some(models) = self.models(at.step, request) else {
             return self.registry.by_name().call(at, request, delta).await;
         };
-        let own = ModelName { provider: provider.clone(), model: request.model.clone() };
+        // A model that keeps failing is passed over, if another one may answer.
+        let pauses = self.pauses(at.step, &models);
+        let is_any_open = pauses.iter().any(Option::is_none);
         let mut failed = Failed::default();
-        for name in std::iter::once(&own).chain(others.iter()) {
-            match self.ask(at, request, name, failed.instead(name), delta).await {
+        for ((name, aimed), pause) in models.iter().zip(pauses) {
+            if let Some(pause) = pause.filter(|_| is_any_open) {
+                failed.add(name, passed_over(name, &pause));
+                continue;
+            }
+            match self.ask(at, (name, aimed), failed.instead(name), delta).await {
                 Ok(answer) => return Ok(failed.then(name, answer)),
                 Err((error, true)) => failed.add(name, error),
                 Err((error, false)) => return Err(failed.and(name.to_string(), error)),
@@ -103,9 +123,41 @@ impl ModelProvider for ByStep {
         Err(failed.all())
     }
 
+    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+        let by_name = self.registry.by_name();
+        let Some(models) = self.models(step, request) else { return by_name.admit(step, request, tell).await };
+        let pauses = self.pauses(step, &models);
+        if pauses.iter().any(Option::is_none) {
+            return Admission::default();
+        }
+        // All of them fail: the first one that is tried again decides.
+        let wait = |pause: &Option<CallPause>| pause.as_ref().and_then(|pause| pause.wait).unwrap_or(Duration::MAX);
+        let next = models.iter().zip(&pauses).min_by_key(|(_, pause)| wait(pause));
+        match next {
+            Some(((_, request), _)) => by_name.admit(step, request, tell).await,
+            None => Admission::default(),
+        }
+    }
+
+    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        let Some(models) = self.models(step, request) else { return self.registry.by_name().pause(step, request) };
+        self.pauses(step, &models).into_iter().collect::<Option<Vec<_>>>()?.into_iter().next()
+    }
+
     fn label(&self, request: &ModelRequest) -> String {
         self.registry.by_name().label(request)
     }
+}
+
+/// Why a model was not called.
+fn passed_over(name: &ModelName, pause: &CallPause) -> ModelError {
+    let wait = match pause.wait {
+        Some(wait) => format!(" for another {}s", wait.as_secs_f64().ceil()),
+        None => String::new(),
+    };
+    let message =
+        format!("`{name}` is not called{wait}, because most of its calls failed; the last one: {}", pause.why);
+    ModelError::new(ModelErrorKind::Network, message)
 }
 
 /// The models that have failed so far.

@@ -12,8 +12,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use trefoil_ir::StepId;
 use trefoil_runtime::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite, ports::Secret,
+    ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest,
+    ports::{Admission, CallPause, CallSite, Secret},
 };
 use trefoil_syntax::suggest;
 
@@ -355,6 +357,14 @@ impl ModelProvider for Fixed {
         self.inner.call(at, &self.aimed(request), delta).await
     }
 
+    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+        self.inner.admit(step, &self.aimed(request), tell).await
+    }
+
+    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        self.inner.pause(step, &self.aimed(request))
+    }
+
     fn label(&self, request: &ModelRequest) -> String {
         self.inner.label(&self.aimed(request))
     }
@@ -362,6 +372,12 @@ impl ModelProvider for Fixed {
 
 /// Uses the model that each request names.
 struct ByName(Registry);
+
+impl ByName {
+    fn named(&self, request: &ModelRequest) -> Option<Arc<dyn ModelProvider>> {
+        self.0.provider(request.provider.as_deref()?).ok()
+    }
+}
 
 #[async_trait]
 impl ModelProvider for ByName {
@@ -376,6 +392,18 @@ impl ModelProvider for ByName {
             return Err(ModelError::new(ModelErrorKind::Setup, message));
         };
         self.0.provider(provider)?.call(at, request, delta).await
+    }
+
+    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+        match self.named(request) {
+            Some(provider) => provider.admit(step, request, tell).await,
+            // The call fails without a request.
+            None => Admission::default(),
+        }
+    }
+
+    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        self.named(request)?.pause(step, request)
     }
 
     fn label(&self, request: &ModelRequest) -> String {

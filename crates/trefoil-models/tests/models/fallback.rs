@@ -155,21 +155,35 @@ async fn a_call_in_progress_says_which_model_is_asked() {
     assert_eq!((&*instead.by, used(&instead)), ("anthropic:other", vec![("openai:model-x", None)]));
 }
 
+/// Calls often enough, and over a time that is long enough, to open a circuit breaker.
+async fn keep_asking(provider: &dyn ModelProvider, asked: &ModelRequest) {
+    for _ in 0..4 {
+        let _ = ask(provider, asked).await;
+    }
+    tokio::time::sleep(Duration::from_millis(3_100)).await;
+    let _ = ask(provider, asked).await;
+}
+
 #[tokio::test]
-async fn a_host_that_fails_again_and_again_is_left_alone() {
+async fn a_model_that_keeps_failing_admits_one_call_at_a_time() {
     let server = Server::start_with(|_| status(503, None)).await;
     let registry = server.registry(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "{url}")]);
-    let mut last = None;
-    for _ in 0..7 {
-        last = ask(&*registry.resolve("openai", "m").unwrap(), &asked()).await.0.err();
-    }
-    assert_eq!(server.requests().len(), 5);
-    let error = last.unwrap();
-    let said = error.message.replace("29s", "30s");
-    expect!["`openai` is not called for another 30s, because the last 5 calls of `m` failed; the last one: `openai` answered with 503: no"]
-        .assert_eq(&said);
-    assert_eq!((error.kind, error.came), (ModelErrorKind::Network, None));
-    assert!((25_000..31_000).contains(&error.retry_after_ms.unwrap()), "the next try waits until then");
+    let model = registry.resolve("openai", "m").unwrap();
+    keep_asking(&*model, &asked()).await;
+    let pause = model.pause(StepId(0), &asked()).unwrap();
+    assert!(pause.wait.is_some_and(|wait| wait <= Duration::from_secs(1)));
+    expect!["`openai` answered with 503: no"].assert_eq(&pause.why);
+    let told = std::sync::Mutex::new(Vec::new());
+    let admission = model.admit(StepId(0), &asked(), &|pause| told.lock().unwrap().push(pause.why)).await;
+    assert_eq!(told.into_inner().unwrap(), [pause.why]);
+    // The next one waits for what comes of it, and a call that fails leaves nothing to wait for but time.
+    let request = asked();
+    let next = model.admit(StepId(0), &request, &|_| ());
+    assert!(tokio::time::timeout(Duration::from_millis(50), next).await.is_err());
+    ask(&*model, &asked()).await.0.unwrap_err();
+    drop(admission);
+    assert!(model.pause(StepId(0), &asked()).unwrap().wait.is_some_and(|wait| wait > Duration::from_millis(1_500)));
+    assert_eq!(server.requests().len(), 6);
 }
 
 /// One gateway in front of several providers: the path says which.
@@ -196,24 +210,21 @@ async fn a_model_that_fails_again_and_again_does_not_stop_the_others_on_its_host
     let other = ModelName { provider: "mistral".into(), model: "m".into() };
     let others = Fallbacks::from([(StepId(0), Arc::from([other]))]);
     let provider = registry.by_step(others);
-    let mut last = None;
-    for _ in 0..8 {
-        last = Some(ask(&*provider, &asked()).await.0.unwrap());
-    }
+    keep_asking(&*provider, &asked()).await;
+    let last = ask(&*provider, &asked()).await.0.unwrap();
     let called = |path: &str| server.requests().iter().filter(|one| one.line.contains(path)).count();
-    assert_eq!((called("/bad/"), called("/good/")), (5, 8), "only the one that fails is left alone");
-    let why = last.unwrap().instead.unwrap().why().replace("29s", "30s");
-    expect!["`openai` is not called for another 30s, because the last 5 calls of `model-x` failed; the last one: `openai` answered with 503: no"]
-        .assert_eq(&why);
+    assert_eq!((called("/bad/"), called("/good/")), (5, 6), "only the one that fails is passed over");
+    let why = last.instead.unwrap().why();
+    expect!["`openai:model-x` is not called for another 1s, because most of its calls failed; the last one: `openai` answered with 503: no"].assert_eq(&why);
+    assert!(provider.pause(StepId(0), &asked()).is_none(), "the other one answers");
     // The same for two models of one provider.
     let server = gateway(529).await;
     let registry = server.registry(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "{url}")]);
     let other = ModelName { provider: "anthropic".into(), model: "small".into() };
     let provider = registry.by_step(Fallbacks::from([(StepId(0), Arc::from([other]))]));
     let big = ModelRequest { provider: Some("anthropic".into()), model: "big".into(), ..request("x") };
-    for _ in 0..8 {
-        assert_eq!(ask(&*provider, &big).await.0.unwrap().text, "fine");
-    }
+    keep_asking(&*provider, &big).await;
+    assert_eq!(ask(&*provider, &big).await.0.unwrap().text, "fine");
 }
 
 #[tokio::test]
@@ -225,10 +236,12 @@ async fn a_host_that_cannot_be_reached_is_left_alone_for_all_of_its_models() {
         ("MISTRAL_BASE_URL", "http://127.0.0.1:1/v1"),
     ];
     let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned())));
-    for model in ["a", "b", "c", "d", "e"] {
+    for model in ["a", "b", "c", "d"] {
         ask(&*registry.resolve("openai", model).unwrap(), &asked()).await.0.unwrap_err();
     }
-    let error = ask(&*registry.resolve("mistral", "m").unwrap(), &asked()).await.0.unwrap_err();
-    expect!["`mistral` is not called for another 30s, because the last 5 calls to http://127.0.0.1:1 failed; the last one: `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"]
-        .assert_eq(&error.message.replace("29s", "30s"));
+    tokio::time::sleep(Duration::from_millis(3_100)).await;
+    ask(&*registry.resolve("openai", "e").unwrap(), &asked()).await.0.unwrap_err();
+    let pause = registry.resolve("mistral", "m").unwrap().pause(StepId(0), &asked()).unwrap();
+    expect!["`openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"]
+        .assert_eq(&pause.why);
 }

@@ -10,6 +10,8 @@
 #[cfg(feature = "http")]
 mod anthropic;
 #[cfg(feature = "http")]
+mod bursts;
+#[cfg(feature = "http")]
 mod chat;
 mod conformance;
 #[cfg(feature = "http")]

@@ -88,13 +88,14 @@ impl World {
         Some(self.ports.models.label(request))
     }
 
-    /// Tells watchers that a model call waits for a rate limit.
+    /// Tells watchers that a model call waits for a rate limit, or for its provider.
     pub fn delayed(&self, activity: &Activity, delay: Delay) {
         let Request::Model(request) = &activity.request else { return };
-        let (agent, Delay { provider, limit, wait }) = (request.speaker.to_string(), delay);
+        let (agent, Delay { provider, limit, wait, why }) = (request.speaker.to_string(), delay);
+        let why = why.map(|why| self.secrets.hide(&why));
         let delay_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         let location = self.prepared.program.step(activity.step).map(|s| s.origin);
-        let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms };
+        let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms, why };
         self.watch.delta(Some(activity.key.clone()), location, kind);
     }
 

@@ -19,7 +19,10 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             mask.each(input);
             mask.each(effective_input);
         }
-        E::StepStarted { label: _, kind: _ } | E::ModelWaiting { agent: _, provider: _, limit: _, delay_ms: _ } => {}
+        E::StepStarted { label: _, kind: _ } => {}
+        E::ModelWaiting { agent: _, provider: _, limit: _, delay_ms: _, why } => {
+            why.iter_mut().for_each(|why| mask.string(why));
+        }
         E::StepSkipped { label: _, reason } | E::ValidationFailed { iteration: _, reason } => mask.string(reason),
         E::StepFinished { output, items: _ } => mask.member(output),
         E::ItemStarted { index: _, total: _, item } => mask.each(item),

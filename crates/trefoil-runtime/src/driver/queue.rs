@@ -1,4 +1,4 @@
-//! The queue of model calls that are delayed by a host limit.
+//! The queue of model calls that are delayed by a host limit, or because their provider keeps failing.
 //!
 //! A waiting call has not been made: it has no entry in the journal, it can be taken back without a trace, and if the process ends,
 //! its outcome is not unknown. Its time limit starts when its turn comes.
@@ -10,11 +10,16 @@ use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use indexmap::IndexMap;
+use trefoil_ir::StepId;
 use trefoil_machine::key::{Key, KeyPart};
-use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::request::{Activity, ModelRequest, Request};
 
 use super::activity::World;
 use crate::limits::{CallPermit, Delay, PlacesOfRun, Tell};
+use crate::ports::{CallPause, ModelProvider};
+
+/// The name of a delay that is no limit: the provider does not admit the call.
+const CIRCUIT_BREAKER: &str = "circuit_breaker";
 
 /// The waiting calls of a run.
 pub struct Queue {
@@ -90,9 +95,10 @@ impl Queue {
         };
         let call = activity.clone();
         let (tell, entered) = self.tell(&activity);
+        let models = self.world.ports.models.clone();
         let mut turn = async move {
             let place = match &call.request {
-                Request::Model(request) => places.enter(request, tell).await,
+                Request::Model(request) => admitted(&*models, &places, call.step, request, tell).await,
                 _ => std::future::pending().await,
             };
             (call.key.clone(), Arc::new(place))
@@ -186,6 +192,30 @@ impl Queue {
             stays
         });
         back
+    }
+}
+
+/// Waits until the provider admits a call, and for a place.
+async fn admitted(
+    models: &dyn ModelProvider,
+    places: &PlacesOfRun,
+    step: StepId,
+    request: &ModelRequest,
+    tell: Tell,
+) -> CallPermit {
+    let provider = request.provider.as_deref().unwrap_or_default();
+    let paused = |CallPause { wait, why }: CallPause| {
+        tell(Delay { provider: provider.into(), limit: CIRCUIT_BREAKER, wait, why: Some(why) });
+    };
+    loop {
+        // A call that waits here occupies no place.
+        let admission = models.admit(step, request, &paused).await;
+        let place = places.enter(request, tell.clone()).await;
+        // The provider may have begun to fail while the call waited for its place.
+        if admission.is_final() || models.pause(step, request).is_none() {
+            return place.keeping(Box::new(admission));
+        }
+        place.give_back();
     }
 }
 

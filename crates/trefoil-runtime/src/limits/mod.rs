@@ -5,6 +5,7 @@
 
 mod pace;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,7 +102,7 @@ impl PlacesOfRun {
     pub async fn enter(&self, request: &ModelRequest, tell: Tell) -> CallPermit {
         let run = permit(self.run.as_ref()).await;
         let held = self.shared.at_provider(request, &tell).await;
-        CallPermit { _run: run, shared: self.shared.clone(), held: Mutex::new(held), tell }
+        CallPermit { _run: run, _kept: None, shared: self.shared.clone(), held: Mutex::new(held), tell }
     }
 }
 
@@ -114,7 +115,7 @@ impl Places {
         let own = permit(provider.and_then(|p| p.in_flight.as_ref())).await;
         let paced = match provider.and_then(|p| p.pace.as_ref()) {
             Some(pace) => {
-                let told = |limit, wait| tell(Delay { provider: name.into(), limit, wait });
+                let told = |limit, wait| tell(Delay { provider: name.into(), limit, wait, why: None });
                 Some((pace.clone(), pace.enter(expected(request), told).await))
             }
             None => None,
@@ -123,7 +124,7 @@ impl Places {
     }
 }
 
-/// A call that has to wait for a rate limit.
+/// A call that has to wait for a rate limit, or until its provider admits it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Delay {
     pub provider: String,
@@ -131,6 +132,8 @@ pub(crate) struct Delay {
     pub limit: &'static str,
     /// About how long it waits, if known.
     pub wait: Option<Duration>,
+    /// Why its provider does not admit it.
+    pub why: Option<String>,
 }
 
 /// Reports a delay to watchers.
@@ -150,6 +153,7 @@ fn expected(request: &ModelRequest) -> u64 {
 
 /// The permission to make a call, until it is dropped.
 pub(crate) struct CallPermit {
+    _kept: Option<Box<dyn Any + Send + Sync>>,
     _run: Option<OwnedSemaphorePermit>,
     shared: Arc<Places>,
     held: Mutex<Held>,
@@ -167,6 +171,18 @@ struct Held {
 impl CallPermit {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps something until the permission is dropped.
+    pub fn keeping(self, kept: Box<dyn Any + Send + Sync>) -> Self {
+        Self { _kept: Some(kept), ..self }
+    }
+
+    /// The call was not made, so it does not count.
+    pub fn give_back(self) {
+        if let Some((pace, id)) = &self.held().paced {
+            pace.cancel(*id);
+        }
     }
 
     /// Reports the usage of the call, if it is known.

@@ -121,6 +121,12 @@ impl Pace {
         Ok(id)
     }
 
+    /// A call that was not made does not count.
+    pub fn cancel(&self, id: u64) {
+        self.recent().begun.retain(|begun| begun.id != id);
+        self.room.notify_waiters();
+    }
+
     pub fn used(&self, id: u64, tokens: u64) {
         if let Some(begun) = self.recent().begun.iter_mut().find(|begun| begun.id == id) {
             begun.tokens = tokens;

@@ -1,5 +1,6 @@
 //! The ports: everything the driver needs from outside. In-memory implementations are in the same folder.
 
+mod admission;
 mod clock;
 mod fakes;
 mod letters;
@@ -26,6 +27,7 @@ use crate::allowance::Share;
 use crate::driver::Cancel;
 use crate::limits::CallPermit;
 
+pub use admission::{Admission, CallPause};
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
 pub use letters::{LetterId, Letters, Received};
@@ -49,6 +51,20 @@ pub trait ModelProvider: Send + Sync {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError>;
+    /// Waits until a call of this step may be made, because models that keep failing are not called all the time. `tell` is
+    /// called if it has to wait. The driver calls this before it makes the call.
+    async fn admit(
+        &self,
+        _step: StepId,
+        _request: &ModelRequest,
+        _tell: &(dyn Fn(CallPause) + Send + Sync),
+    ) -> Admission {
+        Admission::default()
+    }
+    /// Why such a call would have to wait now.
+    fn pause(&self, _step: StepId, _request: &ModelRequest) -> Option<CallPause> {
+        None
+    }
     /// Whether it receives the values of `env.*` and `secrets.*`. A provider that derives its answers from its input
     /// does not: its requests keep `***`, so that no answer carries a value into the journal (decision C8).
     fn sees_holes(&self) -> bool {

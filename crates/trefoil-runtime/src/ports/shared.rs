@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use trefoil_ir::ToolKind;
+use trefoil_ir::{StepId, ToolKind};
 use trefoil_template::{HoleKind, Value};
 
 use super::{
-    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal,
-    JournalError, LetterId, ModelAnswer, ModelError, ModelProvider, Received, Secret, Secrets, ToolError, ToolHost,
+    Admission, Arrived, Asked, CallPause, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink,
+    HumanInbox, Journal, JournalError, LetterId, ModelAnswer, ModelError, ModelProvider, Received, Secret, Secrets,
+    ToolError, ToolHost,
 };
 use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest, ToolSpec};
 
@@ -21,6 +22,12 @@ impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         T::call(self, at, request, delta).await
+    }
+    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+        T::admit(self, step, request, tell).await
+    }
+    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        T::pause(self, step, request)
     }
     fn sees_holes(&self) -> bool {
         T::sees_holes(self)

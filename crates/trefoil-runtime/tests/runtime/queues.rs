@@ -293,7 +293,7 @@ fn what_each_model_used_counts_for_its_own_provider() {
 fn watchers_are_told_which_limit_a_call_waits_for() {
     let one = ProviderLimits { requests_per_minute: Some(1), ..ProviderLimits::default() };
     let told = |(seq, key, kind): (u64, String, EventKind)| match kind {
-        EventKind::ModelWaiting { agent, provider, limit, delay_ms } => {
+        EventKind::ModelWaiting { agent, provider, limit, delay_ms, why: None } => {
             assert!(delay_ms.is_some_and(|ms| (50_000..=60_000).contains(&ms)), "{delay_ms:?}");
             format!("{seq} {key} {agent} {provider} {limit}")
         }
