@@ -11,6 +11,8 @@ use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
 use trefoil_syntax::suggest::nearest;
 
 use crate::commands::Command;
+use crate::harmless::safe;
+use crate::output;
 
 /// Check and run agent workflows written in YAML.
 #[derive(Parser)]
@@ -170,4 +172,15 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Prints an error about the arguments, and ends the process. They may be names of files that a shell filled in, so text that a
+/// terminal would obey is escaped.
+pub fn refuse(error: clap::Error) -> ! {
+    let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| safe(word) == word);
+    if !error.use_stderr() || std::env::args_os().all(is_plain) {
+        error.exit();
+    }
+    output::put(error.render().to_string());
+    std::process::exit(error.exit_code());
 }

@@ -2,14 +2,13 @@
 //! environment values, so it is printed only if it is constant.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::io::Write as _;
 use std::panic::PanicHookInfo;
 
 /// Replaces the panic report of the standard library.
 pub fn report_without_values() {
     std::panic::set_hook(Box::new(|panic| {
         // A failure to write to stderr cannot be reported.
-        let _ = std::io::stderr().write_all(report(panic, &Backtrace::capture()).as_bytes());
+        crate::output::put(report(panic, &Backtrace::capture()));
     }));
 }
 

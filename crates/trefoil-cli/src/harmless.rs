@@ -1,54 +1,281 @@
-//! Escapes characters in untrusted texts (from models, manifests, file names) that could move the cursor of a terminal,
-//! change the text direction or be invisible: control characters, including C1, and bidirectional controls.
+//! Text that a terminal may be sent.
+//!
+//! Texts of models, manifests, paths and stores may hold characters that move the cursor, change the reading direction
+//! or are invisible. [`TerminalText`] is the only thing that `output` writes, and everything that makes one of such a text
+//! escapes it. Colours come from constants of this program, and are added here.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use trefoil_syntax::diagnostic::render::is_tricky;
+use anstyle::Style;
+use trefoil_syntax::diagnostic::render::{TextOptions, escaped, text};
+use trefoil_syntax::{Diagnostic, Files};
 
 /// Escapes all such characters, for a single line.
 pub fn safe(text: &str) -> Cow<'_, str> {
-    escaped(text, is_tricky, |c, out| out.extend(c.escape_default()))
+    escaped(text, |_| false, |c, out| out.extend(c.escape_default()))
 }
 
 /// Escapes such characters, except line breaks and tabs.
 pub fn safe_lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_tricky(c) && !matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
+    escaped(text, |c| matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
 }
 
 /// Equivalent JSON: such characters can only be inside strings, where they can be escaped.
 pub fn json(value: &impl ToString) -> String {
     let text = value.to_string();
-    escaped(&text, |c| is_tricky(c) && !c.is_ascii(), |c, out| out.push_str(&format!("\\u{:04x}", u32::from(c))))
-        .into_owned()
+    let escape = |c: char, out: &mut String| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    };
+    // Serialized strings have no control characters of ASCII, so those are the layout.
+    escaped(&text, |c| c.is_ascii(), escape).into_owned()
 }
 
-fn escaped(text: &str, is: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
-    if !text.contains(&is) {
-        return Cow::Borrowed(text);
+/// Text that a terminal may be sent: escaped text, with colours and cursor movements of this program only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TerminalText(String);
+
+impl TerminalText {
+    /// What this program itself says, such as a cursor movement.
+    pub fn constant(text: &'static str) -> Self {
+        Self(text.to_owned())
     }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is(c) { escape(c, &mut out) } else { out.push(c) }
+
+    /// Text on one line.
+    pub fn line(text: &str) -> Self {
+        Self(safe(text).into_owned())
     }
-    Cow::Owned(out)
+
+    /// Moves the cursor up.
+    pub fn upwards(rows: usize) -> Self {
+        Self(format!("\x1b[{rows}A"))
+    }
+
+    /// Text in a style.
+    pub fn styled(style: Style, text: impl Into<Self>) -> Self {
+        let text = text.into().0;
+        if style.is_plain() { Self(text) } else { Self(format!("{style}{text}{style:#}")) }
+    }
+
+    /// The report of findings, with an excerpt for each.
+    pub fn findings(all: &[Diagnostic], files: &Files, options: TextOptions) -> Self {
+        Self(with_colors(&text(all, files, options)))
+    }
+
+    /// The format with each `{}` replaced by the next part. See [`shown!`](crate::shown).
+    pub fn filled(format: &'static str, parts: &[&dyn TerminalPart]) -> Self {
+        let mut pieces = format.split("{}");
+        let mut out = Self::constant(pieces.next().unwrap_or_default());
+        let mut parts = parts.iter();
+        for piece in pieces {
+            parts.next().into_iter().for_each(|part| part.add_to(&mut out));
+            out.0.push_str(piece);
+        }
+        debug_assert!(parts.next().is_none(), "more parts than places in {format:?}");
+        out
+    }
+
+    /// Adds a text.
+    pub fn push(&mut self, text: impl Into<Self>) {
+        self.0.push_str(&text.into().0);
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text without white space at its end.
+    pub fn trim_end(&self) -> Self {
+        Self(self.0.trim_end().to_owned())
+    }
+
+    /// The text without empty lines and spaces around it.
+    pub fn trim(&self) -> Self {
+        Self(self.0.trim().to_owned())
+    }
+
+    /// The number of columns.
+    pub fn width(&self) -> usize {
+        use unicode_width::UnicodeWidthStr as _;
+        self.plain().width()
+    }
+
+    /// The text without colours.
+    pub fn plain(&self) -> Cow<'_, str> {
+        if self.0.contains('\x1b') {
+            anstream::adapter::strip_str(&self.0).to_string().into()
+        } else {
+            Cow::Borrowed(&self.0)
+        }
+    }
+
+    /// What is sent, for `output` only: text that is taken out of here and put into another text is escaped there.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// One line after the other, without a line break at the end.
+    pub fn join(lines: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
+        let mut out = Self::default();
+        for (at, line) in lines.into_iter().enumerate() {
+            out.0.push_str(if at > 0 { between } else { "" });
+            out.0.push_str(&line.0);
+        }
+        out
+    }
+}
+
+/// Escapes the text, except line breaks and tabs.
+impl From<&str> for TerminalText {
+    fn from(text: &str) -> Self {
+        Self(safe_lines(text).into_owned())
+    }
+}
+
+impl From<&String> for TerminalText {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<String> for TerminalText {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Cow<'_, str>> for TerminalText {
+    fn from(text: Cow<'_, str>) -> Self {
+        (&*text).into()
+    }
+}
+
+impl From<&Self> for TerminalText {
+    fn from(text: &Self) -> Self {
+        text.clone()
+    }
+}
+
+impl FromIterator<TerminalText> for TerminalText {
+    fn from_iter<T: IntoIterator<Item = Self>>(texts: T) -> Self {
+        Self::join(texts, "")
+    }
+}
+
+/// A part of a line: escaped, unless it is [`TerminalText`]. That type is not [`Display`](fmt::Display), so that it cannot become
+/// a part of a text that is escaped.
+pub trait TerminalPart {
+    /// Adds it to a line.
+    fn add_to(&self, line: &mut TerminalText);
+}
+
+impl TerminalPart for TerminalText {
+    fn add_to(&self, line: &mut TerminalText) {
+        line.0.push_str(&self.0);
+    }
+}
+
+impl TerminalPart for &TerminalText {
+    fn add_to(&self, line: &mut TerminalText) {
+        line.0.push_str(&self.0);
+    }
+}
+
+impl<T: fmt::Display + ?Sized> TerminalPart for T {
+    fn add_to(&self, line: &mut TerminalText) {
+        line.0.push_str(&safe(&self.to_string()));
+    }
+}
+
+/// A line made of a constant and parts: `shown!("{} of {}", name, styled)`. Parts that are no [`TerminalText`] are escaped.
+#[macro_export]
+macro_rules! shown {
+    ($format:literal $(, $part:expr)* $(,)?) => {
+        $crate::harmless::TerminalText::filled($format, &[$(&$part as &dyn $crate::harmless::TerminalPart),*])
+    };
+}
+
+/// Lets the colours of the renderer of findings pass, which has removed all other escape characters, and escapes the rest.
+fn with_colors(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, piece) in text.split("\x1b[").enumerate() {
+        let end = piece.find(|c: char| !c.is_ascii_digit() && c != ';');
+        let color = end.filter(|end| at > 0 && piece.get(*end..).is_some_and(|rest| rest.starts_with('m')));
+        let (color, rest) = piece.split_at(color.map_or(0, |end| end + 1));
+        match (at, color) {
+            (0, _) => {}
+            (_, "") => out.push_str("\\u{1b}["),
+            (_, color) => out.extend(["\x1b[", color]),
+        }
+        out.push_str(&safe_lines(rest));
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
+    use trefoil_syntax::{Severity, Span};
+
     use super::*;
 
-    const EVIL: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{61c}";
+    const EVIL: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{61c}\u{200b}\u{e0041}";
+    const SAFE: &str = "a\\u{1b}[2J\\u{9b}31m\\u{202e}b\\u{61c}\\u{200b}\\u{e0041}";
 
     #[test]
     fn no_name_moves_the_cursor() {
-        assert_eq!(safe(EVIL), "a\\u{1b}[2J\\u{9b}31m\\u{202e}b\\u{61c}");
+        assert_eq!(safe(EVIL), SAFE);
         assert_eq!((safe("a\n\tb"), safe_lines("a\n\tb\r")), ("a\\n\\tb".into(), "a\n\tb\\r".into()));
     }
 
     #[test]
     fn json_says_the_same_and_moves_nothing() {
-        let text = json(&serde_json::json!({ EVIL: [EVIL] }));
-        assert!(text.is_ascii() && !text.contains('\u{1b}'), "{text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), serde_json::json!({ EVIL: [EVIL] }));
+        let value = serde_json::json!({ EVIL: [EVIL] });
+        for text in [json(&value), json(&format_args!("{value:#}"))] {
+            assert!(text.is_ascii() && !text.contains('\u{1b}'), "{text}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn whatever_becomes_text_for_a_terminal_is_escaped() {
+        let bold = Style::new().bold();
+        let all: [TerminalText; 6] = [
+            EVIL.into(),
+            EVIL.to_owned().into(),
+            TerminalText::line(EVIL),
+            TerminalText::styled(Style::new(), EVIL),
+            shown!("{}", EVIL),
+            shown!("{}", shown!("{}", TerminalText::from(EVIL))),
+        ];
+        all.iter().for_each(|one| assert_eq!(one.as_str(), SAFE));
+        assert_eq!(shown!("{}: {}", TerminalText::styled(bold, EVIL), 1).as_str(), format!("{bold}{SAFE}{bold:#}: 1"));
+        assert_eq!((shown!("{}", "a\nb").as_str(), TerminalText::from("a\nb").as_str()), ("a\\nb", "a\nb"));
+        // What was taken out of it is text like any other.
+        assert_eq!(TerminalText::from(TerminalText::styled(bold, "a").as_str()).as_str(), "\\u{1b}[1ma\\u{1b}[0m");
+    }
+
+    #[test]
+    fn only_the_colours_of_a_report_pass() {
+        assert_eq!(
+            with_colors("\x1b[1m\x1b[31;1merror\x1b[0m \x1b[2J\x1b]0;x\x07\x1b[m"),
+            "\x1b[1m\x1b[31;1merror\x1b[0m \\u{1b}[2J\\u{1b}]0;x\\u{7}\x1b[m"
+        );
+        let mut files = Files::default();
+        let file = files.add(trefoil_syntax::SourceFile::new(EVIL, format!("key: {EVIL}\n")));
+        let found = Diagnostic::nowhere("r", Severity::Error, Some(file), EVIL).help(EVIL);
+        let found = Diagnostic { span: Some(Span::new(0, 8)), ..found };
+        for color in [true, false] {
+            let shown = TerminalText::findings(&[found.clone()], &files, TextOptions { color, width: 100 });
+            assert_eq!(shown.as_str().contains('\x1b'), color);
+            let plain = shown.plain();
+            assert!(
+                !plain.contains(|c: char| c != '\n' && trefoil_syntax::diagnostic::render::is_tricky(c)),
+                "{plain:?}"
+            );
+            assert!(!shown.as_str().contains("[2J\u{9b}") && !shown.as_str().contains("\x1b[2J"), "{shown:?}");
+        }
     }
 }

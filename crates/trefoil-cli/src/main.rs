@@ -35,7 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     crash::report_without_values();
-    let cli = args::Cli::try_parse().unwrap_or_else(|error| args::nearest_command(error).exit());
+    let cli = args::Cli::try_parse().unwrap_or_else(|error| args::refuse(args::nearest_command(error)));
     cli.color.apply();
     trefoil::internals::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
     ExitCode::from(commands::dispatch(cli.command))

@@ -1,7 +1,5 @@
 //! `--model`, shared by all commands that need models.
 
-use std::io::IsTerminal as _;
-
 use clap::Args;
 use trefoil::Engine;
 use trefoil::internals::settings::Settings;
@@ -39,7 +37,7 @@ fn ci() -> bool {
 }
 
 fn terminal() -> bool {
-    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+    crate::output::is_result_shown() && crate::output::is_terminal()
 }
 
 /// Whether a person will see the notice about placeholder answers: output is a terminal, and this is not CI.

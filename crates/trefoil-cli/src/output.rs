@@ -2,39 +2,107 @@
 //!
 //! A reader that closes the pipe (`trefoil check | head`) is not an error; further output is discarded. Any other
 //! failure to write a result is an error, because a truncated file must not be mistaken for a complete one.
+//!
+//! This is the only place that writes to the streams of this process, and it takes [`TerminalText`]: raw text becomes that by
+//! being escaped. Data for programs ([`data`]) is not changed in a pipe or a file.
 
-use std::borrow::Cow;
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write};
 
-use trefoil_syntax::diagnostic::render::{TextOptions, text};
+use trefoil_syntax::diagnostic::render::TextOptions;
 use trefoil_syntax::{Diagnostic, Files};
 
 use crate::exit;
-use crate::harmless::safe_lines;
+use crate::harmless::{TerminalText, json, safe_lines};
+use crate::shown;
 
-/// Writes a result. The exit code says whether it could be written.
+// The streams of this process. Nothing else in this crate may write to them: `clippy.toml` says so.
+
+#[allow(clippy::disallowed_methods, reason = "what is written to it comes from this file only")]
+fn stdout() -> std::io::Stdout {
+    std::io::stdout()
+}
+
+#[allow(clippy::disallowed_methods, reason = "what is written to it comes from this file only")]
+fn stderr() -> std::io::Stderr {
+    std::io::stderr()
+}
+
+/// Whether results are shown on a terminal.
+pub fn is_result_shown() -> bool {
+    stdout().is_terminal()
+}
+
+/// Whether messages are shown on a terminal.
+pub fn is_terminal() -> bool {
+    stderr().is_terminal()
+}
+
+/// Writes a result for people. The exit code says whether it could be written.
 #[must_use]
-pub fn result(text: &str) -> u8 {
-    if colored_result() {
-        let mut out = anstream::stdout().lock();
-        return written(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+pub fn result(text: impl Into<TerminalText>) -> u8 {
+    let text = text.into();
+    // Written in one piece, because a writer that strips colours would write each line separately.
+    let shown = if colored_result() { text.as_str().into() } else { text.plain() };
+    let mut out = stdout().lock();
+    written(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Writes a result for programs, byte by byte as it is. On a terminal, people see it, so it is escaped there.
+#[must_use]
+pub fn data(text: &str) -> u8 {
+    if is_result_shown() {
+        return result(text);
     }
-    // Strips colours first and writes everything in one piece, because the stripping writer would write each line
-    // separately.
-    let plain =
-        if text.contains('\x1b') { anstream::adapter::strip_str(text).to_string().into() } else { Cow::Borrowed(text) };
-    let mut out = std::io::stdout().lock();
-    written(out.write_all(plain.as_bytes()).and_then(|()| out.flush()))
+    let mut out = stdout().lock();
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Writes JSON with a line break at the end. Characters that a terminal would obey are escaped in its strings everywhere,
+/// which means the same to a reader.
+#[must_use]
+pub fn json_result(value: &impl ToString) -> u8 {
+    written(json_line(value))
+}
+
+/// Writes text that is JSON, in its own layout. See [`json_result`].
+#[must_use]
+pub fn json_text(text: &str) -> u8 {
+    json_result(&text.strip_suffix('\n').unwrap_or(text))
+}
+
+/// Like [`json_result`], for callers that report failures themselves.
+pub fn json_line(value: &impl ToString) -> std::io::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "{}", json(value)).and_then(|()| out.flush())
+}
+
+/// The answers of a protocol, one JSON text in each line. On a terminal they are escaped.
+pub struct Protocol(std::io::BufWriter<std::io::StdoutLock<'static>>, bool);
+
+impl Protocol {
+    /// Takes stdout.
+    pub fn start() -> Self {
+        Self(std::io::BufWriter::new(stdout().lock()), is_result_shown())
+    }
+    /// Adds a line.
+    pub fn line(&mut self, line: &str) -> std::io::Result<()> {
+        let line = if self.1 { safe_lines(line) } else { line.into() };
+        writeln!(self.0, "{line}")
+    }
+    /// Sends what was added.
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Whether stdout shows colours.
 pub fn colored_result() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+    anstream::AutoStream::choice(&stdout()) != anstream::ColorChoice::Never
 }
 
 /// Formats findings as a result, with colours if stdout shows them.
 #[must_use]
-pub fn findings(all: &[Diagnostic], files: &Files) -> String {
+pub fn findings(all: &[Diagnostic], files: &Files) -> TerminalText {
     laid_out(all, files, TextOptions { color: colored_result(), width: width() })
 }
 
@@ -43,7 +111,8 @@ const FEW: usize = 64;
 
 /// Formats findings as text. A generated file may have one for each of its thousand states, and formatting their
 /// excerpts takes longer than finding them, so all cores are used.
-fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> String {
+fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> TerminalText {
+    let text = TerminalText::findings;
     let cores = if all.len() > FEW { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
     let mut parts = all.chunks(all.len().div_ceil(cores).max(1));
     let first = parts.next().unwrap_or_default();
@@ -51,9 +120,9 @@ fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> String {
         let others: Vec<_> = parts.map(|part| (part, scope.spawn(move || text(part, files, options)))).collect();
         let mut out = text(first, files, options);
         for (part, other) in others {
-            out.push('\n');
+            out.push("\n");
             // If a thread panicked, its part is formatted here, where the panic is reported as usual.
-            out.push_str(&other.join().unwrap_or_else(|_| text(part, files, options)));
+            out.push(other.join().unwrap_or_else(|_| text(part, files, options)));
         }
         out
     })
@@ -72,83 +141,93 @@ pub fn written(done: std::io::Result<()>) -> u8 {
 }
 
 /// Prints a message on a separate line.
-pub fn say(text: &str) {
-    let mut out = anstream::stderr().lock();
-    let _ = writeln!(out, "{text}");
+pub fn say(text: impl Into<TerminalText>) {
+    let mut text = text.into();
+    text.push("\n");
+    put(text);
+}
+
+/// Prints a part of a line, such as a prompt.
+pub fn put(text: impl Into<TerminalText>) {
+    let text = text.into();
+    let shown = if colored() { text.as_str().into() } else { text.plain() };
+    draw(&shown);
+}
+
+/// Draws on the terminal, with the movements of the cursor that are in the text.
+pub fn picture(text: &TerminalText) {
+    draw(text.as_str());
+}
+
+fn draw(text: &str) {
+    let mut out = stderr().lock();
+    // A failure to write to stderr cannot be reported.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// Prints a run's result. On a terminal, escapes control characters, because a model wrote the text. Returns the exit
 /// code like [`result`].
 #[must_use]
 pub fn answer(text: &str) -> u8 {
-    let out = std::io::stdout();
-    let shown = if out.is_terminal() { safe_lines(text) } else { text.into() };
-    let mut out = out.lock();
-    written(writeln!(out, "{shown}").and_then(|()| out.flush()))
+    data(&format!("{text}\n"))
+}
+
+fn marked(color: anstyle::AnsiColor, word: &'static str, text: impl Into<TerminalText>) {
+    say(shown!("{}: {}", TerminalText::styled(color.on_default().bold(), word), text.into()));
 }
 
 /// Prints a note.
-pub fn note(text: &str) {
-    let text = safe_lines(text);
-    let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
-    say(&format!("{green}note{green:#}: {text}"));
+pub fn note(text: impl Into<TerminalText>) {
+    marked(anstyle::AnsiColor::BrightGreen, "note", text);
 }
 
 /// Prints less important information, dimmed.
-pub fn aside(text: &str) {
-    let dim = anstyle::Style::new().dimmed();
-    say(&format!("{dim}{text}{dim:#}"));
+pub fn aside(text: impl Into<TerminalText>) {
+    say(TerminalText::styled(anstyle::Style::new().dimmed(), text));
 }
 
 /// Prints a note that must be noticed.
-pub fn loud(text: &str) {
-    let text = safe_lines(text);
-    let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
-    let bold = anstyle::Style::new().bold();
-    say(&format!("{green}note{green:#}: {bold}{text}{bold:#}"));
+pub fn loud(text: impl Into<TerminalText>) {
+    note(TerminalText::styled(anstyle::Style::new().bold(), text));
 }
 
 /// Prints a warning.
-pub fn warning(text: &str) {
-    let text = safe_lines(text);
-    let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
-    say(&format!("{yellow}warning{yellow:#}: {text}"));
+pub fn warning(text: impl Into<TerminalText>) {
+    marked(anstyle::AnsiColor::Yellow, "warning", text);
 }
 
 /// Whether stderr gets colours.
 pub fn colored() -> bool {
-    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
+    anstream::AutoStream::choice(&stderr()) != anstream::ColorChoice::Never
 }
 
 /// The current rows and columns of the terminal.
 pub fn screen() -> (usize, usize) {
-    let size = terminal_size::terminal_size_of(std::io::stderr());
+    let size = terminal_size::terminal_size_of(stderr());
     let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
     size.map_or((24, 80), |(width, height)| (usize::from(height.0), usize::from(width.0)))
 }
 
 /// Prints an error and how to fix it.
 pub fn refuse(message: &str, help: Option<&str>) {
-    let red = anstyle::AnsiColor::BrightRed.on_default().bold();
-    let blue = anstyle::AnsiColor::BrightCyan.on_default().bold();
-    say(&format!("{red}error{red:#}: {}", safe_lines(message)));
+    marked(anstyle::AnsiColor::BrightRed, "error", message);
     if let Some(help) = help {
-        say(&format!("{blue}help{blue:#}: {}", safe_lines(help)));
+        marked(anstyle::AnsiColor::BrightCyan, "help", help);
     }
 }
 
 /// Formats findings for stderr.
-pub fn diagnostics(all: &[Diagnostic], files: &Files) -> String {
+pub fn diagnostics(all: &[Diagnostic], files: &Files) -> TerminalText {
     laid_out(all, files, TextOptions { color: true, width: width() })
 }
 
 /// The columns of the terminal.
 pub fn width() -> usize {
-    let size = terminal_size::terminal_size_of(std::io::stderr()).or_else(terminal_size::terminal_size);
+    let size = terminal_size::terminal_size_of(stderr()).or_else(terminal_size::terminal_size);
     size.map_or(120, |(width, _)| usize::from(width.0)).clamp(40, 200)
 }
 
 /// Whether the user can be prompted.
 pub fn interactive() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    std::io::stdin().is_terminal() && is_terminal()
 }

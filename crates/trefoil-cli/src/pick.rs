@@ -2,16 +2,20 @@
 
 use console::{Key, Term};
 
+use crate::output;
+use crate::shown;
+
 /// Waits for a choice. `None`: Escape, Ctrl-C, or no suitable terminal.
 pub fn pick(question: &str, choices: &[(&str, &str)]) -> Option<usize> {
+    #[allow(clippy::disallowed_methods, reason = "reads keys, and clears lines of this list")]
     let term = Term::stderr();
     let widest = choices.iter().map(|(name, _)| name.chars().count()).max()?;
-    term.write_line(question).ok()?;
+    output::say(question);
     let mut at = 0;
     loop {
         for (index, (name, about)) in choices.iter().enumerate() {
             let mark = if index == at { '>' } else { ' ' };
-            term.write_line(&format!("{mark} {}  {name:<widest$}  {about}", index + 1)).ok()?;
+            output::say(format!("{mark} {}  {name:<widest$}  {about}", index + 1));
         }
         let key = term.read_key();
         match moved(&key.ok()?, at, choices.len()) {
@@ -19,7 +23,7 @@ pub fn pick(question: &str, choices: &[(&str, &str)]) -> Option<usize> {
             Moved::Chosen(index) => {
                 term.clear_last_lines(choices.len() + 1).ok()?;
                 let chosen = choices.get(index).map_or("", |(name, _)| name);
-                term.write_line(&format!("{question} {chosen}")).ok()?;
+                output::say(shown!("{} {}", question, chosen));
                 return Some(index);
             }
             Moved::Away => return None,

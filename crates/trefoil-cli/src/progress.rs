@@ -1,16 +1,21 @@
 //! A progress line on the terminal, for checks that take longer than a moment.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use trefoil::internals::CheckStep;
 
+use crate::harmless::TerminalText;
+use crate::output;
+
 /// The line is not shown before this time.
 const PATIENCE: Duration = Duration::from_millis(700);
 /// Time between updates.
 const PACE: Duration = Duration::from_millis(100);
+
+/// Empties the line of the cursor.
+const CLEAR: &str = "\r\x1b[2K";
 
 /// The progress line. Dropping this removes it.
 pub struct Progress(Arc<ProgressLine>);
@@ -24,7 +29,7 @@ impl Progress {
     /// `None` if stderr is not a terminal.
     pub fn start() -> Option<Self> {
         let line = ProgressLine { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
-        std::io::stderr().is_terminal().then(|| Self(Arc::new(line)))
+        output::is_terminal().then(|| Self(Arc::new(line)))
     }
     /// The callback for progress.
     pub fn listener(&self) -> trefoil::internals::Progress {
@@ -42,8 +47,7 @@ impl ProgressLine {
         }
         *next = now + PACE;
         self.shown.store(true, Ordering::Relaxed);
-        let mut out = std::io::stderr().lock();
-        let _ = write!(out, "\r\x1b[2K{}", said(step)).and_then(|()| out.flush());
+        output::picture(&TerminalText::from_iter([TerminalText::constant(CLEAR), said(step).into()]));
     }
 }
 
@@ -58,7 +62,7 @@ fn said(step: CheckStep) -> String {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.0.shown.load(Ordering::Relaxed) {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+            output::picture(&TerminalText::constant(CLEAR));
         }
     }
 }

@@ -70,7 +70,7 @@ impl DurabilityArg {
             Level::Sync => Durability::Sync,
             Level::Batch => Durability::Batch,
         };
-        Options { durability, ..Options::default() }.patiently(output::note)
+        Options { durability, ..Options::default() }.patiently(|text| output::note(text))
     }
 }
 

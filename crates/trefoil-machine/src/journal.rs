@@ -183,6 +183,27 @@ pub struct Changes {
     /// More steps as in [`Basis::rerun`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
+    /// Other permissions than before. See [`Started::permissions`].
+    #[serde(default, skip_serializing_if = "GivenPermissions::is_none")]
+    pub permissions: GivenPermissions,
+}
+
+/// What the command line of a process allowed to a run. It is kept to name the command that continues the run, and grants nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenPermissions {
+    /// Whether steps may run commands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commands: bool,
+    /// The hosts that HTTP tools may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+}
+
+impl GivenPermissions {
+    /// Whether nothing was allowed.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Changes {
@@ -246,6 +267,9 @@ pub struct Started {
     /// The earlier run whose results are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Box<Basis>>,
+    /// What the command line allowed.
+    #[serde(default, skip_serializing_if = "GivenPermissions::is_none")]
+    pub permissions: GivenPermissions,
 }
 
 impl Started {

@@ -55,6 +55,18 @@ impl std::fmt::Debug for Flow {
     }
 }
 
+impl Flow {
+    /// The flow without the variables of environment files.
+    #[cfg(feature = "store")]
+    pub(crate) fn without_env_files(self) -> Self {
+        if self.loaded().env_files.is_empty() {
+            return self;
+        }
+        let loaded = Loaded { env_files: Vec::new(), ..self.loaded().clone() };
+        Self::from(loaded)
+    }
+}
+
 /// Loading with options.
 impl From<Loaded> for Flow {
     fn from(loaded: Loaded) -> Self {

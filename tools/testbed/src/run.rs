@@ -70,6 +70,7 @@ impl Run {
             answers: String::new(),
             models: Vec::new(),
             basis: None,
+            permissions: Default::default(),
         };
         run.record(EntryKind::Started(Box::new(started)));
         run.take(output);

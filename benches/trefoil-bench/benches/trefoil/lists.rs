@@ -72,6 +72,7 @@ fn run(n: u64) -> NewRun {
         answers: "host".to_owned(),
         models: Vec::new(),
         basis: None,
+        permissions: Default::default(),
     }));
     let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
     let output = error.is_none().then(|| Value::from("done"));

@@ -11,7 +11,7 @@ use crate::args::{DialectArg, PathArgs};
 use crate::commands::run::dollars;
 use crate::levels::LevelArgs;
 use crate::progress::Progress;
-use crate::{exit, output};
+use crate::{exit, output, shown};
 
 /// Check manifests and report every mistake
 #[derive(Args)]
@@ -92,22 +92,19 @@ pub fn run(args: &Check) -> u8 {
         }
     };
     drop(progress);
-    let (mended, text) = if args.diff {
-        (exit::OK, fixed.changes.iter().map(Change::diff).collect())
-    } else {
-        (tell(&fixed), rendered(&fixed.report, args.format))
-    };
+    let mended = if args.diff { exit::OK } else { tell(&fixed) };
     if args.diff {
         tell_withdrawn(&fixed);
     }
-    let report = fixed.report;
-    if args.diff {
-        output::say(
-            (output::diagnostics(&report.diagnostics, &report.files) + &summary(&report.diagnostics, report.checked))
-                .trim(),
-        );
-    }
-    let written = output::result(&text);
+    let (report, changes) = (fixed.report, fixed.changes);
+    let written = if args.diff {
+        let mut found = output::diagnostics(&report.diagnostics, &report.files);
+        found.push(summary(&report.diagnostics, report.checked));
+        output::say(found.trim());
+        output::data(&changes.iter().map(Change::diff).collect::<String>())
+    } else {
+        print(&report, args.format)
+    };
     let code = if report.unreadable {
         exit::NOT_STARTED
     } else if report.has_errors() {
@@ -120,21 +117,22 @@ pub fn run(args: &Check) -> u8 {
     code
 }
 
-fn rendered(report: &Report, format: Format) -> String {
+fn print(report: &Report, format: Format) -> u8 {
     let found = &report.diagnostics;
     match format {
-        Format::Json => json(found, &report.files, report.checked),
+        Format::Json => output::json_text(&json(found, &report.files, report.checked)),
         Format::Sarif => {
             let rules: Vec<_> = in_order().map(described).collect();
-            sarif(found, &report.files, &rules, env!("CARGO_PKG_VERSION"))
+            output::json_text(&sarif(found, &report.files, &rules, env!("CARGO_PKG_VERSION")))
         }
-        Format::Github => github(found, &report.files),
+        Format::Github => output::data(&github(found, &report.files)),
         Format::Text => {
             let mut text = output::findings(found, &report.files);
             if !text.is_empty() {
-                text.push('\n');
+                text.push("\n");
             }
-            text + &summary(found, report.checked) + &fixable(report) + "\n"
+            text.push(format!("{}{}\n", summary(found, report.checked), fixable(report)));
+            output::result(text)
         }
     }
 }
@@ -154,13 +152,13 @@ fn described(rule: &'static Rule) -> SarifRule<'static> {
 /// Reports what was fixed, in which files, and what could not be fixed.
 fn tell(fixed: &Fixed) -> u8 {
     for mended in &fixed.done {
-        output::say(&format!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
+        output::say(shown!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
     }
     tell_withdrawn(fixed);
     if !fixed.changes.is_empty() {
         let names: Vec<&str> = fixed.changes.iter().map(|change| change.file.as_str()).collect();
         let files = if names.len() == 1 { "1 file".to_owned() } else { format!("{} files", names.len()) };
-        output::say(&format!("changed {files}: {}", names.join(", ")));
+        output::say(shown!("changed {}: {}", files, names.join(", ")));
     }
     for (file, why) in &fixed.refused {
         output::refuse(&format!("`{file}` was not changed: {why}"), None);
@@ -173,6 +171,6 @@ fn tell_withdrawn(fixed: &Fixed) {
     for withdrawn in &fixed.withdrawn {
         let Mended { file, line, rule, message } = &withdrawn.fix;
         let why = format!("it would lead to another finding: {} ({})", withdrawn.why, withdrawn.rule);
-        output::say(&format!("not fixed {file}:{line}: {message} ({rule}): {why}"));
+        output::say(shown!("not fixed {}:{}: {} ({}): {}", file, line, message, rule, why));
     }
 }

@@ -17,5 +17,5 @@ pub struct Completions {
 pub fn run(args: &Completions) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "trefoil", &mut script);
-    output::result(&String::from_utf8_lossy(&script))
+    output::data(&String::from_utf8_lossy(&script))
 }

@@ -1,6 +1,6 @@
 //! `trefoil doctor [PATH]`: tests what a run needs. Programs are searched, not started. Paid calls are announced, and made only if the user agrees.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -16,7 +16,7 @@ use trefoil_syntax::suggest::nearest;
 
 use super::count;
 use crate::args::{DialectArg, PathArgs};
-use crate::harmless::{self, safe};
+use crate::harmless::safe;
 use crate::offer::Offer;
 use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
@@ -127,7 +127,7 @@ impl Report {
             let line = format!("{:8} {}: {}", finding.found.word(), safe(&finding.what), safe(&finding.says));
             let help = finding.help.as_deref().map(|help| format!("\n{:8} {}", "", safe(help))).unwrap_or_default();
             // A failure to write is reported at the end.
-            let _ = output::result(&format!("{line}{help}\n"));
+            let _ = output::result(format!("{line}{help}\n"));
         }
         self.all.push(finding);
     }
@@ -138,14 +138,14 @@ impl Report {
         let written = match self.text {
             true => {
                 let doubtful = self.all.iter().filter(|one| one.found == Checkup::Doubtful).count() as u64;
-                output::result(&match (wrong, doubtful) {
+                output::result(match (wrong, doubtful) {
                     (0, 0) => "nothing is wrong\n".to_owned(),
                     (0, n) => format!("{} found\n", count(n, "warning")),
                     (n, 0) => format!("{} found\n", count(n, "problem")),
                     (n, m) => format!("{} and {} found\n", count(n, "problem"), count(m, "warning")),
                 })
             }
-            false => output::result(&harmless::json(&format_args!("{:#}\n", self.json()))),
+            false => output::json_result(&format_args!("{:#}", self.json())),
         };
         written.max(code)
     }
@@ -356,8 +356,7 @@ fn agreed() -> bool {
     if !output::interactive() {
         return false;
     }
-    let _ = write!(anstream::stderr(), "call? [y/N] ");
-    let _ = anstream::stderr().flush();
+    output::put("call? [y/N] ");
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")

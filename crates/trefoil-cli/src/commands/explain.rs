@@ -8,7 +8,8 @@ use trefoil_check::catalogue::level;
 use trefoil_check::{RULES, Rule, rule};
 use trefoil_syntax::suggest;
 
-use crate::{exit, output};
+use crate::harmless::TerminalText;
+use crate::{exit, output, shown};
 
 /// Explain a rule or an error code, with examples and fixes
 #[derive(Args)]
@@ -21,10 +22,10 @@ pub struct Explain {
 /// Exit code 0; 1: the page cannot be written; 2: unknown rule or code.
 pub fn run(args: &Explain) -> u8 {
     if let Some(rule) = rule(&args.name) {
-        return output::result(&page(rule.page, &about(rule)));
+        return output::result(page(rule.page, &about(rule)));
     }
     if let Some(code) = code(&args.name) {
-        return output::result(&page(code.page, when(code)));
+        return output::result(page(code.page, when(code)));
     }
     let upper = args.name.to_uppercase();
     let lower = args.name.to_lowercase();
@@ -48,34 +49,35 @@ fn when(code: &Code) -> &'static str {
 }
 
 /// Formats a page: adds a line about levels below the title, indents examples and removes Markdown syntax.
-fn page(text: &str, about: &str) -> String {
+fn page(text: &str, about: &str) -> TerminalText {
     let bold = anstyle::Style::new().bold();
     let code = anstyle::AnsiColor::Cyan.on_default();
-    let mut out = String::new();
+    let styled = |style, text: &str| TerminalText::styled(style, TerminalText::line(text));
+    let mut out = TerminalText::default();
     let mut example = false;
     for line in text.trim_end().lines() {
         let line = if let Some(language) = line.strip_prefix("```") {
             example = !example;
             // If an example has several files, the file name follows the language.
             match language.split(' ').skip(1).find(|word| word.contains('.')) {
-                Some(file) => format!("    {bold}{file}:{bold:#}"),
+                Some(file) => shown!("    {}", styled(bold, &format!("{file}:"))),
                 None => continue,
             }
         } else if let Some(why) = line.strip_prefix("<!-- no example: ").and_then(|rest| rest.strip_suffix(" -->")) {
-            format!("(No example: {why}.)")
+            shown!("(No example: {}.)", why)
         } else if example && line.is_empty() {
-            String::new()
+            TerminalText::default()
         } else if example {
-            format!("    {code}{line}{code:#}")
+            shown!("    {}", styled(code, line))
         } else if let Some(title) = line.strip_prefix("# ") {
-            format!("{bold}{title}{bold:#}  ({about})")
+            shown!("{}  ({})", styled(bold, title), about)
         } else if let Some(title) = line.strip_prefix("## ") {
-            format!("{bold}{title}{bold:#}")
+            styled(bold, title)
         } else {
             inline(line, code)
         };
-        out.push_str(&line);
-        out.push('\n');
+        out.push(line);
+        out.push("\n");
     }
     out
 }
@@ -92,17 +94,13 @@ fn about(rule: &Rule) -> String {
 }
 
 /// Colours the text in backticks. The backticks stay, because they are visible without colours.
-fn inline(line: &str, code: anstyle::Style) -> String {
-    let mut out = String::new();
+fn inline(line: &str, code: anstyle::Style) -> TerminalText {
+    let mut out = TerminalText::default();
     for (at, part) in line.split('`').enumerate() {
         match at {
-            0 => out.push_str(part),
-            n if n % 2 == 1 => {
-                let _ = write!(out, "`{code}{part}{code:#}");
-            }
-            _ => {
-                let _ = write!(out, "`{part}");
-            }
+            0 => out.push(part),
+            n if n % 2 == 1 => out.push(shown!("`{}", TerminalText::styled(code, part))),
+            _ => out.push(shown!("`{}", part)),
         }
     }
     out

@@ -95,7 +95,7 @@ pub fn run(args: &Graph) -> u8 {
 }
 
 fn written(args: &Graph, picture: &str) -> u8 {
-    let Some(path) = &args.output else { return output::result(picture) };
+    let Some(path) = &args.output else { return output::data(picture) };
     match std::fs::write(path, picture) {
         Ok(()) => exit::OK,
         Err(error) => {

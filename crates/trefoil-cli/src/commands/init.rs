@@ -121,7 +121,7 @@ fn write_all(args: &Init, template: &Template) -> u8 {
     let main = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();
     let target = quoted(&main);
     let run = format!("trefoil run {target} {} --model embedded", template.arguments);
-    output::result(&format!("trefoil check {}\n{run}\ntrefoil plan {target}\n", quoted(&folder.display().to_string())))
+    output::data(&format!("trefoil check {}\n{run}\ntrefoil plan {target}\n", quoted(&folder.display().to_string())))
 }
 
 /// Quotes a path for a shell.

@@ -24,7 +24,7 @@ pub fn run(args: &Ir) -> u8 {
     };
     warn(&loaded);
     if args.hash {
-        return output::result(&format!("{}\n", loaded.program.fingerprint()));
+        return output::result(format!("{}\n", loaded.program.fingerprint()));
     }
-    output::result(&trefoil_ir::print::print(&loaded.program, &loaded.files))
+    output::result(trefoil_ir::print::print(&loaded.program, &loaded.files))
 }

@@ -9,7 +9,7 @@ use trefoil_prices::Dollars;
 
 use crate::args::{DialectArg, PathArgs};
 use crate::columns::columns;
-use crate::harmless::{json as json_text, safe};
+use crate::harmless::safe;
 use crate::offer::{Alias, Offer, UsedModel};
 use crate::output;
 use crate::run::words::grouped;
@@ -44,10 +44,10 @@ pub fn run(args: &Models) -> u8 {
         Ok(offer) => offer,
         Err(code) => return code,
     };
-    output::result(&match args.format {
-        ModelsFormat::Text => text(&offer, &args.path),
-        ModelsFormat::Json => json_text(&format_args!("{:#}\n", as_json(&offer))),
-    })
+    match args.format {
+        ModelsFormat::Text => output::result(text(&offer, &args.path)),
+        ModelsFormat::Json => output::json_result(&format_args!("{:#}", as_json(&offer))),
+    }
 }
 
 fn text(offer: &Offer, path: &Path) -> String {

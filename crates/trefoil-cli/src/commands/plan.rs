@@ -54,8 +54,8 @@ pub fn run(args: &Plan) -> u8 {
     let money = engine.money(&loaded.program, &answering);
     let called = engine.called(&loaded.program);
     let plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
-    output::result(&match args.format {
-        PlanFormat::Text => plan.text(),
-        PlanFormat::Json => format!("{:#}\n", plan.json()),
-    })
+    match args.format {
+        PlanFormat::Text => output::result(plan.text()),
+        PlanFormat::Json => output::json_result(&format_args!("{:#}", plan.json())),
+    }
 }

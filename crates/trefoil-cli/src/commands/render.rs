@@ -1,6 +1,6 @@
 //! `trefoil render`: renders a template or condition with a state.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,7 +10,8 @@ use trefoil_template::state::{Failure, TextKind, Traced};
 use trefoil_template::{Object, Value};
 
 use crate::args::{Dialect, dialect, dialects};
-use crate::{exit, output};
+use crate::harmless::TerminalText;
+use crate::{exit, output, shown};
 
 /// Maximum size of a state in bytes.
 const STATE_BYTES: u64 = 64 << 20;
@@ -66,16 +67,15 @@ pub fn run(args: &Render) -> u8 {
         _ => TextKind::Template,
     };
     let question = RenderQuestion { dialect: dialect.0, kind, text, state };
-    let answer = if args.provenance {
-        question.trace().map(|traced| marked(&question.text, &traced))
-    } else {
-        question
-            .answer()
-            .map(|v| if kind == TextKind::Template { v.to_text().to_string() } else { v.to_json().to_string() })
+    let answer = match args.provenance {
+        true => question.trace().map(|traced| output::result(shown!("{}\n", marked(&question.text, &traced)))),
+        false => question.answer().map(|value| match kind {
+            TextKind::Template => output::answer(&value.to_text()),
+            _ => output::json_result(&value.to_json()),
+        }),
     };
     match answer {
-        Ok(text) if args.provenance => output::result(&format!("{text}\n")),
-        Ok(text) => output::answer(&text),
+        Ok(code) => code,
         Err(failure) => {
             let (files, found) = question.explain(&failure);
             output::say(output::diagnostics(&found, &files).trim_end());
@@ -86,7 +86,7 @@ pub fn run(args: &Render) -> u8 {
 
 /// Answers each input line with one output line, even if the input line is empty or invalid.
 fn lines() -> u8 {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = output::Protocol::start();
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
     loop {
@@ -99,7 +99,7 @@ fn lines() -> u8 {
             Ok(text) => answer_line(text),
             Err(_) => bad_question("this line is not UTF-8 text"),
         };
-        if let Err(error) = writeln!(out, "{answer}") {
+        if let Err(error) = out.line(&answer.to_string()) {
             return output::written(Err(error));
         }
         // Flushes before waiting for input, but not between lines that are already available.
@@ -138,15 +138,15 @@ fn read_state(path: &Path) -> Result<Value, u8> {
 }
 
 /// The text with its inserted parts marked and numbered, and a list of their origins.
-fn marked(source: &str, traced: &Traced) -> String {
+fn marked(source: &str, traced: &Traced) -> TerminalText {
     let text = traced.text.to_text();
     let mark = anstyle::Style::new().underline().fg_color(Some(anstyle::AnsiColor::Cyan.into()));
-    let (mut out, mut list, mut at) = (String::new(), String::new(), 0usize);
+    let (mut out, mut list, mut at) = (TerminalText::default(), String::new(), 0usize);
     for (index, part) in traced.provenance.iter().enumerate() {
         let (start, end) = (part.output.start as usize, part.output.end as usize);
         let inserted = text.get(start..end).unwrap_or_default();
-        out.push_str(text.get(at..start).unwrap_or_default());
-        out.push_str(&format!("{mark}«{}:{inserted}»{mark:#}", index + 1));
+        out.push(text.get(at..start).unwrap_or_default());
+        out.push(TerminalText::styled(mark, format!("«{}:{inserted}»", index + 1)));
         at = end;
         if let Some(reference) = traced.references.get(part.reference as usize) {
             let (line, column) = trefoil_template::state::position(source, reference.span.start as usize);
@@ -154,6 +154,9 @@ fn marked(source: &str, traced: &Traced) -> String {
             list.push_str(&format!("\n{:>3}  {path}  at {line}:{column}", index + 1));
         }
     }
-    out.push_str(text.get(at..).unwrap_or_default());
-    if list.is_empty() { out } else { format!("{out}\n{list}") }
+    out.push(text.get(at..).unwrap_or_default());
+    if !list.is_empty() {
+        out.push(format!("\n{list}"));
+    }
+    out
 }

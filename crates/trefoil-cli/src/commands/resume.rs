@@ -14,10 +14,12 @@ use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
+use crate::harmless::TerminalText;
+use crate::run::next::RunOptions;
 use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, next, waiting, why};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
-use crate::{exit, output, overwrite};
+use crate::{exit, output, overwrite, shown};
 
 /// Maximum number of runs that `--all` continues at a time.
 const MOST: usize = 1_000;
@@ -180,7 +182,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let run = record.run.clone();
     let store = args.store.resume(&args.durability)?;
     let stored = block_on(Stored::read(&*store, &run))?.map_err(|error| did_not_start(&error))?;
-    let settings = followed(settings::find(&started_as(&store, &record, &stored)?, args.no_config))?;
+    let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
     }
@@ -206,27 +208,10 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     session.begin(&ready, None, Some(&run));
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
-    let again = next::to_continue(&run, &args.store, &args.host.permissions(), None);
+    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(), &stored);
+    let again = options.to_continue(&run, None);
     let ended = session.run(&engine, &answers_from, Some(again), async || ready.resume(&run).await)?;
-    Ok(ended.finish(&End {
-        target: None,
-        answers: &args.host.answers,
-        script,
-        resumable: Some(&args.store),
-        permissions: args.host.permissions(),
-    }))
-}
-
-/// The file of the flow that was started: that of the outermost caller, whose settings apply to what it calls.
-fn started_as(store: &Arc<dyn Store>, record: &Record, stored: &Stored) -> Result<PathBuf, u8> {
-    let (mut above, mut found) = (record.parent.clone(), stored.file.clone());
-    while let Some(caller) = above {
-        // A caller that was deleted says nothing.
-        let Ok(record) = block_on(store.record(&caller))? else { break };
-        let Ok(caller) = block_on(Stored::read(&**store, &caller))? else { break };
-        (above, found) = (record.parent, caller.file);
-    }
-    Ok(found)
+    Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store), options }))
 }
 
 /// Refuses `--rerun` for a run that starts every step itself. A run that its tools have started may need it.
@@ -234,7 +219,8 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
     let waits = past::waiting(store, record)?;
     let called = waits.iter().find_map(|one| {
         let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
-        Some(format!("it waits for run {called}: use `{}`", next::resume(called, &args.store.option(), Some(why))))
+        let options = RunOptions::new(args.store.option(), &args.host.permissions());
+        Some(format!("it waits for run {called}: use `{}`", options.resume(called, Some(why))))
     });
     output::refuse(
         &format!("run {} does not reuse results of an earlier run, so nothing in it would be repeated", record.run),
@@ -321,9 +307,9 @@ fn previewed(run: &str, preview: &Preview) -> u8 {
     let mut all = why::explained(&lines, output::colored_result());
     all.extend(why::explained(&preview.later, output::colored_result()));
     all.extend(why::explained(&preview.unused, output::colored_result()));
-    all.extend(preview.error.as_ref().map(|error| format!("it would end there: {error}")));
+    all.extend(preview.error.as_ref().map(|error| shown!("it would end there: {}", error)));
     let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
-    all.push(format!("{kept} of run {run} would be kept"));
+    all.push(shown!("{} of run {} would be kept", kept, run));
     let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
-    code.max(output::result(&format!("{}\n", all.join("\n"))))
+    code.max(output::result(shown!("{}\n", TerminalText::join(all, "\n"))))
 }

@@ -23,13 +23,13 @@ enum RulesFormat {
 
 /// Exit code 0; 1: the list cannot be written.
 pub fn run(args: &Rules) -> u8 {
-    output::result(&match args.format {
-        RulesFormat::Text => table(),
+    match args.format {
+        RulesFormat::Text => output::result(table()),
         RulesFormat::Json => {
             let all: Vec<_> = in_order().map(as_json).collect();
-            format!("{:#}\n", serde_json::Value::Array(all))
+            output::json_result(&format_args!("{:#}", serde_json::Value::Array(all)))
         }
-    })
+    }
 }
 
 fn as_json(rule: &'static Rule) -> serde_json::Value {

@@ -12,7 +12,8 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
-use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input, next};
+use crate::run::next::RunOptions;
+use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
 
@@ -109,7 +110,7 @@ fn warn_of_texts(args: &Run, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
     if trefoil_front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
         for (option, _) in given.iter().filter(|(_, given)| *given) {
-            output::say(&format!("warning: `{option}` has no effect, because {dialect} manifests do not use it"));
+            output::warning(format!("`{option}` has no effect, because {dialect} manifests do not use it"));
         }
     }
 }
@@ -173,7 +174,8 @@ fn start(args: &Run) -> Result<u8, u8> {
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
-    let again = (!args.ephemeral).then(|| next::to_continue(ready.run(), &args.store, &args.host.permissions(), None));
+    let options = RunOptions::new(args.store.option(), &args.host.permissions());
+    let again = (!args.ephemeral).then(|| options.to_continue(ready.run(), None));
     let end = session.run(&engine, &answers_from, again, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
         based::answers_reused(&reused);
@@ -184,7 +186,7 @@ fn start(args: &Run) -> Result<u8, u8> {
         answers: &args.host.answers,
         script,
         resumable: (!args.ephemeral).then_some(&args.store),
-        permissions: args.host.permissions(),
+        options,
     }))
 }
 
@@ -197,7 +199,7 @@ fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8
     if !args.show.quiet {
         output::note(&format!("a worker runs it; to see how it goes: trefoil runs show {run}{}", args.store.option()));
     }
-    Ok(output::result(&format!("{run}\n")))
+    Ok(output::result(format!("{run}\n")))
 }
 
 /// Always shows the notice about placeholder answers, even with `--quiet`.

@@ -25,5 +25,5 @@ pub struct Schema {
 /// Exit code 0; 1: the schema cannot be written.
 pub fn run(args: &Schema) -> u8 {
     let text = all().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
-    output::result(text)
+    output::data(text)
 }

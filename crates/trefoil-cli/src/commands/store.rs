@@ -8,8 +8,9 @@ use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
 use trefoil::store::{Health, StoreError};
 
 use super::run::followed;
+use crate::harmless::TerminalText;
 use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait, wait_to_free};
-use crate::{exit, output};
+use crate::{exit, output, shown};
 
 /// Show, check, back up or shrink the store of runs
 #[derive(Args)]
@@ -75,12 +76,12 @@ pub fn run(args: &Store) -> u8 {
 fn show(args: &Store) -> Result<u8, u8> {
     let store = match args.store.try_look() {
         Ok(store) => store,
-        Err(StoreError::Missing { path }) => return Ok(output::answer(&format!("{}\nno runs yet", path.display()))),
+        Err(StoreError::Missing { path }) => return Ok(output::result(shown!("{}\nno runs yet\n", path.display()))),
         Err(error) => return Err(refuse(&error)),
     };
     let size = wait(store.size())?;
     let (path, runs) = (store.place(), count(size.runs, "run"));
-    Ok(output::answer(&format!("{path}\n{runs}, {} on disk, {} in use", shown(size.disk), shown(size.used))))
+    Ok(output::result(shown!("{}\n{}, {} on disk, {} in use\n", path, runs, bytes(size.disk), bytes(size.used))))
 }
 
 fn check(args: &Store) -> Result<u8, u8> {
@@ -99,7 +100,7 @@ fn check(args: &Store) -> Result<u8, u8> {
         output::note(&format!("no problems in {runs} with {entries}"));
         return Ok(exit::OK);
     }
-    let code = output::answer(&health.problems.join("\n"));
+    let code = output::result(health.problems.iter().map(|problem| shown!("{}\n", problem)).collect::<TerminalText>());
     let problems = count(health.problems.len() as u64, "problem");
     let message = format!("the store has {problems}; {entries} of {runs} can be read");
     let help = "keep a copy of the file; then restore a backup, or save what can be read with `trefoil runs export RUN` and start a new store with `--store PATH`";
@@ -125,7 +126,7 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
     }
     let store = args.store.shrink()?;
     let pruned = wait_to_free(store.prune(&retention(&*store, keep)))?;
-    output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), shown(pruned.bytes)));
+    output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), bytes(pruned.bytes)));
     Ok(exit::OK)
 }
 
@@ -138,7 +139,7 @@ pub fn count(number: u64, what: &str) -> String {
 }
 
 /// Formats a size.
-fn shown(bytes: u64) -> String {
+fn bytes(bytes: u64) -> String {
     let units = [(1_u64 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),

@@ -69,7 +69,7 @@ fn of_file(file: &Path) -> Result<(Json, String), u8> {
 
 fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
     if args.json {
-        return output::result(&format!("{trace:#}\n"));
+        return output::json_result(&format_args!("{trace:#}"));
     }
     if let Some(path) = &args.html {
         if let Err(code) = overwrite::spare(path, [args.trace.as_path()]) {
@@ -87,9 +87,9 @@ fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
     }
     let look = TraceLook { name, color: output::colored_result(), width: output::width() };
     match &args.step {
-        None => output::result(&tree(trace, look)),
+        None => output::result(tree(trace, look)),
         Some(name) => match step(trace, name, look) {
-            Ok(text) => output::result(&text),
+            Ok(text) => output::result(text),
             Err(MissingStep { message, help }) => {
                 output::refuse(&message, help.as_deref());
                 exit::NOT_STARTED

@@ -34,7 +34,7 @@ pub fn run(args: &Trust) -> u8 {
         if all.is_empty() {
             output::note("no projects are trusted");
         }
-        return output::result(&all.into_iter().map(line).collect::<String>());
+        return output::result(all.into_iter().map(line).collect::<String>());
     }
     let done = if args.revoke {
         trust.remove(&args.folder).map(|(path, was)| match was {

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use clap::Args;
+use trefoil::internals::Owner;
 use trefoil::internals::engine::Engine;
-use trefoil::internals::{Owner, settings};
+use trefoil::internals::settings::{self, Settings};
 
 use super::run::followed;
 use crate::run::{HostArgs, Unknown};
 use crate::store::{DurabilityArg, StoreArgs};
-use crate::worker::{Worker, Workload};
+use crate::worker::{Engines, Worker, Workload};
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
 const RUNS: u16 = 8;
@@ -51,14 +52,17 @@ pub fn run(args: &WorkerArgs) -> u8 {
 }
 
 fn start(args: &WorkerArgs) -> Result<u8, u8> {
-    // The settings of the current folder apply to all runs, whose own folders may be on other machines.
-    let settings = followed(settings::find(Path::new("."), args.no_config))?;
+    let folder = Path::new(".");
+    let settings = followed(settings::find(folder, args.no_config))?;
     let store = args.store.serve(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
     let recovery = args.unknown.map_or(settings.recovery, Unknown::recovery);
-    let engine = args.host.without_people(Engine::new(), &settings).recovery(recovery).owned(owner.clone());
+    let engine =
+        |settings: &Settings| args.host.without_people(Engine::new(), settings).recovery(recovery).owned(owner.clone());
+    // Other runs have the settings of the user only: whoever can write to the store decides what they do.
+    let engines = Engines { of_project: engine(&settings), own: engine(&settings::own()), folder: folder.to_owned() };
     let calls = settings.limits.as_ref().and_then(|limits| limits.in_flight).and_then(|most| u16::try_from(most).ok());
     let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
     let workload = Workload { concurrency: usize::from(concurrency), once: args.once };
-    Worker::new(owner, engine, workload, args.quiet).work()
+    Worker::new(owner, engines, workload, args.quiet).work()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trefoil::internals::input::{self, MissingInput};
-use trefoil::internals::trace::{About, Pending, Tracer, page};
+use trefoil::internals::trace::{About, Tracer, page, write_page};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
@@ -14,7 +14,7 @@ use super::seen::SeenStep;
 use super::start::lacks;
 use super::turn::{Asked, Given, Taken, has_step};
 use super::{Happening, Loop, said};
-use crate::harmless::safe;
+use crate::harmless::{TerminalText, safe};
 use crate::output;
 use crate::run::waiting;
 use crate::runs::answer;
@@ -144,7 +144,7 @@ impl Loop<'_> {
             output::note("nothing waits for an answer");
             return None;
         };
-        output::say(&waiting::line(one, all));
+        output::say(TerminalText::line(&waiting::line(one, all)));
         let choices = match one.accepts.is_empty() {
             true => String::new(),
             false => format!("({}) ", one.accepts.join("/")),
@@ -155,7 +155,7 @@ impl Loop<'_> {
             self.settle();
             return Some(Taken::Later(Box::new(Given { to: one.clone(), line })));
         }
-        answer::post(&self.store, run, one, &line, None).is_ok().then_some(Taken::Posted)
+        answer::post(&self.store, run, one, (&line, None), self.args.store.option()).is_ok().then_some(Taken::Posted)
     }
 
     /// Sends the last run the answer that was typed for the previous one, if it asks the same question.
@@ -166,7 +166,7 @@ impl Loop<'_> {
             output::note(&format!("the answer to `{}` was not used: that is not asked as before", to.step));
             return None;
         };
-        answer::post(&self.store, &last.run, one, &line, None).ok()?;
+        answer::post(&self.store, &last.run, one, (&line, None), self.args.store.option()).ok()?;
         output::note(&format!("`{}` is asked as before, so it has the answer", to.step));
         Some(Asked { resume: true, anyway: true, ..Asked::default() })
     }
@@ -192,12 +192,11 @@ pub fn page(trace: Option<&(Arc<Tracer>, About)>) {
         return output::note("no run yet, so there is no trace to show");
     };
     let html = page::html(&tracer.trace().json(about));
-    let path = std::env::temp_dir().join(format!("trefoil-dev-{}.html", std::process::id()));
-    match Pending::create(&path).and_then(|pending| pending.finish(&html)) {
-        Ok(()) => {
+    match write_page(&html) {
+        Ok(path) => {
             output::say(&format!("trace page: file://{}", path.display()));
             super::browser::open(&path);
         }
-        Err(error) => output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None),
+        Err(error) => output::refuse(&format!("cannot write the page: {error}"), None),
     }
 }

@@ -4,7 +4,9 @@ use trefoil::runs::WordDiff;
 use trefoil_template::Value;
 
 use super::layout::{Span, is_rewritten, plain, spans, wrap};
+use crate::harmless::TerminalText;
 use crate::run::words::structured;
+use crate::shown;
 
 /// The column at which texts of a step start.
 pub const INDENT: usize = 8;
@@ -63,10 +65,10 @@ fn collect(path: String, before: &Value, now: &Value, all: &mut Vec<Field>) {
 }
 
 /// The lines of some fields, indented.
-pub fn lines(fields: &[Field], look: Look) -> Vec<String> {
+pub fn lines(fields: &[Field], look: Look) -> Vec<TerminalText> {
     // A line that is cut ends with ` ...`.
     let width = look.width.saturating_sub(INDENT + 4);
-    let mut blocks: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut blocks: Vec<(&str, Vec<TerminalText>)> = Vec::new();
     for Field { path, before, now } in fields {
         let diff = WordDiff::of(before, now);
         let name = Some(plain(&format!("{path}: "))).filter(|_| !path.is_empty());
@@ -93,13 +95,13 @@ pub fn lines(fields: &[Field], look: Look) -> Vec<String> {
         for (n, line) in lines.into_iter().take(most).enumerate() {
             let word = if n == 0 { word } else { "" };
             let rest = if is_cut && n + 1 == most { " ..." } else { "" };
-            shown.push(format!("{word:>6}  {line}{rest}"));
+            shown.push(shown!("{}  {}{}", format!("{word:>6}"), line, rest));
         }
     }
     match all.saturating_sub(shown.len()) {
         0 => {}
-        1 => shown.push(format!("{:INDENT$}... 1 more line (d: show all)", "")),
-        more => shown.push(format!("{:INDENT$}... {more} more lines (d: show all)", "")),
+        1 => shown.push(format!("{:INDENT$}... 1 more line (d: show all)", "").into()),
+        more => shown.push(format!("{:INDENT$}... {more} more lines (d: show all)", "").into()),
     }
     shown
 }
@@ -114,6 +116,9 @@ mod tests {
 
     fn shown(before: &Value, now: &Value, most: Option<usize>) -> Vec<String> {
         lines(&fields(before, now), Look { color: false, width: 60, most })
+            .iter()
+            .map(|line| line.as_str().to_owned())
+            .collect()
     }
 
     #[test]

@@ -10,8 +10,9 @@ use unicode_width::UnicodeWidthStr as _;
 use super::changes::{Field, INDENT, Look, fields, lines};
 use super::layout::{Span, plain, spans, wrap};
 use super::seen::Told;
-use crate::harmless::safe;
+use crate::harmless::TerminalText;
 use crate::run::{why, words};
+use crate::shown;
 
 /// Maximum number of lines for the output of a step, unless everything is shown.
 pub const MOST: usize = 6;
@@ -42,7 +43,7 @@ pub struct Digest {
 impl Digest {
     /// The steps that did not simply keep their results, each with the reason and the difference of its output. Then outputs that changed
     /// only because others did.
-    pub fn steps(&self, look: Look) -> Vec<String> {
+    pub fn steps(&self, look: Look) -> Vec<TerminalText> {
         let told: Vec<&Line> = self.lines.iter().filter(|line| is_told(line)).collect();
         let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
         let mut all = Vec::new();
@@ -70,7 +71,7 @@ impl Digest {
             let label = self.now.steps.get(*step).map_or(*step, |step| &step.label);
             let output = self.output(step, &mut texts, look);
             if !output.is_empty() {
-                all.push(format!("{:>6}  {}", "output", safe(label)));
+                all.push(TerminalText::line(&format!("{:>6}  {label}", "output")));
                 all.extend(output);
             }
         }
@@ -78,7 +79,7 @@ impl Digest {
     }
 
     /// The difference of the result, unless the steps have shown it. `None`: there was none before.
-    pub fn result(&self, look: Look) -> Option<Vec<String>> {
+    pub fn result(&self, look: Look) -> Option<Vec<TerminalText>> {
         let (before, now) = match &self.results {
             Some((Some(before), now)) => (before, now),
             Some((None, _)) => return None,
@@ -86,7 +87,7 @@ impl Digest {
         };
         let mut all = fields(before, now);
         if all.is_empty() {
-            return Some(vec!["the result is as before".to_owned()]);
+            return Some(vec!["the result is as before".into()]);
         }
         let known: BTreeSet<(String, String)> =
             self.now.steps.keys().flat_map(|step| self.fields(step)).map(|one| (one.before, one.now)).collect();
@@ -94,9 +95,10 @@ impl Digest {
         all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
         if all.is_empty() {
             let parts = if parts.is_empty() { String::new() } else { format!(" in `{}`", parts.join("`, `")) };
-            return Some(words::wrap(&format!("the result changed{}, as shown above", safe(&parts)), look.width));
+            let lines = words::wrap(&format!("the result changed{parts}, as shown above"), look.width);
+            return Some(lines.iter().map(|line| TerminalText::line(line)).collect());
         }
-        let mut said = vec![format!("{:>6}", "result")];
+        let mut said = vec![TerminalText::from(format!("{:>6}", "result"))];
         said.extend(lines(&all, look));
         Some(said)
     }
@@ -131,15 +133,15 @@ impl Digest {
     }
 
     /// How the output of a step changed, as far as that was not shown.
-    fn output(&self, step: &str, texts: &mut BTreeSet<(String, String)>, look: Look) -> Vec<String> {
+    fn output(&self, step: &str, texts: &mut BTreeSet<(String, String)>, look: Look) -> Vec<TerminalText> {
         let mut all = self.fields(step);
         all.retain(|field| texts.insert((field.before.clone(), field.now.clone())));
         if all.is_empty() { Vec::new() } else { lines(&all, look) }
     }
 
     /// The line of an activity with the reasons.
-    fn head(&self, line: &Line, width: usize, look: Look) -> Vec<String> {
-        let key = safe(line.key.as_str()).into_owned();
+    fn head(&self, line: &Line, width: usize, look: Look) -> Vec<TerminalText> {
+        let key = TerminalText::line(line.key.as_str());
         let mut notes = self.reasons(line, look.most.is_none());
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
             notes.push(vec![plain(&format!("it was renamed from `{was}`"))]);
@@ -150,22 +152,22 @@ impl Digest {
         let indent = if is_narrow { INDENT + 2 } else { beside };
         let room = look.width.saturating_sub(indent + 4);
         let pad = " ".repeat(width.saturating_sub(key.width()));
-        let head = format!("{:>6}  {key}{pad}", line.fate.name());
-        let notes: Vec<String> = notes.iter().flat_map(|note| wrap(note, room, look.color)).collect();
+        let head = shown!("{}  {}{}", format!("{:>6}", line.fate.name()), key, pad);
+        let notes: Vec<TerminalText> = notes.iter().flat_map(|note| wrap(note, room, look.color)).collect();
         let (count, most) = (notes.len(), look.most.map_or(usize::MAX, |_| REASONS));
-        let mut all: Vec<String> = Some(head.trim_end().to_owned()).filter(|_| is_narrow).into_iter().collect();
+        let mut all: Vec<TerminalText> = Some(head.trim_end()).filter(|_| is_narrow).into_iter().collect();
         for (n, note) in notes.into_iter().take(most).enumerate() {
             let rest = if n + 1 == most && count > most { " ..." } else { "" };
             match n {
-                0 if !is_narrow => all.push(format!("{head}  {note}{rest}")),
-                _ => all.push(format!("{:indent$}{note}{rest}", "")),
+                0 if !is_narrow => all.push(shown!("{}  {}{}", head, note, rest)),
+                _ => all.push(shown!("{}{}{}", " ".repeat(indent), note, rest)),
             }
         }
-        if all.is_empty() { vec![head.trim_end().to_owned()] } else { all }
+        if all.is_empty() { vec![head.trim_end()] } else { all }
     }
 
     /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
-    fn beneath(&self, line: &Line, look: Look) -> Vec<String> {
+    fn beneath(&self, line: &Line, look: Look) -> Vec<TerminalText> {
         let (told, kept): (Vec<&Line>, Vec<&Line>) = line.called.iter().partition(|line| is_told(line));
         let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
         let look = Look { width: look.width.saturating_sub(BENEATH.len()), ..look };
@@ -176,13 +178,19 @@ impl Digest {
             let rest = if names.len() > 1 && look.most.is_some() { " ..." } else { "" };
             let most = look.most.map_or(usize::MAX, |_| 1);
             let word = |n: usize| if n == 0 { "kept" } else { "" };
-            all.extend(names.iter().take(most).enumerate().map(|(n, one)| format!("{:>6}  {one}{rest}", word(n))));
+            all.extend(
+                names
+                    .iter()
+                    .take(most)
+                    .enumerate()
+                    .map(|(n, one)| shown!("{}  {}{}", format!("{:>6}", word(n)), one, rest)),
+            );
         }
         for line in told {
             all.extend(self.head(line, width, look));
             all.extend(self.beneath(line, look));
         }
-        all.into_iter().map(|line| format!("{BENEATH}{line}")).collect()
+        all.into_iter().map(|line| shown!("{}{}", BENEATH, line)).collect()
     }
 
     /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.
@@ -214,7 +222,7 @@ impl Digest {
                     said.extend(spans(diff, whole));
                     others.push(said);
                 }
-                other => others.push(vec![plain(&why::reason(other, false))]),
+                other => others.push(vec![plain(&why::reason(other, false).plain())]),
             }
         }
         let mut known = BTreeSet::new();
@@ -265,7 +273,10 @@ mod tests {
         let key = "research/objections".into();
         let line = Line { key, fate, was: None, reasons: Vec::new(), called: Vec::new() };
         let digest = Digest { lines: vec![line], ..Digest::default() };
-        let shown = |width| digest.steps(Look { color: false, width, most: Some(MOST) });
+        let shown = |width| {
+            let lines = digest.steps(Look { color: false, width, most: Some(MOST) });
+            lines.iter().map(|line| line.as_str().to_owned()).collect::<Vec<_>>()
+        };
         assert_eq!(shown(80), ["  kept  research/objections  it was renamed from `research/doubts`"]);
         assert_eq!(
             shown(40),

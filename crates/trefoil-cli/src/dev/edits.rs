@@ -8,6 +8,8 @@ use trefoil::runs::WordDiff;
 
 use super::changes::{INDENT, Look};
 use super::layout::{spans, wrap};
+use crate::harmless::TerminalText;
+use crate::shown;
 
 /// Maximum number of places shown.
 const PLACES: usize = 4;
@@ -30,7 +32,7 @@ pub fn is_shown(before: &str, now: &str) -> bool {
 }
 
 /// The changed places of a text, with line numbers.
-pub fn of(before: &str, now: &str, look: Look) -> Vec<String> {
+pub fn of(before: &str, now: &str, look: Look) -> Vec<TerminalText> {
     let all = places(before, now);
     let width = look.width.saturating_sub(INDENT + 4);
     let mut shown = Vec::new();
@@ -41,13 +43,13 @@ pub fn of(before: &str, now: &str, look: Look) -> Vec<String> {
         for (n, line) in lines.into_iter().take(LINES).enumerate() {
             let number = if n == 0 { place.number.to_string() } else { String::new() };
             let rest = if n + 1 == LINES && count > LINES { " ..." } else { "" };
-            shown.push(format!("{number:>6}  {line}{rest}"));
+            shown.push(shown!("{}  {}{}", format!("{number:>6}"), line, rest));
         }
     }
     match all.len().saturating_sub(PLACES) {
         0 => {}
-        1 => shown.push(format!("{:INDENT$}... 1 more place", "")),
-        more => shown.push(format!("{:INDENT$}... {more} more places", "")),
+        1 => shown.push(format!("{:INDENT$}... 1 more place", "").into()),
+        more => shown.push(format!("{:INDENT$}... {more} more places", "").into()),
     }
     shown
 }
@@ -106,6 +108,9 @@ mod tests {
 
     fn shown(before: &str, now: &str) -> Vec<String> {
         of(before, now, Look { color: false, width: 80, most: Some(6) })
+            .iter()
+            .map(|line| line.as_str().to_owned())
+            .collect()
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step, limit, rep
 use super::{Happening, Loop, said};
 use crate::commands::run::cannot_start;
 use crate::output;
-use crate::run::next::raised;
+use crate::run::next::{RunOptions, raised};
 use crate::run::{based, report};
 
 /// What comes after a run in progress.
@@ -230,7 +230,8 @@ impl Loop<'_> {
                 report::sent(outcome, None).iter().for_each(|line| output::say(line));
             }
         }
-        said::waiting(&outcome.run, &outcome.waiting, &self.args.store.option());
+        let options = RunOptions::new(self.args.store.option(), &self.args.host.permissions());
+        said::waiting(&outcome.run, &outcome.waiting, &options);
     }
 
     /// In an error's help, replaces what is for the command line by the key to press.

@@ -1,13 +1,14 @@
 //! Reads keys and lines from the terminal. If stdin is not a terminal, each line counts as a key.
 
-use std::io::{BufRead, IsTerminal as _, Write as _};
+use std::io::{BufRead, IsTerminal as _};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use console::{Key, Term};
 use tokio::sync::mpsc::UnboundedSender;
-use unicode_width::UnicodeWidthChar as _;
 
 use super::Happening;
+use crate::harmless::TerminalText;
+use crate::output;
 
 /// Reads on a separate thread, and only on request, so that the terminal is in its normal mode between two keys.
 pub struct Keyboard {
@@ -41,7 +42,7 @@ impl Keyboard {
     /// Starts the thread. It sends the keys and lines to `typed`.
     pub fn new(typed: UnboundedSender<Happening>) -> std::io::Result<Self> {
         let (wanted, asked) = channel();
-        let keys = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let keys = std::io::stdin().is_terminal() && output::is_terminal();
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || listen(&asked, &typed, keys))?;
         Ok(Self {
             wanted,
@@ -59,8 +60,7 @@ impl Keyboard {
 
     /// Prints a question, and requests a line.
     pub fn want_line(&mut self, question: &str) {
-        let mut err = anstream::stderr();
-        let _ = write!(err, "{question}").and_then(|()| err.flush());
+        output::put(TerminalText::line(question));
         self.want(Wanted::Line);
     }
 
@@ -87,6 +87,7 @@ impl Drop for Keyboard {
 }
 
 fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: bool) {
+    #[allow(clippy::disallowed_methods, reason = "only reads keys")]
     let term = Term::stderr();
     while let Ok(wanted) = wanted.recv() {
         let happening = match wanted {
@@ -120,7 +121,7 @@ fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: b
 /// Ends the line of a prompt, because nobody has seen the end of the typed line.
 fn ends(wanted: Wanted) {
     if wanted == Wanted::Line {
-        let _ = writeln!(std::io::stderr());
+        output::say("");
     }
 }
 
@@ -134,17 +135,19 @@ const CLEAR: char = '\u{15}';
 /// Reads a line from the terminal key by key, because the terminal itself does not report Esc before the end of a line.
 fn edited(key: impl FnMut() -> std::io::Result<Key>) -> std::io::Result<Typed> {
     let _silent = Silent::new();
-    let mut err = std::io::stderr();
-    let typed = typed(key, &mut err);
-    let _ = writeln!(err);
+    let typed = typed(key, |echo| output::picture(&echo));
+    output::say("");
     typed
 }
 
 /// Reads keys up to the end of a line, and shows it.
-fn typed(mut key: impl FnMut() -> std::io::Result<Key>, shown: &mut impl std::io::Write) -> std::io::Result<Typed> {
+fn typed(mut key: impl FnMut() -> std::io::Result<Key>, mut show: impl FnMut(TerminalText)) -> std::io::Result<Typed> {
     let mut line: Vec<char> = Vec::new();
     // What is shown of a character is wiped column by column.
-    let wipe = |c: char| "\u{8} \u{8}".repeat(c.width().unwrap_or(0));
+    let wipe = |c: char| -> TerminalText {
+        let columns = TerminalText::line(c.encode_utf8(&mut [0; 4])).width();
+        std::iter::repeat_n(TerminalText::constant("\u{8} \u{8}"), columns).collect()
+    };
     loop {
         let echo = match key()? {
             Key::Enter => return Ok(Typed::Line(line.into_iter().collect())),
@@ -154,11 +157,11 @@ fn typed(mut key: impl FnMut() -> std::io::Result<Key>, shown: &mut impl std::io
             Key::Backspace => line.pop().map(wipe).unwrap_or_default(),
             Key::Char(c) if !c.is_control() => {
                 line.push(c);
-                c.to_string()
+                TerminalText::line(c.encode_utf8(&mut [0; 4]))
             }
-            _ => String::new(),
+            _ => TerminalText::default(),
         };
-        let _ = write!(shown, "{echo}").and_then(|()| shown.flush());
+        show(echo);
     }
 }
 
@@ -228,9 +231,9 @@ mod tests {
     #[test]
     fn a_line_is_edited_and_can_be_cancelled() {
         let keys = |keys: Vec<Key>| {
-            let (mut keys, mut shown) = (keys.into_iter(), Vec::new());
-            let typed = typed(|| Ok(keys.next().unwrap()), &mut shown).unwrap();
-            (typed, String::from_utf8(shown).unwrap())
+            let (mut keys, mut shown) = (keys.into_iter(), String::new());
+            let typed = typed(|| Ok(keys.next().unwrap()), |echo| shown.push_str(echo.as_str())).unwrap();
+            (typed, shown)
         };
         let (a, b) = (Key::Char('a'), Key::Char('水'));
         let line = |text: &str| Typed::Line(text.to_owned());

@@ -4,7 +4,8 @@ use anstyle::{AnsiColor, Effects, Style};
 use trefoil::runs::{Part, WordDiff};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::harmless::safe;
+use crate::harmless::{TerminalText, safe};
+use crate::shown;
 
 /// Number of words shown around a change.
 const CONTEXT: usize = 4;
@@ -95,7 +96,7 @@ struct Word {
 }
 
 /// Wraps a text between words.
-pub fn wrap(all: &[Span], width: usize, color: bool) -> Vec<String> {
+pub fn wrap(all: &[Span], width: usize, color: bool) -> Vec<TerminalText> {
     let width = width.max(20);
     let mut lines: Vec<Vec<Span>> = vec![Vec::new()];
     let mut used = 0;
@@ -163,8 +164,8 @@ fn words(all: &[Span], most: usize) -> Vec<Word> {
     words
 }
 
-fn rendered(line: &[Span], color: bool) -> String {
-    let mut out = String::new();
+fn rendered(line: &[Span], color: bool) -> TerminalText {
+    let mut out = TerminalText::default();
     for run in line.chunk_by(|(a, _), (b, _)| a == b) {
         let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
         let kind = run.first().map_or(Kind::Same, |(kind, _)| *kind);
@@ -174,13 +175,12 @@ fn rendered(line: &[Span], color: bool) -> String {
             Kind::Added => AnsiColor::Green.on_default().effects(Effects::UNDERLINE),
         };
         match (kind, color) {
-            (Kind::Same, _) => out.push_str(&text),
-            (_, true) => out.push_str(&format!("{style}{text}{style:#}")),
-            (Kind::Removed, false) => out.push_str(&format!("[-{text}-]")),
-            (Kind::Added, false) => out.push_str(&format!("{{+{text}+}}")),
+            (Kind::Same, _) | (_, true) => out.push(TerminalText::styled(style, TerminalText::line(&text))),
+            (Kind::Removed, false) => out.push(shown!("[-{}-]", text)),
+            (Kind::Added, false) => out.push(shown!("{+{}+}", text)),
         }
     }
-    out.trim_end().to_owned()
+    out.trim_end()
 }
 
 #[cfg(test)]
@@ -189,6 +189,9 @@ mod tests {
 
     fn shown(before: &str, now: &str, width: usize) -> Vec<String> {
         wrap(&spans(&WordDiff::of(before, now), true), width, false)
+            .iter()
+            .map(|line| line.as_str().to_owned())
+            .collect()
     }
 
     #[test]

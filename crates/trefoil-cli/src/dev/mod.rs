@@ -34,7 +34,7 @@ use trefoil_template::Value;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::commands::run::{cannot_start, dollars};
-use crate::run::next::{pasted, to_continue};
+use crate::run::next::RunOptions;
 use crate::run::{HostArgs, Signals};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
@@ -242,9 +242,10 @@ impl<'a> Loop<'a> {
         }
         if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
             let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
-            let allowed: String = repeats.map(|step| format!(" --rerun {}", pasted(own_step(step)))).collect();
-            let allowed = format!("{allowed}{}", self.args.host.permissions());
-            output::say(&to_continue(&last.run, &self.args.store, &allowed, last.limit.as_ref()));
+            let steps: Vec<&str> = repeats.map(|step| own_step(step)).collect();
+            let options = RunOptions::new(self.args.store.option(), &self.args.host.permissions());
+            let command = options.resume_repeating(&last.run, &steps, last.limit.as_ref());
+            output::say(format!("to continue: {command}"));
         }
         if let Some(total) = self.session.total() {
             output::aside(&format!("this session: {total}"));

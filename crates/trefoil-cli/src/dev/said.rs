@@ -18,11 +18,13 @@ use super::changes::Look;
 use super::digest::{Digest, MOST};
 use super::edits::{self, Changed};
 use super::turn::{LIMIT, called_repeats, worth};
-use crate::harmless::{safe, safe_lines};
+use crate::harmless::{TerminalText, safe};
 use crate::output;
+use crate::run::next::RunOptions;
 use crate::run::waiting::{commands, line};
 use crate::run::words::{cut, wrap};
 use crate::run::{money, time, why, words};
+use crate::shown;
 
 /// Maximum number of lines shown of a result.
 const RESULT: usize = 20;
@@ -133,8 +135,11 @@ pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, 
     let line = format!("{results} kept{saved}, {made} ({spent})");
     let all = wrap(&format!("{line} · {how} after {took}"), output::width());
     match all.as_slice() {
-        [one] => output::say(&one.replacen(&line, &format!("{bold}{line}{bold:#}"), 1)),
-        all => all.iter().for_each(|line| output::say(&format!("{bold}{line}{bold:#}"))),
+        [one] => {
+            let rest = one.strip_prefix(&line).unwrap_or_default();
+            output::say(shown!("{}{}", TerminalText::styled(bold, &line), rest));
+        }
+        all => all.iter().for_each(|line| output::say(TerminalText::styled(bold, line))),
     }
 }
 
@@ -153,14 +158,14 @@ pub fn result(now: &Value) {
     let lines = |line: &str| if line.is_empty() { vec![String::new()] } else { wrap(line, width) };
     let all: Vec<String> = texts.iter().flat_map(|text| text.lines()).flat_map(lines).collect();
     output::say("result:");
-    all.iter().take(RESULT).for_each(|line| output::say(&format!("  │ {}", safe_lines(line))));
+    all.iter().take(RESULT).for_each(|line| output::say(shown!("  │ {}", line)));
     if all.len() > RESULT {
         output::say(&format!("  │ … {} more lines", all.len() - RESULT));
     }
 }
 
-/// Prints what a run waits for. `store`: the option that names the store.
-pub fn waiting(run: &str, all: &[Waiting], store: &str) {
+/// Prints what a run waits for.
+pub fn waiting(run: &str, all: &[Waiting], options: &RunOptions) {
     for one in all {
         match (&one.why, called_repeats(one).first()) {
             (Some(why), Some(name)) => would_repeat(name, why),
@@ -173,7 +178,7 @@ pub fn waiting(run: &str, all: &[Waiting], store: &str) {
         }
         // No key does something for a run that this one has called and that says nothing.
         if one.sort == "run" && one.why.is_none() {
-            let first = commands(run, one, all, store).into_iter().next().unwrap_or_default();
+            let first = commands(run, one, all, options).into_iter().next().unwrap_or_default();
             output::say(&format!("  run `{}`, then press Enter here", safe(&first)));
         }
     }

@@ -22,6 +22,7 @@ use super::turn::Asked;
 use crate::commands::run::{did_not_start, label};
 use crate::exit;
 use crate::run::{Shown, ask, input};
+use crate::runs::past;
 use crate::store::block_on;
 use crate::{output, run};
 
@@ -246,6 +247,15 @@ impl Loop<'_> {
         let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
         let (run, earlier) = (last.run.clone(), last.reuse.clone());
         let stored = block_on(Stored::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
+        // The last run may be one of another process, with other files.
+        let permitted;
+        let settings = match self.started.contains(&run) {
+            true => settings,
+            false => {
+                permitted = past::permitted(&*self.store, &stored, self.args.target.no_config, false)?;
+                &permitted
+            }
+        };
         let flow = stored.flow.clone();
         let sinks = self.sinks();
         let engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings)).as_begun(&stored);

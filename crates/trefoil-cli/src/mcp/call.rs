@@ -11,8 +11,9 @@ use trefoil::{Event, EventKind, Run};
 
 use super::asked::AskedClient;
 use super::question::{Asking, Reply};
-use super::result::{CommandOptions, result};
+use super::result::result;
 use super::running::{Running, UnderWay};
+use crate::run::next::RunOptions;
 
 /// A call in progress.
 pub struct Call {
@@ -35,7 +36,7 @@ impl Call {
     }
 
     /// Waits for the end of the run.
-    pub async fn result(self, options: &CommandOptions) -> CallToolResult {
+    pub async fn result(self, options: &RunOptions) -> CallToolResult {
         let Self { run, declined, under_way, .. } = self;
         let result = result(run, &declined, options).await;
         drop(under_way);

@@ -19,8 +19,9 @@ use trefoil_runtime::ports::{Random as _, SystemRandom};
 use super::Offered;
 use super::call::Call;
 use super::question::{Asker, Asking, Reply};
-use super::result::{CommandOptions, told};
+use super::result::told;
 use super::running::Running;
+use crate::run::next::RunOptions;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";
@@ -34,7 +35,7 @@ pub struct Calls {
     parked: Mutex<HashMap<String, Parked>>,
     running: Arc<Running>,
     /// The options of commands; `None`: runs are not stored.
-    options: Option<CommandOptions>,
+    options: Option<RunOptions>,
     wait: Duration,
 }
 
@@ -47,7 +48,7 @@ pub struct Parked {
 
 impl Calls {
     /// No calls yet. `options`: those of commands that continue runs; `None`: runs are not stored.
-    pub fn new(options: Option<CommandOptions>) -> Self {
+    pub fn new(options: Option<RunOptions>) -> Self {
         Self { parked: Mutex::default(), running: Arc::default(), options, wait: wait() }
     }
 

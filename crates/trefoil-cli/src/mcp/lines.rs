@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, mpsc};
 use trefoil_template::read_json_bytes;
 
 use super::id::IdSearch;
+use crate::harmless::json as json_text;
 use crate::output;
 
 /// Maximum size of a client's message in bytes.
@@ -45,6 +46,7 @@ struct Out(Arc<Mutex<Option<Stdout>>>);
 impl Lines {
     /// Reads from now on. `left` is called when the client has closed stdin.
     pub fn of_process(left: impl FnOnce() + Send + 'static) -> Self {
+        #[allow(clippy::disallowed_methods, reason = "only `Out::write` writes to it")]
         let out = Out(Arc::new(Mutex::new(Some(tokio::io::stdout()))));
         let (sender, messages) = mpsc::channel(QUEUE);
         let answers = out.clone();
@@ -72,7 +74,7 @@ impl Transport<RoleServer> for Lines {
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let out = self.out.clone();
-        async move { out.write(serde_json::to_vec(&item)).await }
+        async move { out.write(serde_json::to_string(&item)).await }
     }
 
     async fn receive(&mut self) -> Option<Incoming> {
@@ -86,12 +88,11 @@ impl Transport<RoleServer> for Lines {
 }
 
 impl Out {
-    async fn write(&self, message: serde_json::Result<Vec<u8>>) -> io::Result<()> {
-        let mut line = message?;
-        line.push(b'\n');
+    async fn write(&self, message: serde_json::Result<String>) -> io::Result<()> {
+        let line = format!("{}\n", json_text(&message?));
         match &mut *self.0.lock().await {
             Some(out) => {
-                out.write_all(&line).await?;
+                out.write_all(line.as_bytes()).await?;
                 out.flush().await
             }
             None => Err(io::ErrorKind::NotConnected.into()),
@@ -223,7 +224,7 @@ impl Refused {
             let error = json!({ "code": self.code, "message": self.why });
             // A disconnected client is detected elsewhere.
             let answer = json!({ "jsonrpc": "2.0", "id": self.id, "error": error });
-            let _ = out.write(serde_json::to_vec(&answer)).await;
+            let _ = out.write(serde_json::to_string(&answer)).await;
         }
     }
 }

@@ -27,11 +27,11 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::shell;
 
 use crate::run::SignalStop;
+use crate::run::next::RunOptions;
 use crate::{exit, output};
 use calls::Calls;
 pub use flows::{Flows, Source};
 use lines::Lines;
-pub use result::CommandOptions;
 use result::told;
 pub use tools::{Offered, Tools};
 
@@ -47,7 +47,7 @@ struct Server {
 
 /// Serves until the client disconnects, or a signal arrives. Runs in progress are then interrupted, and their commands
 /// are ended. `options`: those of commands that continue runs; `None`: runs are not stored. Returns the exit code.
-pub fn serve(flows: Flows, base: Engine, options: Option<CommandOptions>) -> u8 {
+pub fn serve(flows: Flows, base: Engine, options: Option<RunOptions>) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return not_started(&error),

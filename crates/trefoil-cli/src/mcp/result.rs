@@ -6,16 +6,8 @@ use trefoil::{Error, Run};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
-use crate::run::{next, waiting};
-
-/// The options of the commands that answer a question and continue its run, each after a space.
-#[derive(Debug, Clone, Default)]
-pub struct CommandOptions {
-    /// The store.
-    pub store: String,
-    /// What was allowed to this process, and is not stored with the run.
-    pub permissions: String,
-}
+use crate::run::next::RunOptions;
+use crate::run::waiting;
 
 /// The result of a call that failed, for a model.
 pub fn told(why: impl Into<String>) -> CallToolResult {
@@ -23,7 +15,7 @@ pub fn told(why: impl Into<String>) -> CallToolResult {
 }
 
 /// The result of a run. `declined`: the steps whose questions the client has declined.
-pub async fn result(run: Run, declined: &[String], options: &CommandOptions) -> CallToolResult {
+pub async fn result(run: Run, declined: &[String], options: &RunOptions) -> CallToolResult {
     let id = run.id().to_owned();
     let mut result = match run.output::<Json>().await {
         Ok(output) => {
@@ -47,17 +39,16 @@ pub async fn result(run: Run, declined: &[String], options: &CommandOptions) -> 
 }
 
 /// The result of a run that waits for people.
-fn open(run: &str, all: &[Waiting], declined: &[String], options: &CommandOptions) -> CallToolResult {
-    let store = &options.store;
+fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -> CallToolResult {
     let refused =
         declined.iter().map(|step| format!("the client declined to answer `{step}`, so the question stays open"));
     let mut lines: Vec<String> = refused.collect();
     lines.push("the run is waiting for a person".to_owned());
     for one in all {
         lines.push(waiting::line(one, all));
-        lines.extend(waiting::commands(run, one, all, store).into_iter().map(|command| format!("  {command}")));
+        lines.extend(waiting::commands(run, one, all, options).into_iter().map(|command| format!("  {command}")));
     }
-    let resume = format!("{}{}", next::resume(run, store, None), options.permissions);
+    let resume = options.resume(run, None);
     lines.push(format!("then continue with: {resume}"));
     let questions: Vec<Json> = all
         .iter()
@@ -68,7 +59,7 @@ fn open(run: &str, all: &[Waiting], declined: &[String], options: &CommandOption
                 "key": one.key,
                 "question": one.prompt,
                 "accepts": one.accepts,
-                "commands": waiting::commands(run, one, all, store),
+                "commands": waiting::commands(run, one, all, options),
             })
         })
         .collect();

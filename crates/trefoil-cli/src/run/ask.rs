@@ -1,6 +1,6 @@
 //! Missing inputs of a run: prompts for them on a terminal, otherwise prints a warning or an error.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::INPUT;
@@ -9,7 +9,8 @@ use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
 use super::words::{line, safe};
-use crate::{exit, output};
+use crate::harmless::TerminalText;
+use crate::{exit, output, shown};
 
 /// Prompts for missing inputs. Without a terminal, a missing optional input is a warning, and a missing required one is
 /// an error, which returns the exit code.
@@ -34,7 +35,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
         let Some(answer) = ask(one) else {
             let left: Vec<&MissingInput> = missing.iter().skip(at).filter(|one| !one.may_be_empty()).collect();
             let left = if left.is_empty() { vec![one] } else { left };
-            let _ = writeln!(anstream::stderr());
+            output::say("");
             let message = format!("the run did not start: {} missing", names(&left));
             output::refuse(&message, Some(&format!("pass {}", options(&left))));
             return Err(exit::NOT_STARTED);
@@ -71,20 +72,15 @@ fn options(all: &[&MissingInput]) -> String {
 /// Prompts until the answer is valid. An empty answer skips an optional input.
 fn ask(one: &MissingInput) -> Option<Option<Value>> {
     let bold = anstyle::Style::new().bold();
-    let mut err = anstream::stderr();
     let about = one.description.as_deref().map(|d| format!("  {}", line(d))).unwrap_or_default();
-    let _ = writeln!(
-        err,
-        "{bold}{}{bold:#} ({}{}){about}",
-        safe(&one.name),
-        one.kind,
-        if one.may_be_empty() { ", may be empty" } else { "" }
-    );
+    let empty = if one.may_be_empty() { ", may be empty" } else { "" };
+    let name = TerminalText::styled(bold, TerminalText::line(&one.name));
+    output::say(shown!("{} ({}{}){}", name, one.kind, empty, about));
     for (number, choice) in one.choices.iter().enumerate() {
-        let _ = writeln!(err, "  {}) {}", number + 1, safe(choice));
+        output::say(shown!("  {}) {}", number + 1, choice));
     }
     loop {
-        let _ = write!(err, "> ").and_then(|()| err.flush());
+        output::put("> ");
         let mut typed = String::new();
         // The end of stdin is not an answer.
         if std::io::stdin().lock().read_line(&mut typed).ok()? == 0 {

@@ -7,7 +7,8 @@ use trefoil::runs::{Edited, Fate, Line, Lines};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
-use super::{End, HostArgs, Session, ShowArgs, next, why, words};
+use super::next::RunOptions;
+use super::{End, HostArgs, Session, ShowArgs, why, words};
 use crate::commands::run::{did_not_start, label};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{output, overwrite};
@@ -62,7 +63,8 @@ impl Based<'_> {
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
         session.begin(ready, None, Some(ready.run()));
         let (script, answers_from, lines) = (ready.script().cloned(), ready.answers_from().clone(), edited.lines());
-        let again = next::to_continue(ready.run(), self.store, &self.host.permissions(), None);
+        let options = RunOptions::new(self.store.option(), &self.host.permissions());
+        let again = options.to_continue(ready.run(), None);
         let ended = session.run(&engine, &answers_from, Some(again), async || edited.start())?;
         if !self.show.quiet {
             reused(earlier, &lines, self.explain, ended.went_well());
@@ -72,7 +74,7 @@ impl Based<'_> {
             answers: &self.host.answers,
             script,
             resumable: Some(self.store),
-            permissions: self.host.permissions(),
+            options,
         }))
     }
 }

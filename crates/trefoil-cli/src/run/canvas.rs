@@ -1,8 +1,10 @@
 //! The area of a terminal in which a picture is redrawn. This only computes the output and writes nothing.
 
-use unicode_width::UnicodeWidthStr as _;
-
 use super::tree::Size;
+use crate::harmless::TerminalText;
+
+/// Empties the rest of a line, and goes to the next one.
+const EMPTY: &str = "\x1b[K\r\n";
 
 /// The state of the area.
 #[derive(Default)]
@@ -13,27 +15,27 @@ pub struct Canvas {
 
 impl Canvas {
     /// Replaces the last picture in a single write, which avoids flicker.
-    pub fn draw(&mut self, picture: &[String], size: Size) -> String {
-        let mut out = String::from("\x1b[?2026h\x1b[?25l");
+    pub fn draw(&mut self, picture: &[TerminalText], size: Size) -> TerminalText {
+        let mut out = TerminalText::constant("\x1b[?2026h\x1b[?25l");
         // A terminal that has become narrower wraps the long lines of the last picture, and rows that have scrolled out
         // cannot be changed.
         let above = rows(&self.drawn, size.columns).min(size.rows);
         if above > 0 {
-            out.push_str(&format!("\x1b[{above}A"));
+            out.push(TerminalText::upwards(above));
         }
-        out.push('\r');
+        out.push(TerminalText::constant("\r"));
         // Clear line by line: when its whole area is cleared, a terminal may keep a copy in its scrollback.
         for line in picture {
-            out.push_str(line);
-            out.push_str("\x1b[K\r\n");
+            out.push(line);
+            out.push(TerminalText::constant(EMPTY));
         }
         let left = above.saturating_sub(picture.len());
         if left > 0 {
-            out.push_str(&"\x1b[K\r\n".repeat(left));
-            out.push_str(&format!("\x1b[{left}A"));
+            out.push(std::iter::repeat_n(TerminalText::constant(EMPTY), left).collect::<TerminalText>());
+            out.push(TerminalText::upwards(left));
         }
-        out.push_str("\x1b[?25h\x1b[?2026l");
-        self.drawn = picture.iter().map(|line| anstream::adapter::strip_str(line).to_string().width()).collect();
+        out.push(TerminalText::constant("\x1b[?25h\x1b[?2026l"));
+        self.drawn = picture.iter().map(TerminalText::width).collect();
         out
     }
     /// Leaves the last picture on the screen.
@@ -60,14 +62,14 @@ mod tests {
 
     #[test]
     fn a_narrower_window_leaves_no_copies_behind() {
-        let wide: Vec<String> = vec!["x".repeat(99); 20];
-        let narrow: Vec<String> = vec!["x".repeat(59); 20];
+        let wide: Vec<TerminalText> = vec!["x".repeat(99).into(); 20];
+        let narrow: Vec<TerminalText> = vec!["x".repeat(59).into(); 20];
         let mut canvas = Canvas::default();
         canvas.draw(&wide, Size { rows: 39, columns: 100 });
         // Each line wraps to two rows, which is more than the window: the cursor goes to its first row.
         let size = Size { rows: 39, columns: 60 };
-        assert!(canvas.draw(&narrow, size).contains("\x1b[39A\r"));
-        let again = canvas.draw(&narrow, size);
+        assert!(canvas.draw(&narrow, size).as_str().contains("\x1b[39A\r"));
+        let again = canvas.draw(&narrow, size).as_str().to_owned();
         assert!(again.contains("\x1b[20A\r"), "{again:?}");
         assert!(!again.contains("\x1b[J") && !again.contains("\x1b[2J"), "copies in the scrollback: {again:?}");
     }
@@ -76,8 +78,8 @@ mod tests {
     fn a_picture_that_goes_leaves_empty_lines_and_the_cursor_above_them() {
         let mut canvas = Canvas::default();
         let size = Size { rows: 20, columns: 80 };
-        canvas.draw(&["one".to_owned(), "two".to_owned()], size);
-        let gone = canvas.draw(&[], size);
+        canvas.draw(&["one".into(), "two".into()], size);
+        let gone = canvas.draw(&[], size).as_str().to_owned();
         assert!(gone.contains("\x1b[2A\r\x1b[K\r\n\x1b[K\r\n\x1b[2A"), "{gone:?}");
     }
 }

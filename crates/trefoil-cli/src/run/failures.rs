@@ -7,6 +7,7 @@ use trefoil_syntax::{Files, Location};
 use super::look::{LineLook, dim};
 use super::progress::{Progress, ProgressNode, StepState};
 use super::words::{cut, safe, wrap};
+use crate::harmless::TerminalText;
 
 /// Maximum number of items that are named for the same failure.
 const NAMED: usize = 12;
@@ -22,7 +23,13 @@ struct FailureGroup<'p> {
 }
 
 /// The lines. The failure of the run itself is reported elsewhere.
-pub fn list(progress: &Progress, files: &Files, run: Option<&RunError>, columns: usize, look: LineLook) -> Vec<String> {
+pub fn list(
+    progress: &Progress,
+    files: &Files,
+    run: Option<&RunError>,
+    columns: usize,
+    look: LineLook,
+) -> Vec<TerminalText> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
     for node in &progress.nodes {
         let Some((title, error)) = failed(progress, node) else { continue };
@@ -48,7 +55,7 @@ fn failed<'p>(progress: &'p Progress, node: &'p ProgressNode) -> Option<(&'p str
     Some((&around.title, error))
 }
 
-fn lines(group: &FailureGroup<'_>, files: &Files, columns: usize, look: LineLook) -> Vec<String> {
+fn lines(group: &FailureGroup<'_>, files: &Files, columns: usize, look: LineLook) -> Vec<TerminalText> {
     let (symbol, red) = look.symbol(&StepState::Failed, 0);
     let mut names: Vec<String> = group.items.iter().take(NAMED).map(|name| cut(name, NAME, look.rest())).collect();
     let more = group.items.len().saturating_sub(names.len());

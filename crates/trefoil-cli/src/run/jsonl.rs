@@ -1,13 +1,12 @@
 //! `--events jsonl`: writes each event of the run to stdout as one line of JSON, with its place in the manifest.
 
-use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use trefoil::internals::trace::event_json;
 use trefoil_runtime::{Event, EventSink};
 use trefoil_syntax::Files;
 
-use crate::harmless::json;
+use crate::output;
 
 /// Writes events.
 pub struct Jsonl {
@@ -41,10 +40,8 @@ impl EventSink for Jsonl {
         if self.after.is_some_and(|after| event.seq <= after) {
             return;
         }
-        let json = json(&event_json(event, &self.files));
-        let mut out = std::io::stdout().lock();
         // A closed pipe or a full disk does not stop a run, whose calls may have a cost.
-        if let Err(error) = writeln!(out, "{json}").and_then(|()| out.flush()) {
+        if let Err(error) = output::json_line(&event_json(event, &self.files)) {
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
     }

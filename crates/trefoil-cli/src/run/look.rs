@@ -5,6 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::progress::StepState;
 use super::words::cut;
+use crate::harmless::TerminalText;
 
 /// The style of lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,16 +46,16 @@ impl LineLook {
         (if self.ascii { ascii } else { unicode }, Style::new().fg_color(Some(color.into())))
     }
     /// Formats parts with their styles, cut to a width.
-    pub fn fit(self, parts: &[(Style, &str)], columns: usize) -> String {
-        let mut out = String::new();
+    pub fn fit(self, parts: &[(Style, &str)], columns: usize) -> TerminalText {
+        let mut out = TerminalText::default();
         let mut left = columns.saturating_sub(1);
         for (style, text) in parts {
             let shown = cut(&self.letters(text), left, self.rest());
             left = left.saturating_sub(shown.width());
             if self.color && !shown.trim().is_empty() {
-                out.push_str(&format!("{style}{shown}{style:#}"));
+                out.push(TerminalText::styled(*style, TerminalText::line(&shown)));
             } else {
-                out.push_str(&shown);
+                out.push(TerminalText::line(&shown));
             }
             if left == 0 {
                 break;
@@ -63,7 +64,7 @@ impl LineLook {
         out
     }
     /// Formats parts with their styles, without a limit.
-    pub fn styled(self, parts: &[(Style, &str)]) -> String {
+    pub fn styled(self, parts: &[(Style, &str)]) -> TerminalText {
         self.fit(parts, usize::MAX)
     }
     /// The mark for the rest of a text that was cut.
@@ -108,7 +109,7 @@ mod tests {
     #[test]
     fn lines_fit_whatever_is_in_them() {
         let wide = LineLook::default().fit(&[(dim(), "日本語日本語"), (dim(), "abc")], 10);
-        assert!(wide.width() <= 9, "{wide}");
+        assert!(wide.width() <= 9, "{wide:?}");
     }
 
     #[test]
@@ -117,6 +118,6 @@ mod tests {
         assert!(knows_unicode("C.UTF-8") && knows_unicode("en_US.utf8"));
         let look = LineLook { ascii: true, ..LineLook::default() };
         let line = look.fit(&[(dim(), "├─ "), (dim(), "✓ naïve…")], 40);
-        assert_eq!(line, "|- + na?ve...");
+        assert_eq!(line.as_str(), "|- + na?ve...");
     }
 }

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use trefoil::runs::Stored;
 use trefoil::store::without_password;
+use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::recording::is_page;
-use super::words::safe;
+use crate::harmless::TerminalText;
 use crate::output;
 use crate::store::StoreArgs;
 
@@ -42,26 +44,70 @@ pub fn after_failure(trace: Option<&str>, stored: Option<(&str, &StoreArgs)>, co
     }
 }
 
-/// After a run that has stopped and is kept. `open`: it has not ended.
-/// `permissions`: the options that allowed something in this process, and that the next one needs again.
-pub fn after_stop(run: &str, store: &StoreArgs, permissions: &str, open: bool, why: &RunError) {
-    match open {
-        true => output::say(&to_continue(run, store, permissions, Some(why))),
-        false => output::say(&format!("stored as: trefoil runs show {run}{}", store.option())),
+/// The options of the commands about a stored run, each after a space. Only this makes such commands, so that none lacks them.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The option that names the store.
+    store: String,
+    /// The options that allowed something to the run, and that the next process needs again.
+    permissions: String,
+}
+
+impl RunOptions {
+    /// The options of this process.
+    pub fn new(store: String, given: &GivenPermissions) -> Self {
+        let command = if given.commands { " --allow-command" } else { "" };
+        let hosts = given.hosts.iter().map(|host| format!(" --allow-host {}", pasted(host)));
+        Self { store, permissions: std::iter::once(command.to_owned()).chain(hosts).collect() }
+    }
+
+    /// Those that a stored run had, according to its journal.
+    pub fn of_stored(store: String, stored: &Stored) -> Self {
+        Self::new(store, &stored.now().permissions)
+    }
+
+    /// Those of this process, or else those that the run had before.
+    pub fn or_of_stored(store: String, given: GivenPermissions, stored: &Stored) -> Self {
+        Self::new(store, &if given.is_none() { stored.now().permissions } else { given })
+    }
+
+    /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, and
+    /// a limit that was reached is raised.
+    pub fn resume(&self, run: &str, why: Option<&RunError>) -> String {
+        let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
+        let repeats: Vec<&str> = repeats.map(|key| own_step(&key.0)).collect();
+        self.resume_repeating(run, &repeats, why)
+    }
+
+    /// The same, with the steps that may be repeated.
+    pub fn resume_repeating(&self, run: &str, steps: &[&str], why: Option<&RunError>) -> String {
+        let rerun: String = steps.iter().map(|step| format!(" --rerun {}", pasted(step))).collect();
+        let Self { store, permissions } = self;
+        format!("trefoil resume {run}{rerun}{}{store}{permissions}", why.map(raised).unwrap_or_default())
+    }
+
+    /// Names the command that continues a run.
+    pub fn to_continue(&self, run: &str, why: Option<&RunError>) -> String {
+        format!("to continue: {}", self.resume(run, why))
+    }
+
+    /// The command that answers a step of a run.
+    pub fn answer(&self, run: &str, step: &str, word: &str) -> String {
+        format!("trefoil runs answer {run} {step} {word}{}", self.store)
+    }
+
+    /// The command that shows a run.
+    pub fn show(&self, run: &str) -> String {
+        format!("trefoil runs show {run}{}", self.store)
     }
 }
 
-/// Names the command that continues a run.
-pub fn to_continue(run: &str, store: &StoreArgs, permissions: &str, why: Option<&RunError>) -> String {
-    format!("to continue: {}{permissions}", resume(run, &store.option(), why))
-}
-
-/// The command that continues a run. `store`: the option that names it. `why`: what the run stopped for. Steps that it does not
-/// repeat unasked are allowed, and a limit that was reached is raised.
-pub fn resume(run: &str, store: &str, why: Option<&RunError>) -> String {
-    let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
-    let rerun: String = repeats.map(|key| format!(" --rerun {}", pasted(own_step(&key.0)))).collect();
-    format!("trefoil resume {run}{rerun}{}{store}", why.map(raised).unwrap_or_default())
+/// After a run that has stopped and is kept. `open`: it has not ended.
+pub fn after_stop(run: &str, options: &RunOptions, open: bool, why: &RunError) {
+    match open {
+        true => output::say(options.to_continue(run, Some(why))),
+        false => output::say(format!("stored as: {}", options.show(run))),
+    }
 }
 
 /// The options that raise the limits of the command line at which a run stopped. Empty if it did not stop at one.
@@ -104,7 +150,7 @@ fn prompts(trace: Option<&str>, stored: Option<String>) -> Vec<NextCommand> {
 }
 
 fn say(all: &[NextCommand]) {
-    laid_out(all, output::width()).iter().for_each(|line| output::say(&safe(line)));
+    laid_out(all, output::width()).iter().for_each(|line| output::say(TerminalText::line(line)));
 }
 
 /// Formats commands with their purposes next to them, or below if a command is too wide. Commands are never wrapped.

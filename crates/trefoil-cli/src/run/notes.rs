@@ -7,6 +7,7 @@ use trefoil_runtime::{Event, EventKind};
 use super::look::LineLook;
 use super::progress::Progress;
 use super::words::line;
+use crate::harmless::TerminalText;
 
 /// Maximum number of notes in the picture that is redrawn, and in the one that stays.
 pub const LIVE: usize = 3;
@@ -29,7 +30,7 @@ pub fn note(event: &Event, progress: &Progress) -> Option<String> {
 }
 
 /// The last notes, below the tree: each with its step.
-pub fn list(notes: &[(Option<String>, String)], most: usize, columns: usize, look: LineLook) -> Vec<String> {
+pub fn list(notes: &[(Option<String>, String)], most: usize, columns: usize, look: LineLook) -> Vec<TerminalText> {
     let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
     let left_off = notes.len().saturating_sub(most);
     let more = (left_off > 0).then(|| format!("… {left_off} more"));

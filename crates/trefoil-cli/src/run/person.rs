@@ -1,7 +1,7 @@
 //! Prompts the user at the terminal.
 
 use std::collections::HashSet;
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,6 +14,8 @@ use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 
 use super::Shown;
 use super::words::{limit, line, safe};
+use crate::harmless::TerminalText;
+use crate::{output, shown};
 
 /// Asks on stderr and reads lines from stdin.
 pub struct Terminal {
@@ -56,18 +58,17 @@ impl HumanInbox for Terminal {
             OnTimeout::Answer(default) if request.refused.is_none() => Some(safe(default)),
             OnTimeout::Answer(_) | OnTimeout::Fail => None,
         };
-        let mut err = anstream::stderr();
-        let mut said = String::new();
+        let mut said = TerminalText::default();
         // If an answer from the command line was rejected, the question has not been shown yet.
         if shown.insert(format!("{} {}", at.run, at.key.without_try())) {
-            said.push_str(&question(request, default.as_deref()));
+            said.push(question(request, default.as_deref()));
         }
         if let Some(refused) = &request.refused {
-            said.push_str(&again(refused, &request.accepts));
-            said.push('\n');
+            said.push(again(refused, &request.accepts));
+            said.push("\n");
         }
-        let hint = prompt(&request.accepts, default.as_deref());
-        let _ = write!(err, "{said}{hint}").and_then(|()| err.flush());
+        said.push(prompt(&request.accepts, default.as_deref()));
+        output::put(said);
         let mut open = Open(true);
         let Some(typed) = lines.recv().await else { return Asked::Nobody };
         open.0 = false;
@@ -84,21 +85,22 @@ struct Open(bool);
 impl Drop for Open {
     fn drop(&mut self) {
         if self.0 {
-            let _ = writeln!(anstream::stderr());
+            output::say("");
         }
     }
 }
 
 /// The step, the time limit and the question.
-fn question(request: &HumanRequest, default: Option<&str>) -> String {
+fn question(request: &HumanRequest, default: Option<&str>) -> TerminalText {
     let bold = anstyle::Style::new().bold();
     let dim = anstyle::Style::new().dimmed();
     let time = request.timeout_ms.map(|ms| {
         let then = default.map(|default| format!(", then it is: {default}")).unwrap_or_default();
-        format!("  {dim}{} to answer{then}{dim:#}", limit(ms))
+        shown!("  {}", TerminalText::styled(dim, format!("{} to answer{then}", limit(ms))))
     });
-    let text: String = request.prompt.to_text().chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-    format!("\n{bold}{}{bold:#}{}\n{}\n\n", safe(&request.step), time.unwrap_or_default(), text.trim_end())
+    let step = TerminalText::styled(bold, TerminalText::line(&request.step));
+    let text = TerminalText::from(request.prompt.to_text().trim_end());
+    shown!("\n{}{}\n{}\n\n", step, time.unwrap_or_default(), text)
 }
 
 /// The prompt: `(yes/no) [no]> `

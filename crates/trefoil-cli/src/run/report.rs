@@ -7,11 +7,11 @@ use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
 use super::words::{preview, total};
-use crate::harmless::safe;
+use crate::harmless::{TerminalText, safe};
 use crate::output;
 
 /// Why a run failed: code, message, step, excerpt, cause, help.
-pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> String {
+pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> TerminalText {
     let mut d = failed(error);
     if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::look::{LineLook, dim};
 use super::progress::{ProgressNode, StepState};
 use super::words::{arrived, grouped, money, pad, tail, time};
+use crate::harmless::TerminalText;
 
 /// The time and layout of a row.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +24,13 @@ pub struct RowFrame {
 }
 
 /// Formats the row of a node after its branch lines. `only` is the single step of an item, which shares its row.
-pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame: RowFrame, look: LineLook) -> String {
+pub fn row(
+    node: &ProgressNode,
+    only: Option<&ProgressNode>,
+    branch: &str,
+    frame: RowFrame,
+    look: LineLook,
+) -> TerminalText {
     let label = look.letters(&node.label);
     let node = only.unwrap_or(node);
     let (symbol, style) = look.symbol(&node.state, frame.number);

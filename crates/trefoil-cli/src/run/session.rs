@@ -1,6 +1,5 @@
 //! A run in the terminal, from its start or resume to its end.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +12,17 @@ use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Run};
+use trefoil_machine::journal::GivenPermissions;
 use trefoil_models::{Limits, Scripted};
 use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
 use trefoil_template::Value;
 
+use super::next::RunOptions;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
 use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
 use crate::store::StoreArgs;
-use crate::{exit, harmless, output};
+use crate::{exit, output};
 
 /// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);
@@ -47,10 +48,10 @@ pub struct ShowArgs {
 impl ShowArgs {
     /// Prints a result. The exit code says whether it could be written.
     fn print(&self, value: &Value) -> u8 {
-        output::answer(&match self.output {
-            Output::Json => harmless::json(&value.to_json()),
-            Output::Text => result::text(value, std::io::stdout().is_terminal()),
-        })
+        match self.output {
+            Output::Json => output::json_result(&value.to_json()),
+            Output::Text => output::answer(&result::text(value, output::is_result_shown())),
+        }
     }
 
     /// Shows the end of a run that had already ended: its result or its error. Returns that run's exit code.
@@ -121,11 +122,10 @@ fn answer(text: &str) -> Result<(String, String), String> {
 }
 
 impl HostArgs {
-    /// The options that allow something in this process only, as they are written on a command line: each after a space.
-    pub fn permissions(&self) -> String {
-        let command = if self.allow_command { " --allow-command" } else { "" };
-        let hosts = self.allow_host.iter().map(|host| format!(" --allow-host {}", next::pasted(&host.to_string())));
-        std::iter::once(command.to_owned()).chain(hosts).collect()
+    /// What the options allow, in this process only.
+    pub fn permissions(&self) -> GivenPermissions {
+        let hosts = self.allow_host.iter().map(ToString::to_string).collect();
+        GivenPermissions { commands: self.allow_command, hosts }
     }
 
     /// Configures an engine with these permissions, and to ask the user at the terminal.
@@ -145,7 +145,7 @@ impl HostArgs {
         }
         let mut rules = settings.http.clone();
         rules.allow.extend(self.allow_host.iter().cloned());
-        engine = engine.http(rules);
+        engine = engine.http(rules).permissions(self.permissions());
         let commands = self.allow_command || settings.commands;
         // This process's memory contains keys, whether or not it starts other processes.
         trefoil::internals::shell::hide();
@@ -195,7 +195,7 @@ impl<'s> Session<'s> {
     /// Creates a session for a flow.
     pub fn new(show: &'s ShowArgs, loaded: &'s Loaded) -> Self {
         // Events on a terminal and a live picture would disturb each other.
-        let events_shown = show.events.is_some() && std::io::stdout().is_terminal();
+        let events_shown = show.events.is_some() && output::is_result_shown();
         let shown = Arc::new(Shown::new(show.quiet || events_shown));
         let lines = show.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
         Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines }
@@ -288,8 +288,8 @@ pub struct End<'e> {
     pub script: Option<Arc<Scripted>>,
     /// The store of the run.
     pub resumable: Option<&'e StoreArgs>,
-    /// The options that allowed something: see [`HostArgs::permissions`].
-    pub permissions: String,
+    /// The options of commands about the run.
+    pub options: RunOptions,
 }
 
 impl Ended<'_> {
@@ -322,7 +322,7 @@ fn told(
     end: &End<'_>,
 ) -> u8 {
     // If the user sees both streams, separate the result with an empty line and suggest what to do next.
-    let person = !show.quiet && show.events.is_none() && shown.live() && std::io::stdout().is_terminal();
+    let person = !show.quiet && show.events.is_none() && shown.live() && output::is_result_shown();
     let trace = show.trace.as_ref().map(|path| path.display().to_string());
     let error = match &outcome.result {
         Ok(_) if show.events.is_some() => return exit::OK,
@@ -341,7 +341,7 @@ fn told(
         Err(error) => error,
     };
     if !outcome.waiting.is_empty() {
-        waiting::say(&outcome.run, &outcome.waiting, end.resumable);
+        waiting::say(&outcome.run, &outcome.waiting, &end.options);
         return exit::WAITING;
     }
     let cancelled = ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str());
@@ -359,7 +359,7 @@ fn told(
     let lost = end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues;
     match end.resumable.filter(|_| error.code != "CANCELLED") {
         Some(_) if lost => next::not_kept(),
-        Some(store) => next::after_stop(&outcome.run, store, &end.permissions, outcome.continues, error),
+        Some(_) => next::after_stop(&outcome.run, &end.options, outcome.continues, error),
         None => {}
     }
     // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.

@@ -1,7 +1,6 @@
 //! Shows a run in progress: a live tree on a terminal, lines if stderr is a file, nothing with `--quiet`.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -72,7 +71,7 @@ struct View {
 impl Shown {
     /// Creates the display for a run.
     pub fn new(quiet: bool) -> Self {
-        let terminal = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
+        let terminal = output::is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
         let mode = match (quiet, terminal) {
             (true, _) => Mode::Nothing,
             (false, true) => Mode::Live,
@@ -138,8 +137,8 @@ impl Shown {
                 let mut picture = lines(&view.progress, &head, duration_ms, 0, (TreeSort::Last, size), look);
                 picture.extend(notes::list(&view.notes, notes::LAST, size.columns, look));
                 picture.extend(failures::list(&view.progress, &view.files, failed, size.columns, look));
-                picture.push(look.letters(&ending(&view.progress, outcome, duration_ms)));
-                write(&view.canvas.draw(&picture, size));
+                picture.push(look.letters(&ending(&view.progress, outcome, duration_ms)).into());
+                output::picture(&view.canvas.draw(&picture, size));
                 view.canvas.leave();
             }
         }
@@ -164,7 +163,7 @@ impl Shown {
             let head = view.head.title.clone();
             let picture = lines(&view.progress, &head, at, 0, (TreeSort::Asking, size), self.inner.look);
             let picture = if view.progress.tell() { picture } else { Vec::new() };
-            write(&view.canvas.draw(&picture, size));
+            output::picture(&view.canvas.draw(&picture, size));
             view.canvas.leave();
         }
         Paused(self)
@@ -234,7 +233,7 @@ impl Inner {
                 let above = Size { rows: size.rows.saturating_sub(notes.len()), ..size };
                 let mut picture = lines(&view.progress, &head, at, frame, (TreeSort::Live, above), self.look);
                 picture.extend(notes);
-                write(&view.canvas.draw(&picture, size));
+                output::picture(&view.canvas.draw(&picture, size));
             }
             frame += 1;
             view = self.wake.wait_timeout(view, FRAME).unwrap_or_else(PoisonError::into_inner).0;
@@ -271,11 +270,6 @@ impl View {
 fn screen() -> Size {
     let (rows, columns) = output::screen();
     Size { rows: rows.saturating_sub(1), columns }
-}
-
-fn write(text: &str) {
-    let mut err = std::io::stderr().lock();
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
 /// The last line: usage, duration and failed items.

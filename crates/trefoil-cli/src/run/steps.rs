@@ -10,6 +10,7 @@ use super::look::LineLook;
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
 use super::words::line;
+use crate::harmless::TerminalText;
 use crate::output;
 
 /// Collects the steps and the verdicts of guardrails and validators from events.
@@ -46,7 +47,7 @@ impl Steps {
         self.1.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
     /// One line for each known step. `ended`: no step is running any more.
-    pub fn lines(&self, ended: bool) -> Vec<String> {
+    pub fn lines(&self, ended: bool) -> Vec<TerminalText> {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ended {
             progress.stop(true);
@@ -55,7 +56,7 @@ impl Steps {
         let sort = (TreeSort::Last, size);
         let lines = lines(&progress, "", progress.at_ms, 0, sort, LineLook::default());
         // The first line is the header, which is not needed here.
-        lines.into_iter().skip(1).map(|line| line.trim_end().to_owned()).collect()
+        lines.iter().skip(1).map(TerminalText::trim_end).collect()
     }
 }
 

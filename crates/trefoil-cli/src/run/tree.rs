@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::look::{LineLook, dim};
 use super::progress::{Progress, ProgressNode, StepState};
 use super::row::{RowFrame, row};
+use crate::harmless::TerminalText;
 
 /// The available space.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +58,7 @@ pub fn lines(
     number: usize,
     (sort, size): (TreeSort, Size),
     look: LineLook,
-) -> Vec<String> {
+) -> Vec<TerminalText> {
     let done = if sort == TreeSort::Last { done(progress) } else { HashMap::new() };
     let candidates = candidates(progress, &done);
     let taken = 2 + usize::from(progress.resumed);
@@ -254,7 +255,11 @@ mod tests {
         }
         let size = Size { rows: 30, columns: 90 };
         let lines = lines(&progress, "drinks", at, 0, (sort, size), LineLook { ascii: true, ..LineLook::default() });
-        lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+        lines.iter().map(|line| format!("{}\n", line.trim_end().as_str())).collect()
+    }
+
+    fn joined(lines: Vec<TerminalText>) -> String {
+        TerminalText::join(lines, "\n").as_str().to_owned()
     }
 
     fn asked() -> EventKind {
@@ -376,7 +381,7 @@ mod tests {
         progress.take(&event(5, "approve", started("approve")));
         let size = Size { rows: 30, columns: 90 };
         let picture =
-            |progress: &Progress| lines(progress, "w", 5, 0, (TreeSort::Live, size), LineLook::default()).join("\n");
+            |progress: &Progress| joined(lines(progress, "w", 5, 0, (TreeSort::Live, size), LineLook::default()));
         assert!(picture(&progress).contains("draft"));
         assert!(progress.tell() && !progress.tell());
         let after = picture(&progress);
@@ -393,7 +398,7 @@ mod tests {
         progress.expected = vec!["publish".to_owned()];
         let size = Size { rows: 30, columns: 90 };
         let look = LineLook { ascii: true, ..LineLook::default() };
-        let shown = |progress: &Progress| lines(progress, "w", 5, 0, (TreeSort::Last, size), look).join("\n");
+        let shown = |progress: &Progress| joined(lines(progress, "w", 5, 0, (TreeSort::Last, size), look));
         let picture = shown(&progress);
         let rows: Vec<&str> = picture.lines().skip(1).collect();
         assert!(rows[0].starts_with("|- + draft ") && rows[0].ends_with(" kept  text"), "{picture}");

@@ -4,23 +4,20 @@ use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
 use trefoil_template::Value;
 
-use super::next::{self, pasted};
-use super::words::safe;
+use super::next::{RunOptions, pasted};
+use crate::harmless::TerminalText;
 use crate::output;
-use crate::store::StoreArgs;
 
 /// Maximum number of characters shown of a call.
 const LONGEST: usize = 200;
 
 /// Prints what a run waits for. This is not an error, but is shown even with `--quiet`, because nothing else says how to continue.
-pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
-    lines(run, waiting, &store.map(StoreArgs::option).unwrap_or_default())
-        .iter()
-        .for_each(|line| output::say(&safe(line)));
+pub fn say(run: &str, waiting: &[Waiting], options: &RunOptions) {
+    lines(run, waiting, options).iter().for_each(|line| output::say(TerminalText::line(line)));
 }
 
-fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
-    let commands: Vec<Vec<String>> = waiting.iter().map(|one| commands(run, one, waiting, store)).collect();
+fn lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
+    let commands: Vec<Vec<String>> = waiting.iter().map(|one| commands(run, one, waiting, options)).collect();
     let one = |(at, one): (usize, &Waiting)| {
         let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
         // A command for several items is after the last of them.
@@ -30,7 +27,7 @@ fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
         [Some(format!("waiting: {}", line(one, waiting))), call].into_iter().flatten().chain(answers)
     };
     // A limit is raised, and the run resumed, with one command.
-    let then = (!waiting.iter().all(is_limit)).then(|| format!("then: trefoil resume {run}{store}"));
+    let then = (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume(run, None)));
     waiting.iter().enumerate().flat_map(one).chain(then).collect()
 }
 
@@ -38,17 +35,17 @@ fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
 const ANSWERS: usize = 3;
 
 /// The commands that answer an item, to copy: one for each answer if there are only a few. `all`: as in [`line`].
-pub fn commands(run: &str, one: &Waiting, all: &[Waiting], store: &str) -> Vec<String> {
+pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions) -> Vec<String> {
     let of = one.run.as_deref().unwrap_or(run);
     match one.sort {
         // The limit is that of the run that was started.
-        "run" if is_limit(one) => return vec![next::resume(run, store, one.why.as_deref())],
-        "run" if one.why.is_some() => return vec![next::resume(of, store, one.why.as_deref())],
-        "run" => return vec![format!("trefoil runs show {of}{store}")],
+        "run" if is_limit(one) => return vec![options.resume(run, one.why.as_deref())],
+        "run" if one.why.is_some() => return vec![options.resume(of, one.why.as_deref())],
+        "run" => return vec![options.show(of)],
         _ => {}
     }
     let step = pasted(name(one, all));
-    let with = |word: &str| format!("trefoil runs answer {of} {step} {word}{store}");
+    let with = |word: &str| options.answer(of, &step, word);
     let words: Vec<&str> = match one.prompt {
         None => vec!["retry", "fail", "done"],
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
@@ -164,6 +161,6 @@ mod tests {
             waiting: `ask me` asks: Go on?
               trefoil runs answer r1 'ask me' VALUE
             then: trefoil resume r1"#]]
-        .assert_eq(&lines("r1", &all, "").join("\n"));
+        .assert_eq(&lines("r1", &all, &RunOptions::default()).join("\n"));
     }
 }

@@ -6,6 +6,8 @@ use trefoil_runtime::Usage;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::words::{grouped, money, safe};
+use crate::harmless::TerminalText;
+use crate::shown;
 
 /// Number of words shown around a change.
 const CONTEXT: usize = 4;
@@ -13,7 +15,7 @@ const CONTEXT: usize = 4;
 const ENDS: usize = 60;
 
 /// One line for each step, with its reasons below each other.
-pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
+pub fn explained(lines: &[Line], color: bool) -> Vec<TerminalText> {
     let name = |line: &Line| match &line.was {
         Some(was) => format!("{} (was {})", safe(line.key.as_str()), safe(was.as_str())),
         None => safe(line.key.as_str()).into_owned(),
@@ -24,20 +26,20 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
     for line in lines.iter().filter(|line| !is_same_call(line, lines)) {
         let key = name(line);
         let head = format!("{:>6}  {key}", line.fate.name());
-        let mut notes: Vec<String> = line.reasons.iter().map(|one| reason(one, color)).collect();
+        let mut notes: Vec<TerminalText> = line.reasons.iter().map(|one| reason(one, color)).collect();
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
-            notes.push(format!("it was renamed from `{}`", safe(was.as_str())));
+            notes.push(shown!("it was renamed from `{}`", was.as_str()));
         }
         if line.fate == Fate::Later {
-            let also: String = notes.iter().map(|note| format!("; {note}")).collect();
-            all.push(format!("{head}: depends on the new results{also}"));
+            let also: TerminalText = notes.iter().map(|note| shown!("; {}", note)).collect();
+            all.push(shown!("{}: depends on the new results{}", head, also));
             continue;
         }
         let mut notes = notes.into_iter();
         let pad = " ".repeat(width.saturating_sub(key.width()));
-        all.push(notes.next().map_or_else(|| head.clone(), |note| format!("{head}{pad}  {note}")));
-        all.extend(notes.map(|note| format!("{}{note}", " ".repeat(width.max(key.width()) + 10))));
-        all.extend(explained(&line.called, color).into_iter().map(|line| format!("    {line}")));
+        all.push(notes.next().map_or_else(|| TerminalText::line(&head), |note| shown!("{}{}  {}", head, pad, note)));
+        all.extend(notes.map(|note| shown!("{}{}", " ".repeat(width.max(key.width()) + 10), note)));
+        all.extend(explained(&line.called, color).into_iter().map(|line| shown!("    {}", line)));
     }
     all
 }
@@ -50,43 +52,38 @@ fn is_same_call(line: &Line, lines: &[Line]) -> bool {
 }
 
 /// Formats a reason with the changed words.
-pub fn reason(reason: &Reason, color: bool) -> String {
-    let words = safe(&reason.to_string()).into_owned();
+pub fn reason(reason: &Reason, color: bool) -> TerminalText {
+    let words = TerminalText::line(&reason.to_string());
     match reason {
-        Reason::Text(TextReason { diff, .. }) => format!("{words}: {}", in_line(diff, color)),
+        Reason::Text(TextReason { diff, .. }) => shown!("{}: {}", words, in_line(diff, color)),
         _ => words,
     }
 }
 
 /// Formats the changes of a text on one line, with some words around them.
-pub fn in_line(diff: &WordDiff, color: bool) -> String {
-    diff.parts(Some(CONTEXT)).iter().map(|part| shown(part, color, Some(ENDS))).collect()
+pub fn in_line(diff: &WordDiff, color: bool) -> TerminalText {
+    diff.parts(Some(CONTEXT)).iter().map(|part| shown_part(part, color)).collect()
 }
 
 /// Formats a part of a text on one line.
-fn shown(part: &Part, color: bool, most: Option<usize>) -> String {
-    let line = |text: &str| {
-        let text = most.map_or_else(|| text.to_owned(), |most| middle_cut(text, most));
-        safe(&text.replace('\n', "⏎")).into_owned()
-    };
+fn shown_part(part: &Part, color: bool) -> TerminalText {
     // A trailing space is not part of the marked text.
-    let marked = |text: &str, open: &str, close: &str| {
-        let text = line(text);
+    let marked = |text: &str, mark: &dyn Fn(&str) -> TerminalText| {
+        let text = middle_cut(text, ENDS).replace('\n', "⏎");
         let word = text.trim_end();
-        if word.is_empty() {
-            format!("{open}{text}{close}")
-        } else {
-            format!("{open}{word}{close}{}", text.get(word.len()..).unwrap_or_default())
+        match word.is_empty() {
+            true => mark(&text),
+            false => shown!("{}{}", mark(word), text.get(word.len()..).unwrap_or_default()),
         }
     };
-    let styled = |style: Style, text: &str| marked(text, &style.to_string(), &format!("{style:#}"));
+    let styled = |style: Style, text: &str| marked(text, &|word| TerminalText::styled(style, TerminalText::line(word)));
     match part {
-        Part::Same(text) => safe(&text.replace('\n', "⏎")).into_owned(),
-        Part::Cut => "...".to_owned(),
+        Part::Same(text) => TerminalText::line(&text.replace('\n', "⏎")),
+        Part::Cut => TerminalText::constant("..."),
         Part::Removed(text) if color => styled(AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH), text),
         Part::Added(text) if color => styled(AnsiColor::Green.on_default().effects(Effects::UNDERLINE), text),
-        Part::Removed(text) => marked(text, "[-", "-]"),
-        Part::Added(text) => marked(text, "{+", "+}"),
+        Part::Removed(text) => marked(text, &|word| shown!("[-{}-]", word)),
+        Part::Added(text) => marked(text, &|word| shown!("{+{}+}", word)),
     }
 }
 

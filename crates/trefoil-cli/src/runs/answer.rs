@@ -43,26 +43,36 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     let earlier = wait(store.inbox(asks))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
     if let Some(earlier) = earlier {
         let said = earlier.letter.value.to_text();
-        let help = format!("to continue: trefoil resume {run}{}", args.store.option());
+        let help = past::options(&*store, &run, args.store.option()).to_continue(&run, None);
         output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
         return Err(exit::NOT_STARTED);
     }
-    post(&store, &run, one, &args.value, args.result.as_deref())?;
+    post(&store, &run, one, (&args.value, args.result.as_deref()), args.store.option())?;
     let Record { run, owner, .. } = outermost(&store, wait(store.record(&run))?)?;
     match owner {
         Some(_) => output::note(&format!("answered; the process that is running {run} continues with it")),
-        None => output::note(&format!("answered; to continue: trefoil resume {run}{}", args.store.option())),
+        None => {
+            let options = past::options(&*store, &run, args.store.option());
+            output::note(format!("answered; {}", options.to_continue(&run, None)));
+        }
     }
     Ok(exit::OK)
 }
 
 /// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it.
-pub fn post(store: &Arc<dyn Store>, run: &str, one: &Waiting, value: &str, done: Option<&str>) -> Result<(), u8> {
+pub fn post(
+    store: &Arc<dyn Store>,
+    run: &str,
+    one: &Waiting,
+    (value, done): (&str, Option<&str>),
+    named: String,
+) -> Result<(), u8> {
     if one.sort == "run" {
         let called = one.run.as_deref().unwrap_or(run);
+        let options = past::options(&**store, called, named);
         let help = match &one.why {
-            Some(why) => format!("it has {}; then resume it with `trefoil resume {called}`", before(why)),
-            None => format!("see why with `trefoil runs show {called}`, then resume it"),
+            Some(why) => format!("it has {}; then resume it with `{}`", before(why), options.resume(called, None)),
+            None => format!("see why with `{}`, then resume it", options.show(called)),
         };
         output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
         return Err(exit::NOT_STARTED);

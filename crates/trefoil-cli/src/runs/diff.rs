@@ -11,10 +11,11 @@ use trefoil::runs::{
 use super::print_json;
 use super::show::Output;
 use crate::commands::run::did_not_start;
-use crate::harmless::safe;
+use crate::harmless::TerminalText;
 use crate::output;
 use crate::run::words::{line, total};
 use crate::run::{money, time, why};
+use crate::shown;
 use crate::store::{StoreArgs, block_on, full_id, wait};
 
 /// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
@@ -39,43 +40,43 @@ pub fn run(args: &Diff) -> Result<u8, u8> {
         return Ok(print_json(&[as_json(&diff)]));
     }
     let lines = lines(&diff, output::colored_result());
-    // Texts were made safe when they were inserted. Escaping the lines here would remove the colours.
-    Ok(output::result(&format!("{}\n", lines.join("\n"))))
+    Ok(output::result(shown!("{}\n", TerminalText::join(lines, "\n"))))
 }
 
 /// The width of the column with the kind of difference.
 const WORD: usize = 7;
 
-fn lines(diff: &RunDiff, color: bool) -> Vec<String> {
+fn lines(diff: &RunDiff, color: bool) -> Vec<TerminalText> {
     let whole = |name: &str, side: &RunSide| {
         let RunSide { run, flow, status, calls, usage, duration_ms, error } = side;
         let error = error.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-        format!("{name}  {run}  {}  {status}{error}  {}", safe(flow), total(*calls, usage, *duration_ms))
+        TerminalText::line(&format!("{name}  {run}  {flow}  {status}{error}  {}", total(*calls, usage, *duration_ms)))
     };
     let mut lines = vec![whole("a", &diff.a), whole("b", &diff.b)];
     for step in &diff.steps {
         lines.extend(of_step(step, color));
     }
     if let Some(output) = diff.output.as_ref().filter(|output| !output.is_same()) {
-        lines.push(format!("{:>WORD$}  {}", "output", why::in_line(output, color)));
+        lines.push(shown!("{}  {}", format!("{:>WORD$}", "output"), why::in_line(output, color)));
     }
     lines
 }
 
-fn of_step(step: &StepDiff, color: bool) -> Vec<String> {
-    let key = |side: &StepSide| safe(side.key.as_str()).into_owned();
-    let head =
-        |word: &str, name: String, figures: String| format!("{word:>WORD$}  {name}  {figures}").trim_end().to_owned();
-    let inner = |text: String| format!("{}{text}", " ".repeat(WORD + 4));
+fn of_step(step: &StepDiff, color: bool) -> Vec<TerminalText> {
+    let key = |side: &StepSide| side.key.to_string();
+    let head = |word: &str, name: String, figures: String| {
+        TerminalText::line(format!("{word:>WORD$}  {name}  {figures}").trim_end())
+    };
+    let inner = |text: TerminalText| shown!("{}{}", " ".repeat(WORD + 4), text);
     match (&step.a, &step.b) {
         (Some(a), Some(b)) => {
             let name = if a.key == b.key { key(b) } else { format!("{} (a: {})", key(b), key(a)) };
             let mut lines = vec![head(if step.is_same() { "same" } else { "changed" }, name, figures(a, b))];
             lines.extend(step.request.iter().map(|one| inner(why::reason(one, color))));
             let answer = step.answer.as_ref().filter(|answer| !answer.is_same());
-            lines.extend(answer.map(|answer| inner(format!("answer: {}", why::in_line(answer, color)))));
+            lines.extend(answer.map(|answer| inner(shown!("answer: {}", why::in_line(answer, color)))));
             if a.error != b.error || a.answer.is_some() != b.answer.is_some() {
-                lines.push(inner(format!("{}, was {}", end(b), end(a))));
+                lines.push(inner(shown!("{}, was {}", end(b), end(a))));
             }
             lines
         }
@@ -83,8 +84,8 @@ fn of_step(step: &StepDiff, color: bool) -> Vec<String> {
             let word = if one.is_some() { "only a" } else { "only b" };
             let Some(side) = one.as_ref().or(other.as_ref()) else { return Vec::new() };
             let mut lines = vec![head(word, key(side), used(side))];
-            lines.extend(side.answer.as_ref().map(|answer| inner(format!("answer: {}", line(answer)))));
-            lines.extend(side.error.as_ref().map(|_| inner(end(side))));
+            lines.extend(side.answer.as_ref().map(|answer| inner(shown!("answer: {}", line(answer)))));
+            lines.extend(side.error.as_ref().map(|_| inner(end(side).into())));
             lines
         }
     }
@@ -92,7 +93,7 @@ fn of_step(step: &StepDiff, color: bool) -> Vec<String> {
 
 fn end(side: &StepSide) -> String {
     match (&side.error, &side.answer) {
-        (Some(code), _) => format!("failed with {}", safe(code)),
+        (Some(code), _) => format!("failed with {code}"),
         (None, Some(_)) => "succeeded".to_owned(),
         (None, None) => "not ended".to_owned(),
     }

@@ -1,11 +1,10 @@
 //! `trefoil runs fork RUN`
 
 use clap::Args;
-use trefoil::internals::settings;
 use trefoil::runs::Edit;
 
 use super::past;
-use crate::commands::run::{ReserveArg, dollars, followed, limited};
+use crate::commands::run::{ReserveArg, dollars, limited};
 use crate::run::{Based, HostArgs, ShowArgs};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs};
 
@@ -53,8 +52,9 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let run = crate::store::wait(async { crate::store::full_id(&store, &args.run).await })?;
     let past = past::read(&store, &run)?;
+    let settings = past::permitted(&store, &past, args.no_config, args.show.quiet)?;
     drop(store);
-    let (flow, settings) = (past.flow, followed(settings::find(&past.file, args.no_config))?);
+    let flow = past.flow;
     let limits = |engine| limited(engine, args.max_calls, args.max_cost, args.reserve);
     let based = Based {
         host: &args.host,

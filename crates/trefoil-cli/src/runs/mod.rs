@@ -13,18 +13,17 @@ pub mod show;
 pub mod past;
 mod record;
 
-use crate::harmless::{json, safe};
+use crate::harmless::TerminalText;
 use crate::output;
 
 /// Prints lines for people to stdout. Names and messages are untrusted, so they are escaped: they cannot move the cursor or start a
 /// line.
 pub fn print(lines: &[String]) -> u8 {
-    let lines: Vec<_> = lines.iter().map(|line| safe(line)).collect();
-    output::result(&format!("{}\n", lines.join("\n")))
+    output::result(lines.iter().flat_map(|line| [TerminalText::line(line), "\n".into()]).collect::<TerminalText>())
 }
 
 /// Prints JSON for programs, one value per line.
 pub fn print_json(values: &[impl ToString]) -> u8 {
-    let lines: Vec<_> = values.iter().map(json).collect();
-    output::result(&format!("{}\n", lines.join("\n")))
+    let lines: Vec<String> = values.iter().map(ToString::to_string).collect();
+    output::json_result(&lines.join("\n"))
 }

@@ -2,21 +2,48 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{Map, Value as Json, json};
 use trefoil::AnswersFrom;
+use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Stored, history, stopped};
+use trefoil::internals::{Stored, StoredProject, history, stopped};
 use trefoil::store::{Record, Store};
 use trefoil_machine::event::Waiting;
+use trefoil_machine::journal::GivenPermissions;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
-use crate::commands::run::did_not_start;
+use crate::commands::run::{did_not_start, followed};
+use crate::run::next::RunOptions;
 use crate::store::block_on;
 use crate::{exit, output};
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
     block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
+}
+
+/// The options of commands about a run: those that its last process had, as far as they can be read.
+pub fn options(store: &dyn Store, run: &str, named: String) -> RunOptions {
+    match block_on(Stored::read(store, run)) {
+        Ok(Ok(stored)) => RunOptions::of_stored(named, &stored),
+        _ => RunOptions::new(named, &GivenPermissions::default()),
+    }
+}
+
+/// The settings with which a stored run may continue here. If those of a project do not apply, because its files are not those
+/// of the run, that is reported.
+pub fn permitted(store: &dyn Store, stored: &Stored, no_config: bool, quiet: bool) -> Result<Settings, u8> {
+    let project = block_on(StoredProject::of(store, stored))?.map_err(|error| did_not_start(&error))?;
+    if let Some(why) = project.why_not().filter(|_| !no_config && !quiet) {
+        output::note(without_project(why));
+    }
+    followed(project.settings(no_config))
+}
+
+/// Why a stored run continues without the settings of a project.
+pub fn without_project(why: &str) -> String {
+    format!("only your own settings and options apply to the original files, not those of a project: {why}")
 }
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
@@ -87,6 +114,47 @@ pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn Ev
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, events).await.ok()
     });
+}
+
+/// The members of a step in the JSON of a run: those of a trace, without its calls.
+const STEP: [&str; 13] = [
+    "key",
+    "label",
+    "kind",
+    "file",
+    "line",
+    "status",
+    "started_ms",
+    "duration_ms",
+    "tries",
+    "items",
+    "item",
+    "error",
+    "output",
+];
+
+/// The `steps` of a run and its `result`, as far as this version can read its journal.
+pub fn steps_and_result(store: &Arc<dyn Store>, record: &Record) -> Map<String, Json> {
+    let (tracer, end) = (Arc::new(Tracer::default()), Arc::new(Finish::default()));
+    let about = block_on(async {
+        let stored = Stored::read(&**store, &record.run).await.ok()?;
+        history(store.clone(), &stored, tracer.clone()).await.ok()?;
+        history(store.clone(), &stored, end.clone()).await.ok()?;
+        Some(About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
+    });
+    let mut all = Map::new();
+    let Ok(Some(about)) = about else { return all };
+    let mut trace = tracer.trace().json(&about);
+    let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();
+    for step in steps.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
+        step.retain(|name, _| STEP.contains(&name.as_str()));
+    }
+    all.insert("steps".to_owned(), steps);
+    let end = end.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(EventKind::RunFinished { output: Some(output), .. }) = end.map(|end| end.kind) {
+        all.insert("result".to_owned(), json!(output));
+    }
+    all
 }
 
 /// The event that ended a run, if it has ended.

@@ -12,6 +12,7 @@ use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
 use crate::commands::run::did_not_start;
+use crate::run::next::RunOptions;
 use crate::run::{Steps, arrived, money, next, time, tokens, waiting};
 use crate::store::{StoreArgs, block_on, full_id, wait};
 
@@ -60,7 +61,10 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
-        let json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
+        let mut json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
+        if let (Some(members), Content::All | Content::UntilEnd) = (json.as_object_mut(), record.content) {
+            members.extend(past::steps_and_result(&store, &record));
+        }
         return Ok(print_json(&[json]));
     }
     let mut lines = vec![
@@ -93,8 +97,9 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("label    {key}={value}"));
     }
     let letters = letters(&store, &record.run, &waiting)?;
+    let options = past::options(&*store, &record.run, args.store.option());
     if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
-        lines.push(format!("continue {}", next::resume(&record.run, &args.store.option(), stopped.as_ref())));
+        lines.push(format!("continue {}", options.resume(&record.run, stopped.as_ref())));
     }
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
@@ -103,9 +108,9 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("prompts  {}", next::trace(&record.run, &args.store.option())));
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));
-    lines.extend(questions(&record.run, &waiting, &letters, &args.store.option()));
+    lines.extend(questions(&record.run, &waiting, &letters, &options));
     if open && record.owner.is_none() && !waiting.is_empty() && letters.is_empty() {
-        lines.push(format!("then     trefoil resume {}{}", record.run, args.store.option()));
+        lines.push(format!("then     {}", options.resume(&record.run, None)));
     }
     Ok(print(&lines))
 }
@@ -142,7 +147,8 @@ fn tree(record: &Record, steps: &Steps, open: bool) -> Vec<String> {
     if matches!(record.status, Status::Running | Status::Pending) && record.owner.is_none() {
         steps.interrupt();
     }
-    let steps = steps.lines(!open);
+    let steps = steps.lines(!open).into_iter().map(|line| line.plain().into_owned());
+    let steps: Vec<String> = steps.collect();
     let head = (!steps.is_empty()).then(|| "steps".to_owned());
     head.into_iter().chain(steps).collect()
 }
@@ -174,14 +180,14 @@ fn letters(store: &Arc<dyn Store>, run: &str, waiting: &[Waiting]) -> Result<Vec
 }
 
 /// What a run waits for, each item with its answer, or with the commands that answer it.
-fn questions(run: &str, waiting: &[Waiting], letters: &[Posted], store: &str) -> Vec<String> {
+fn questions(run: &str, waiting: &[Waiting], letters: &[Posted], options: &RunOptions) -> Vec<String> {
     let lines = |one: &Waiting| {
         let of = one.run.as_deref().unwrap_or(run);
         let answer = letters.iter().find(|posted| posted.run == of && posted.letter.key == one.key.as_str());
         let below = match answer {
             Some(posted) => vec![format!("answered {}", posted.letter.value.to_text())],
             None => {
-                let commands = waiting::commands(run, one, waiting, store).into_iter();
+                let commands = waiting::commands(run, one, waiting, options).into_iter();
                 commands.map(|command| format!("         {command}")).collect()
             }
         };

@@ -1,12 +1,9 @@
 //! One step of a recorded run: every prompt with the origin of each part, the answers and the errors.
 
-use std::fmt::Write as _;
-
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 use trefoil::internals::trace::without_try;
 use trefoil_syntax::suggest;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::TraceLook;
 use super::names::{KeyMarks, aliases, natural, plain};
@@ -14,6 +11,8 @@ use super::tree::parents;
 use super::words::{
     advice, failure, handled, is_stopped, line, list, number, place, safe, shown, spent, text, tokens, took, used,
 };
+use crate::harmless::TerminalText;
+use crate::shown;
 
 /// Maximum column at which a note in the margin starts.
 const MARGIN: usize = 72;
@@ -31,7 +30,7 @@ pub struct MissingStep {
 
 /// Shows the steps with a name. A key selects one step, a label all steps that have it; otherwise, any name that the
 /// tree, the log of the run or its errors print.
-pub fn step(trace: &Value, name: &str, look: TraceLook<'_>) -> Result<String, MissingStep> {
+pub fn step(trace: &Value, name: &str, look: TraceLook<'_>) -> Result<TerminalText, MissingStep> {
     let steps = list(trace, "steps");
     let names = KeyMarks::of(steps);
     let parents = parents(steps);
@@ -50,10 +49,10 @@ pub fn step(trace: &Value, name: &str, look: TraceLook<'_>) -> Result<String, Mi
     let Some(found) = looks.into_iter().map(of).find(|found| !found.is_empty()) else {
         return Err(missing(steps, &names, &parent, name));
     };
-    let mut out = String::new();
+    let mut out = TerminalText::default();
     for (n, at) in found.into_iter().enumerate() {
         if n > 0 {
-            out.push('\n');
+            out.push("\n");
         }
         if let Some(step) = steps.get(at) {
             one(step, &names.of_step(step, parent(at), 100), &mut out, look);
@@ -88,16 +87,16 @@ fn missing<'v>(
     MissingStep { message: format!("this trace has no step `{}`", line(name, 100)), help }
 }
 
-fn one(step: &Value, name: &str, out: &mut String, look: TraceLook<'_>) {
+fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceLook<'_>) {
     let key = line(text(step, "key").unwrap_or_default(), 300);
     let status = if is_stopped(step) { "stopped" } else { text(step, "status").unwrap_or("?") };
     let mut facts = vec![line(status, 20), took(step)];
     facts.extend(spent(step));
     facts.extend(number(step, "tries").filter(|n| *n > 1).map(|n| format!("{n} tries")));
     facts.extend(place(step));
-    let _ = writeln!(out, "{}  {}", look.bold(name), look.dim(&facts.join(", ")));
+    out.push(shown!("{}  {}\n", look.bold(name), look.dim(&facts.join(", "))));
     if key != name && !key.is_empty() {
-        let _ = writeln!(out, "{}", look.dim(&format!("key {key}")));
+        out.push(shown!("{}\n", look.dim(&format!("key {key}"))));
     }
     let calls = list(step, "calls");
     // Errors that were already shown.
@@ -119,19 +118,19 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook<'_>) {
         match (told.last() == Some(&error), handled(step)) {
             (true, None) => {}
             (true, Some(how)) => {
-                let _ = writeln!(out, "\n{how}");
+                out.push(shown!("\n{}\n", how));
             }
             (false, how) => {
                 let how = how.map(|how| format!(" ({how})")).unwrap_or_default();
-                let _ = writeln!(out, "\n{}{how}", look.paint(AnsiColor::Red, &error));
+                out.push(shown!("\n{}{}\n", look.paint(AnsiColor::Red, &error), how));
             }
         }
     }
     if let Some(help) = step.get("error").filter(|_| !is_stopped(step)).and_then(advice) {
-        let _ = writeln!(out, "help: {}", line(&help, 400));
+        out.push(shown!("help: {}\n", line(&help, 400)));
     }
     if let Some(reason) = text(step, "reason") {
-        let _ = writeln!(out, "\nskipped: {}", safe(reason));
+        out.push(shown!("\nskipped: {}\n", TerminalText::from(reason)));
     }
     if let Some(output) = step.get("output").filter(|output| calls.iter().all(|c| c.get("answer") != Some(*output))) {
         section("result", "", out, look);
@@ -140,7 +139,7 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook<'_>) {
 }
 
 /// The guardrails and validators that passed; the others are shown as notes.
-fn passed(verdicts: &[Value], out: &mut String, look: TraceLook<'_>) {
+fn passed(verdicts: &[Value], out: &mut TerminalText, look: TraceLook<'_>) {
     let mut all: Vec<String> = Vec::new();
     for verdict in verdicts.iter().filter(|verdict| text(verdict, "ruling") == Some("passed")) {
         let name = |key| line(text(verdict, key).unwrap_or("?"), 60);
@@ -151,32 +150,32 @@ fn passed(verdicts: &[Value], out: &mut String, look: TraceLook<'_>) {
         }
     }
     if !all.is_empty() {
-        let _ = writeln!(out, "\n{}", look.dim(&format!("passed: {}", all.join(", "))));
+        out.push(shown!("\n{}\n", look.dim(&format!("passed: {}", all.join(", ")))));
     }
 }
 
 /// A note between the calls, unless a call has just shown the same.
-fn one_note(note: &Value, told: &[String], out: &mut String, look: TraceLook<'_>) {
+fn one_note(note: &Value, told: &[String], out: &mut TerminalText, look: TraceLook<'_>) {
     let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
     let mut said = safe(text(note, "text").unwrap_or_default());
     if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
         said = short.to_owned();
     }
-    let _ = writeln!(out, "\n{}", look.dim(&format!("note: {at}{said}")));
+    out.push(shown!("\n{}\n", look.dim(&format!("note: {at}{said}"))));
 }
 
-fn section(title: &str, more: &str, out: &mut String, look: TraceLook<'_>) {
-    let more = if more.is_empty() { String::new() } else { format!("  {}", look.dim(more)) };
-    let _ = writeln!(out, "\n{}{more}", look.styled(Style::new().bold().underline(), title));
+fn section(title: &str, more: &str, out: &mut TerminalText, look: TraceLook<'_>) {
+    let more = if more.is_empty() { TerminalText::default() } else { shown!("  {}", look.dim(more)) };
+    out.push(shown!("\n{}{}\n", look.styled(Style::new().bold().underline(), title), more));
 }
 
-fn block(text: &str, out: &mut String) {
-    for line in safe(text).trim_end_matches('\n').split('\n') {
-        let _ = writeln!(out, "  {line}");
+fn block(text: &str, out: &mut TerminalText) {
+    for line in text.trim_end_matches('\n').split('\n') {
+        out.push(shown!("  {}\n", TerminalText::from(line)));
     }
 }
 
-fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook<'_>) {
+fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceLook<'_>) {
     let effect = line(text(call, "effect").unwrap_or("call"), 20);
     let model = text(call, "model").map(|m| line(m, 100));
     let mut facts: Vec<String> = model.into_iter().collect();
@@ -193,13 +192,13 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook<'_>) {
     if let Some(parameters) = call.get("parameters").and_then(Value::as_object) {
         let all: Vec<String> =
             parameters.iter().map(|(k, v)| format!("{} {}", line(k, 40), line(&v.to_string(), 80))).collect();
-        let _ = writeln!(out, "{}", look.dim(&all.join(", ")));
+        out.push(shown!("{}\n", look.dim(&all.join(", "))));
     }
     for before in list(call, "before") {
         let (model, why) = (text(before, "model").unwrap_or("?"), text(before, "why").unwrap_or_default());
         let usage = used(before).map(|usage| format!(" ({})", tokens(&[usage]))).unwrap_or_default();
         let said = format!("before: {} did not answer: {}{usage}", line(model, 100), line(why, 300));
-        let _ = writeln!(out, "{}", look.dim(&said));
+        out.push(shown!("{}\n", look.dim(&said)));
     }
     for message in list(call, "messages") {
         section(&line(text(message, "role").unwrap_or("?"), 20), "", out, look);
@@ -218,21 +217,21 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook<'_>) {
         block(partial, out);
     }
     if let Some(error) = call.get("error") {
-        let _ = writeln!(out, "\n{}", look.paint(AnsiColor::Red, &failure(error)));
+        out.push(shown!("\n{}\n", look.paint(AnsiColor::Red, &failure(error))));
     }
 }
 
 /// A message, with a note in the margin of each line for parts with another origin.
-fn prompt(message: &Value, out: &mut String, look: TraceLook<'_>) {
+fn prompt(message: &Value, out: &mut TerminalText, look: TraceLook<'_>) {
     words(message, out, look);
     for call in list(message, "calls") {
         let arguments = call.get("arguments").map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(out, "  calls {} {}", safe(text(call, "name").unwrap_or_default()), safe(&arguments));
+        out.push(shown!("  calls {} {}\n", text(call, "name").unwrap_or_default(), arguments));
     }
 }
 
 /// The content of a message.
-fn words(message: &Value, out: &mut String, look: TraceLook<'_>) {
+fn words(message: &Value, out: &mut TerminalText, look: TraceLook<'_>) {
     let content: Vec<char> = text(message, "content").unwrap_or_default().chars().collect();
     if content.is_empty() && !list(message, "calls").is_empty() {
         return;
@@ -252,7 +251,7 @@ fn words(message: &Value, out: &mut String, look: TraceLook<'_>) {
                 lines.push(Line::default());
             }
             if let Some(line) = lines.last_mut() {
-                line.push(&safe(piece), &origin, look);
+                line.push(&TerminalText::from(piece), &origin, look);
             }
         }
     }
@@ -265,36 +264,32 @@ fn words(message: &Value, out: &mut String, look: TraceLook<'_>) {
     for line in &lines {
         let new: Vec<String> = line.notes.iter().filter(|note| !before.contains(note)).cloned().collect();
         let notes = if new.is_empty() {
-            String::new()
+            TerminalText::default()
         } else {
-            format!(
-                "{}  {}",
-                " ".repeat(widest.saturating_sub(line.width)),
-                look.dim(&format!("<- {}", new.join("; ")))
-            )
+            let pad = " ".repeat(widest.saturating_sub(line.width));
+            shown!("{}  {}", pad, look.dim(&format!("<- {}", new.join("; "))))
         };
-        let text = format!("  {}{notes}", line.text);
-        let _ = writeln!(out, "{}", text.trim_end());
+        out.push(shown!("{}\n", shown!("  {}{}", line.text, notes).trim_end()));
         before = &line.notes;
     }
 }
 
 #[derive(Default)]
 struct Line {
-    text: String,
+    text: TerminalText,
     width: usize,
     notes: Vec<String>,
 }
 
 impl Line {
-    fn push(&mut self, piece: &str, origin: &OriginLook, look: TraceLook<'_>) {
+    fn push(&mut self, piece: &TerminalText, origin: &OriginLook, look: TraceLook<'_>) {
         if piece.is_empty() {
             return;
         }
         self.width += piece.width();
         match origin.color {
-            Some(color) => self.text.push_str(&look.paint(color, piece)),
-            None => self.text.push_str(piece),
+            Some(color) => self.text.push(look.paint(color, piece)),
+            None => self.text.push(piece),
         }
         if let Some(note) = &origin.note
             && !self.notes.contains(note)

@@ -1,7 +1,6 @@
 //! The tree of a recorded run: one line for each step, with its result, duration and usage.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -11,6 +10,8 @@ use unicode_width::UnicodeWidthStr as _;
 use super::TraceLook;
 use super::names::KeyMarks;
 use super::words::{advice, brief, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took};
+use crate::harmless::TerminalText;
+use crate::shown;
 
 /// Maximum length of a label.
 const LABEL: usize = 44;
@@ -18,40 +19,40 @@ const LABEL: usize = 44;
 const DEEPEST: usize = 40;
 
 /// Formats a whole trace.
-pub fn tree(trace: &Value, look: TraceLook<'_>) -> String {
+pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     let steps = list(trace, "steps");
     let rows = rows(steps);
     let mut out = head(trace, look);
     let width = rows.iter().map(|row| row.branch.width() + row.label.width()).max().unwrap_or(0);
     for row in &rows {
         if let Some(step) = steps.get(row.step) {
-            out.push_str(&one(step, row, width, look));
+            out.push(one(step, row, width, look));
         }
     }
     if let Some(error) = trace.get("error").filter(|e| !e.is_null()) {
-        let _ = writeln!(out, "\n{}", look.paint(AnsiColor::Red, &failure(error)));
+        out.push(shown!("\n{}\n", look.paint(AnsiColor::Red, &failure(error))));
         let at = error.get("location").and_then(place);
         let key = text(error, "key").map(|key| format!("step `{}`", line(without_try(key), 200)));
         let place: Vec<String> = key.into_iter().chain(at).collect();
         if !place.is_empty() {
-            let _ = writeln!(out, "  at {}", place.join(", "));
+            out.push(shown!("  at {}\n", place.join(", ")));
         }
         if let Some(help) = advice(error) {
-            let _ = writeln!(out, "  help: {}", line(&help, 400));
+            out.push(shown!("  help: {}\n", line(&help, 400)));
         }
         if let Some(code) = text(error, "code").and_then(trefoil::internals::codes::code) {
-            let _ = writeln!(out, "  more: `trefoil explain {}`", code.name);
+            out.push(shown!("  more: `trefoil explain {}`\n", code.name));
         }
     }
     if steps.iter().any(|s| !list(s, "calls").is_empty()) {
         let how = format!("a step's prompts and answers: `trefoil trace {} --step NAME`", look.name);
-        let _ = writeln!(out, "\n{}", look.dim(&how));
+        out.push(shown!("\n{}\n", look.dim(&how)));
     }
     out
 }
 
-fn head(trace: &Value, look: TraceLook<'_>) -> String {
-    let mut out = String::new();
+fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
+    let mut out = TerminalText::default();
     let flow = line(text(trace, "flow").unwrap_or("?"), 120);
     let status = text(trace, "status").unwrap_or("?");
     let failed = partly_failed(trace);
@@ -73,7 +74,7 @@ fn head(trace: &Value, look: TraceLook<'_>) -> String {
         true => line(status, 20),
         false => format!("! {}, {}", line(status, 20), line(&failed.join(", "), 120)),
     };
-    let _ = writeln!(out, "{}  {}  {}, {calls}, {used}", look.bold(&flow), look.paint(color, &status), took(trace));
+    out.push(shown!("{}  {}  {}, {}, {}\n", look.bold(&flow), look.paint(color, &status), took(trace), calls, used));
     let about = [
         text(trace, "started_at").map(|at| format!("started {}", line(at, 40))),
         text(trace, "answers_from")
@@ -82,11 +83,10 @@ fn head(trace: &Value, look: TraceLook<'_>) -> String {
     ];
     let about: Vec<String> = about.into_iter().flatten().collect();
     if !about.is_empty() {
-        let _ = writeln!(out, "{}", look.dim(&about.join(", ")));
+        out.push(shown!("{}\n", look.dim(&about.join(", "))));
     }
     if trace.get("placeholder") == Some(&Value::Bool(true)) {
-        let _ =
-            writeln!(out, "{}", look.paint(AnsiColor::Yellow, "the answers are placeholders from the embedded model"));
+        out.push(shown!("{}\n", look.paint(AnsiColor::Yellow, "the answers are placeholders from the embedded model")));
     }
     out
 }
@@ -165,7 +165,7 @@ fn rows(steps: &[Value]) -> Vec<Row> {
     rows
 }
 
-fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> String {
+fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalText {
     let status = text(step, "status").unwrap_or("?");
     let partly = step.get("error").is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
     let stopped = is_stopped(step);
@@ -208,33 +208,27 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> String {
     let room = look.width.saturating_sub(used).clamp(16, 120);
     let tail = line(&tail, room);
     let color_of_tail = if step.get("error").is_some() { look.paint(color, &tail) } else { look.dim(&tail) };
-    let mut out = format!(
-        "{}{} {}{}  {status}{figures}  {color_of_tail}",
-        look.dim(&row.branch),
-        look.paint(color, symbol),
-        row.label,
-        " ".repeat(pad)
-    );
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
+    let (branch, symbol, pad) = (look.dim(&row.branch), look.paint(color, symbol), " ".repeat(pad));
+    let parts = shown!("{}{} {}{}  {}{}  {}", branch, symbol, row.label, pad, status, figures, color_of_tail);
+    shown!("{}\n", parts.trim_end())
 }
 
 impl TraceLook<'_> {
     /// Text in a style.
-    pub(super) fn styled(self, style: Style, text: &str) -> String {
-        if self.color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    pub(super) fn styled(self, style: Style, text: impl Into<TerminalText>) -> TerminalText {
+        let text = text.into();
+        if self.color && !text.is_empty() { TerminalText::styled(style, text) } else { text }
     }
     /// Text in a colour.
-    pub(super) fn paint(self, color: AnsiColor, text: &str) -> String {
+    pub(super) fn paint(self, color: AnsiColor, text: impl Into<TerminalText>) -> TerminalText {
         self.styled(color.on_default(), text)
     }
     /// Text that is less important.
-    pub(super) fn dim(self, text: &str) -> String {
+    pub(super) fn dim(self, text: impl Into<TerminalText>) -> TerminalText {
         self.styled(Style::new().dimmed(), text)
     }
     /// Text that is more important.
-    pub(super) fn bold(self, text: &str) -> String {
+    pub(super) fn bold(self, text: impl Into<TerminalText>) -> TerminalText {
         self.styled(Style::new().bold(), text)
     }
 }

@@ -6,6 +6,7 @@
 mod line;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,12 +14,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
-use trefoil::internals::{Hold, Owner, Stored};
+use trefoil::internals::{Hold, Owner, Stored, StoredProject};
 use trefoil::store::{Store, StoreError};
 use trefoil_runtime::RunOutcome;
 
 use crate::commands::count;
 use crate::run::Signals;
+use crate::runs::past::without_project;
 use crate::store::now;
 use crate::{exit, output};
 
@@ -42,10 +44,21 @@ pub struct Workload {
     pub once: bool,
 }
 
+/// What runs may use.
+#[derive(Clone)]
+pub struct Engines {
+    /// For runs whose files are those of the project of the folder.
+    pub of_project: Engine,
+    /// For all others: the settings of the user, and the options of the command line.
+    pub own: Engine,
+    /// The folder in which the worker was started.
+    pub folder: PathBuf,
+}
+
 /// A process that works on the runs of a store.
 pub struct Worker {
     store: Arc<dyn Store>,
-    engine: Engine,
+    engines: Engines,
     workload: Workload,
     quiet: bool,
     owner: Arc<Owner>,
@@ -81,10 +94,10 @@ enum WorkEnd {
 
 impl Worker {
     /// Creates a worker whose engine uses the same owner.
-    pub fn new(owner: Arc<Owner>, engine: Engine, workload: Workload, quiet: bool) -> Self {
+    pub fn new(owner: Arc<Owner>, engines: Engines, workload: Workload, quiet: bool) -> Self {
         Self {
             store: owner.store().clone(),
-            engine,
+            engines,
             workload,
             quiet,
             owner,
@@ -110,7 +123,7 @@ impl Worker {
             if !matches!(why, Stop::Idle) {
                 self.stop(signals).await;
             }
-            let released = self.engine.release().await;
+            let released = self.engines.of_project.release().await;
             if let Stop::Unusable(error) = why {
                 return Err(crate::store::refuse(&error));
             }
@@ -177,9 +190,9 @@ impl Worker {
     fn begin(&mut self, hold: Hold) {
         let (run, cancel) = (hold.run().to_owned(), Cancel::new());
         self.under_way.insert(run.clone(), cancel.clone());
-        let (owner, engine, quiet) = (self.owner.clone(), self.engine.clone(), self.quiet);
+        let (owner, engines, quiet) = (self.owner.clone(), self.engines.clone(), self.quiet);
         self.work.spawn(async move {
-            let ended = go_on(&owner, &engine, hold, &cancel, quiet).await;
+            let ended = go_on(&owner, &engines, hold, &cancel, quiet).await;
             (run, ended)
         });
     }
@@ -250,7 +263,7 @@ impl Worker {
 }
 
 /// Resumes a run that this process owns. Dropping the future releases it.
-async fn go_on(owner: &Owner, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> WorkEnd {
+async fn go_on(owner: &Owner, engines: &Engines, hold: Hold, cancel: &Cancel, quiet: bool) -> WorkEnd {
     use trefoil::Error;
     let refused = |error: Error| match error {
         Error::Store(
@@ -265,6 +278,14 @@ async fn go_on(owner: &Owner, engine: &Engine, hold: Hold, cancel: &Cancel, quie
         Ok(stored) => stored,
         Err(error) => return refused(error),
     };
+    let project = match StoredProject::of_worker(store, &stored, &engines.folder).await {
+        Ok(project) => project,
+        Err(error) => return refused(error),
+    };
+    if let Some(why) = project.why_not().filter(|_| !quiet) {
+        output::note(format!("run {run}: {}", without_project(why)));
+    }
+    let engine = if project.is_around(&engines.folder) { &engines.of_project } else { &engines.own };
     let ready = match engine.as_begun(&stored).ready_again(&stored, &[]).await {
         Ok(ready) => ready,
         Err(error) => return refused(error),

@@ -57,6 +57,7 @@ mod mcp_others;
 mod model_neighbours;
 #[cfg(unix)]
 mod nested_projects;
+mod next_commands;
 mod offer;
 mod pages;
 mod plan_graph_ir;

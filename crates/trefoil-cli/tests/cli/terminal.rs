@@ -16,7 +16,7 @@ use crate::world::Folder;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A run on a terminal.
-struct Screen {
+pub struct Screen {
     child: Child,
     keys: File,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -28,18 +28,18 @@ impl Screen {
     }
     fn with(folder: &Folder, args: &[&str], columns: u16, env: &[(&str, &str)]) -> Self {
         let mut command = folder.command(args);
-        command.envs(env.iter().copied());
+        command.env("NO_COLOR", "1").envs(env.iter().copied());
         Self::of(command, columns)
     }
     /// Starts a command on a terminal.
-    fn of(mut command: Command, columns: u16) -> Self {
+    pub fn of(mut command: Command, columns: u16) -> Self {
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
         tcsetwinsize(&own, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let name = ptsname(&own, Vec::new()).unwrap();
         let other = || Stdio::from(rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
-        command.env("TERM", "xterm").env("LANG", "C.UTF-8").env("NO_COLOR", "1");
+        command.env("TERM", "xterm").env("LANG", "C.UTF-8");
         command.stdin(other()).stdout(other()).stderr(other());
         let child = command.spawn().unwrap();
         drop(command);
@@ -55,13 +55,13 @@ impl Screen {
         });
         Self { child, keys, seen }
     }
-    fn seen(&self) -> String {
+    pub fn seen(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
-    fn waits_for(&self, text: &str) -> &Self {
+    pub fn waits_for(&self, text: &str) -> &Self {
         self.waits_for_nth(text, 1)
     }
-    fn waits_for_nth(&self, text: &str, count: usize) -> &Self {
+    pub fn waits_for_nth(&self, text: &str, count: usize) -> &Self {
         let began = Instant::now();
         while self.seen().matches(text).count() < count {
             assert!(began.elapsed() < LIMIT, "`{text}` is not on the screen: {}", self.seen());
@@ -69,12 +69,12 @@ impl Screen {
         }
         self
     }
-    fn types(&self, keys: &str) -> &Self {
+    pub fn types(&self, keys: &str) -> &Self {
         (&self.keys).write_all(keys.as_bytes()).unwrap();
         self
     }
     /// The exit code, and all output.
-    fn ends(mut self) -> (i32, String) {
+    pub fn ends(mut self) -> (i32, String) {
         let began = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

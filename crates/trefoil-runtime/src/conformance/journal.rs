@@ -7,8 +7,8 @@ use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{AskedBefore, Told};
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::journal::{
-    About, Answering, Basis, CalledRun, Changes, Cited, Entry, EntryKind, Flags, Identity, Lost, Reserve, SeenTool,
-    SourceFile, Started, VERSION,
+    About, Answering, Basis, CalledRun, Changes, Cited, Entry, EntryKind, Flags, GivenPermissions, Identity, Lost,
+    Reserve, SeenTool, SourceFile, Started, VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Finish, Usage};
@@ -140,6 +140,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             flags: Flags { seed: u64::MAX, max_calls: Some(1), ..Flags::default() },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
+            permissions: GivenPermissions { commands: true, hosts: vec!["h".to_owned()] },
             basis: Some(Box::new(Basis {
                 execution: Some("first".to_owned()),
                 run: "r0".to_owned(),
@@ -190,6 +191,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
                 rerun: vec!["b".to_owned()],
+                permissions: GivenPermissions { commands: false, hosts: vec!["h:80".to_owned()] },
             }),
         },
         EntryKind::Reopened {

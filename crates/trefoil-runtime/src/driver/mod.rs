@@ -47,7 +47,8 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard::{Ruling, Verdict};
 use trefoil_machine::journal::{
-    Answering, Basis, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started, VERSION,
+    Answering, Basis, Changes, Entry, EntryKind, Flags, GivenPermissions, Identity, Reserve, SourceFile, Started,
+    VERSION,
 };
 use trefoil_machine::request::Usage;
 use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
@@ -110,6 +111,8 @@ pub struct Options {
     pub answers: String,
     /// The model of each agent, for the journal.
     pub models: Vec<(String, String)>,
+    /// What the command line allows, for the journal: see [`Started::permissions`].
+    pub permissions: GivenPermissions,
     /// For a resumed run: changed limits.
     pub changes: Changes,
     /// Stops the run.
@@ -149,6 +152,7 @@ impl Default for Options {
             input_verdicts: Vec::new(),
             answers: String::new(),
             models: Vec::new(),
+            permissions: GivenPermissions::default(),
             changes: Changes::default(),
             cancel: Cancel::default(),
             answers_from: None,
@@ -266,7 +270,8 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);
-    Started { run, at: ports.clock.wall_ms(), program, input, flags, answers, models, basis }
+    let permissions = options.permissions.clone();
+    Started { run, at: ports.clock.wall_ms(), program, input, flags, answers, models, basis, permissions }
 }
 
 /// The first entry of a run that another process will perform. Once this entry is in a journal, [`resume`] can continue the run.
@@ -395,6 +400,7 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
         max_cost_micro: now.max_cost_micro.filter(|_| now.max_cost_micro != flags.max_cost_micro),
         models,
         rerun: now.rerun,
+        permissions: options.permissions.clone(),
     }
 }
 

@@ -89,6 +89,7 @@ fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
         answers: "host".to_owned(),
         models: Vec::new(),
         basis: None,
+        permissions: Default::default(),
     }))
 }
 

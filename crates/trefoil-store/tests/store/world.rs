@@ -39,6 +39,7 @@ pub fn started(run: &str) -> Entry {
         answers: String::new(),
         models: Vec::new(),
         basis: None,
+        permissions: Default::default(),
     };
     Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
 }

@@ -81,12 +81,23 @@ pub fn folder_real(folder: &Path) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// The file with this name in the folder or in the nearest one above it that belongs to the same project. Not in a
-/// world-writable folder, because anybody could have put it there.
+/// The file with this name in the folder or in the nearest one above it that belongs to the same project.
 pub fn find_up(folder: &Path, name: &str) -> Option<PathBuf> {
-    let own = folder.ancestors().filter(|dir| !is_everybodys(dir));
-    let nearest = own.map(|dir| (dir, dir.join(name))).find(|(dir, path)| path.exists() || super::is_project(dir));
+    let nearest = private_ancestors(folder)
+        .map(|dir| (dir, dir.join(name)))
+        .find(|(dir, path)| path.exists() || super::is_project(dir));
     nearest.map(|(_, path)| path).filter(|path| path.exists())
+}
+
+/// A folder and those above it, up to the first world-writable one. Anybody could have put a file there, and could have put
+/// there what is below it: that does not belong to what is above.
+pub fn private_ancestors(folder: &Path) -> impl Iterator<Item = &Path> {
+    folder.ancestors().take_while(|dir| !is_everybodys(dir))
+}
+
+/// The file with this name that would have been found, if a folder were not world-writable.
+pub fn exposed(folder: &Path, name: &str) -> Option<PathBuf> {
+    folder.ancestors().find(|dir| is_everybodys(dir)).map(|dir| dir.join(name)).filter(|path| path.exists())
 }
 
 /// What tells whether a path has changed since.
@@ -141,11 +152,11 @@ pub fn yaml_files(folder: &Path, most: usize) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(yaml).take(most).collect()
 }
 
-/// Whether a folder is world-writable with the sticky bit set, like `/tmp`.
+/// Whether a folder is world-writable, like `/tmp`.
 #[cfg(unix)]
 pub fn is_everybodys(folder: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o1002 == 0o1002)
+    folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0)
 }
 
 /// Whether a folder is world-writable.

@@ -20,8 +20,8 @@ mod shut;
 mod way;
 
 pub use look::{
-    Stamp, find_up, folder_real, identity, is_file, is_folder, is_there, missing_program, name_like, real, stamp,
-    yaml_files,
+    Stamp, exposed, find_up, folder_real, identity, is_file, is_folder, is_there, missing_program, name_like, real,
+    stamp, yaml_files,
 };
 pub use memory::Memory;
 pub use open::{Opened, Way};
@@ -70,7 +70,7 @@ fn is_own(path: &Path) -> bool {
 /// named as a whole, if any; otherwise the folder itself.
 pub fn project_of(folder: &Path, whole: Option<&Path>) -> PathBuf {
     let whole = whole.filter(|whole| folder.starts_with(whole));
-    folder.ancestors().find(|dir| is_project(dir)).or(whole).unwrap_or(folder).to_owned()
+    look::private_ancestors(folder).find(|dir| is_project(dir)).or(whole).unwrap_or(folder).to_owned()
 }
 
 /// Whether a folder is a project. A repository at or above the home folder is not, because all of the user's files

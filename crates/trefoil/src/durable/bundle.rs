@@ -118,13 +118,14 @@ impl Packed {
     }
 }
 
-/// The flow of a run, loaded from its original files if they have not changed, otherwise from the store; and a note
-/// about that.
-pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Flow, Option<String>)> {
+/// The flow of a run, loaded from its original files if they have not changed, otherwise from the store; and which of
+/// these.
+pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Flow, FileOrigin)> {
     let lost = |why: &str| lost(run, why);
     let bundle = Bundle::of(store, run, program).await?;
     if let Some(flow) = bundle.as_it_was() {
-        return Ok((flow, None));
+        let file = flow.loaded().entry_file();
+        return Ok((flow, FileOrigin::Disk(file)));
     }
     let mut files = BTreeMap::new();
     for SourceFile { path, sha256 } in &bundle.files {
@@ -132,13 +133,27 @@ pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<
         let bytes = store.blob(hash).await?.ok_or_else(|| lost(&format!("its file `{path}` is missing")))?;
         files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
     }
-    let note = bundle.root.as_ref().map(|root| {
-        format!(
-            "files in `{}` have changed since the run started; it continues with the original files",
-            root.display()
-        )
-    });
-    Ok((bundle.in_memory(files)?, note))
+    let flow = bundle.in_memory(files)?;
+    let entry = flow.loaded().entry_file();
+    let (why, root) = (bundle.difference(), bundle.root.clone());
+    // The link may be gone, and says nothing about where the manifest was.
+    let file = bundle.home.or_else(|| bundle.root.map(|root| root.join(&entry))).unwrap_or(entry);
+    Ok((flow, FileOrigin::Store { file, root, why }))
+}
+
+/// Where the files of a stored run come from.
+pub enum FileOrigin {
+    /// From the disk: they are as they were when the run started. The file of its entry.
+    Disk(PathBuf),
+    /// From the store, because those on the disk are others.
+    Store {
+        /// The file of the entry on the computer where the run started.
+        file: PathBuf,
+        /// The folder of all files there; `None`: they were in memory.
+        root: Option<PathBuf>,
+        /// Which file differs.
+        why: String,
+    },
 }
 
 /// The files of a run on the computer where it started, whether or not they still exist.
@@ -162,18 +177,16 @@ pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Re
     }))
 }
 
-/// The file of the entry of a run's flow, on the computer where the run started.
-pub async fn entry_of(store: &dyn Store, run: &str, program: &Identity, flow: &Flow) -> Result<PathBuf> {
-    let loaded = flow.loaded();
-    let file = loaded.entry_file();
-    Ok(match loaded.how.options.door {
-        Door::Disk => file,
-        // The link may be gone, and says nothing about where the manifest was.
-        Door::Memory(_) => {
-            let Bundle { root, home, .. } = Bundle::of(store, run, program).await?;
-            home.or_else(|| root.map(|root| root.join(&file))).unwrap_or(file)
-        }
-    })
+/// The file of the entry in this folder, if all files of a run from another computer are there as they are stored, below the
+/// folder itself or in the same folders below it.
+pub(super) async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &Identity) -> Result<Option<PathBuf>> {
+    let bundle = Bundle::of(store, run, program).await?;
+    let Some(root) = &bundle.root else { return Ok(None) };
+    let names: Vec<_> = root.iter().skip(1).collect();
+    let roots =
+        (0..=names.len()).rev().map(|from| names.iter().skip(from).fold(here.to_owned(), |at, name| at.join(name)));
+    let found = roots.into_iter().find(|root| !bundle.files.is_empty() && bundle.files_at(root).all(|(_, same)| same));
+    Ok(found.map(|root| root.join(&bundle.path)))
 }
 
 fn lost(run: &str, why: &str) -> Error {
@@ -219,6 +232,28 @@ impl Bundle {
         let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
         let loaded = load(&self.target(root), &self.options(root)).ok()?;
         (Packed::of(&loaded).sources == self.files).then(|| Flow::from(loaded))
+    }
+
+    /// The paths of the files below a folder, and whether those files are as they are stored.
+    fn files_at(&self, root: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+        self.files.iter().map(move |file| {
+            let path = root.join(&file.path);
+            let bytes = crate::door::named(&path, limits::TEXT_FILE_BYTES);
+            let same = bytes.is_ok_and(|bytes| Blob::new(bytes).hash().to_string() == file.sha256);
+            (path, same)
+        })
+    }
+
+    /// Which file on the disk is not the one in the store.
+    fn difference(&self) -> String {
+        let Some(root) = &self.root else { return "its files are only in the store".to_owned() };
+        match self.files_at(root).find(|(_, same)| !same).map(|(path, _)| path) {
+            Some(path) if crate::door::is_there(&path) => {
+                format!("`{}` is not the file that is stored", path.display())
+            }
+            Some(path) => format!("`{}` does not exist", path.display()),
+            None => format!("the files in `{}` load differently now", root.display()),
+        }
     }
 
     fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<Flow> {

@@ -61,7 +61,7 @@ struct ToolsOfSettings {
 impl ToolsOfSettings {
     fn of(stored: &Stored) -> Self {
         let from = AnswersFrom::of_stored(&stored.now().answers);
-        Self { file: stored.file.clone(), from, tools: OnceLock::new() }
+        Self { file: stored.path().to_owned(), from, tools: OnceLock::new() }
     }
 
     fn tools(&self) -> &dyn ToolHost {

@@ -1,18 +1,17 @@
 //! Resuming a run from a store.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
-use trefoil_machine::journal::Answering;
+use trefoil_machine::journal::{Answering, GivenPermissions};
 use trefoil_machine::{EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
-use super::bundle::entry_of;
+use super::bundle::{FileOrigin, unpack};
 use super::called::without_edited;
 use super::edit::{Edit, memo, without_failed};
 use super::hidden::hide;
-use super::unpack;
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -26,8 +25,8 @@ pub struct Stored {
     pub started: Started,
     /// A note for the user who resumes it.
     pub note: Option<String>,
-    /// The file of its entry, where the run was started. Its project's settings apply.
-    pub file: PathBuf,
+    /// Where its files come from. Whether the settings of a project apply is decided by [`StoredProject`](super::StoredProject).
+    pub(super) origin: FileOrigin,
     /// What later processes have changed.
     later: Later,
 }
@@ -43,11 +42,15 @@ impl Stored {
         let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
-        let (flow, note) = unpack(store, run, &started.program).await?;
-        let file = entry_of(store, run, &started.program, &flow).await?;
+        let (flow, origin) = unpack(store, run, &started.program).await?;
+        let (flow, note) = match &origin {
+            FileOrigin::Disk(_) => (flow, None),
+            // Their contents are not in the store, and those on the disk belong to the project that is there.
+            FileOrigin::Store { root, .. } => (flow.without_env_files(), root.as_deref().map(changed)),
+        };
         // A run in its first epoch was only held by the process that started it.
         let later = if record.epoch > 1 { Later::of(store, run).await? } else { Later::default() };
-        Ok(Self { flow, started: *started, note, file, later })
+        Ok(Self { flow, started: *started, note, origin, later })
     }
 
     /// The settings to continue with: the original start, with the current models.
@@ -57,7 +60,20 @@ impl Stored {
             (now.answers, now.models) = (answers, models);
             (now.flags.prices, now.flags.windows, now.flags.fallbacks) = (prices, windows, fallbacks);
         }
+        now.permissions = self.later.permissions.clone().unwrap_or(now.permissions);
         now
+    }
+
+    /// The file of its entry, where the run was started. Says nothing about its permissions.
+    pub(super) fn path(&self) -> &Path {
+        match &self.origin {
+            FileOrigin::Disk(file) | FileOrigin::Store { file, .. } => file,
+        }
+    }
+
+    /// Whether its files are those on the disk.
+    pub(crate) fn is_from_disk(&self) -> bool {
+        matches!(self.origin, FileOrigin::Disk(_))
     }
 
     /// Whether this step's tools and commands may be repeated already.
@@ -66,11 +82,17 @@ impl Stored {
     }
 }
 
+fn changed(root: &Path) -> String {
+    format!("files in `{}` have changed since the run started; it continues with the original files", root.display())
+}
+
 /// What was changed after the start.
 #[derive(Default)]
 struct Later {
     /// The last setting of the models.
     answering: Option<Answering>,
+    /// The last permissions that a process had.
+    permissions: Option<GivenPermissions>,
     /// All steps that may be repeated.
     rerun: Vec<String>,
 }
@@ -85,6 +107,8 @@ impl Later {
             for entry in page {
                 if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = entry.kind {
                     later.answering = changes.models.or(later.answering);
+                    later.permissions =
+                        Some(changes.permissions).filter(|given| !given.is_none()).or(later.permissions);
                     later.rerun.extend(changes.rerun);
                 }
             }
@@ -119,7 +143,9 @@ impl Engine {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
         let Some(owner) = self.owner() else { return Ok(ready) };
         let store: Arc<dyn Store> = owner.store().clone();
-        hide(&ready, &*store, &stored.started.run, Some(&stored.started)).await;
+        // Its own environment files are read for hiding only if it may not use them.
+        let own = Some(&stored.started).filter(|_| stored.is_from_disk());
+        hide(&ready, &*store, &stored.started.run, own).await;
         if let Some(basis) = stored.started.basis.as_ref().filter(|basis| basis.answers) {
             return Ok(ready.based_on((**basis).clone(), self.answers(basis)?));
         }

@@ -238,6 +238,13 @@ impl FlowTools {
     async fn again(&self, engine: &Engine, at: CallSite<'_>, run: &str) -> Result<Run, Error> {
         let Some(owner) = engine.owner() else { return engine.resume(run).await };
         let stored = Stored::read(&**owner.store(), run).await?;
+        // What calls it was compared with the files on the disk, but the store may say that something else was called.
+        if engine.parts.settings.of_project && !stored.is_from_disk() {
+            let message =
+                format!("the files of run {run} are not those on the disk, so it has no permissions of a project");
+            let help = "resume the calling run with `--no-config`, or with the edited files: `--with FILE`";
+            return Err(Error::NotStarted(crate::error::Findings::said(&message, help)));
+        }
         let rerun = self.rerun(at).into_iter().filter(|step| !stored.may_rerun(step)).collect::<Vec<_>>();
         let ready = engine.ready_again(&stored, &rerun).await?;
         self.note(at, &ready);

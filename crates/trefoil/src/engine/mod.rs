@@ -18,6 +18,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
+use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::{Flags, Reserve, Started};
 use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
@@ -110,6 +111,8 @@ struct Parts {
     placeholders: bool,
     registry: Option<Registry>,
     settings: Settings,
+    /// What the command line allows, for the journal.
+    permissions: GivenPermissions,
     limits: Limits,
     closures: Closures,
     tools: Option<Arc<dyn ToolHost>>,
@@ -259,6 +262,12 @@ impl Engine {
     pub fn host_limits(self, limits: &HostLimits) -> Self {
         let places = Arc::new(Places::new(limits));
         self.with(|parts| parts.places = places)
+    }
+    /// Names what the command line allows, so that the commands that continue a run can name it, too. Allows nothing.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn permissions(self, permissions: GivenPermissions) -> Self {
+        self.with(|parts| parts.permissions = permissions)
     }
     /// Sets the operator's settings for models and providers. [`Self::model`] and the environment override them.
     #[doc(hidden)]

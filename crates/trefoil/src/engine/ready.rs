@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use trefoil_ir::ModelChoice;
 use trefoil_machine::guard::Verdict;
-use trefoil_machine::journal::{Basis, Changes};
+use trefoil_machine::journal::{Basis, Changes, GivenPermissions};
 use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
@@ -40,6 +40,7 @@ pub struct Ready {
     seed: u64,
     /// The requested limits.
     limits: Changes,
+    permissions: GivenPermissions,
     /// Prices, context windows, and the kind of reservation.
     money: Flags,
     answers_from: AnswersFrom,
@@ -105,6 +106,7 @@ impl Ready {
             run: id,
             ports,
             seed: parts.seed.unwrap_or(0),
+            permissions: parts.permissions.clone(),
             limits: Changes {
                 max_calls: parts.max_calls,
                 max_cost_micro: parts.max_cost_micro,
@@ -335,6 +337,7 @@ impl Ready {
             run: Some(self.run.clone()),
             max_calls: Some(self.limits.max_calls.unwrap_or(limits::RUN_CALLS)),
             max_cost_micro: self.limits.max_cost_micro,
+            permissions: self.permissions.clone(),
             changes: self.limits.clone(),
             prices: self.money.prices.clone(),
             fallbacks: self.money.fallbacks.clone(),

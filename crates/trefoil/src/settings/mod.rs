@@ -91,6 +91,8 @@ pub struct Settings {
     pub keep: Keep,
     /// `[recovery]`: what to do about tools and commands with an unknown outcome.
     pub recovery: Recovery,
+    /// Whether those of a trusted project are among them.
+    pub of_project: bool,
 }
 
 /// A program of a tool or of an MCP server.
@@ -196,9 +198,12 @@ pub fn project_file(target: &Path) -> Option<PathBuf> {
 }
 
 fn project_of(target: &Path) -> Option<project::ProjectPath> {
+    project::find(&Door::Disk, &folder_of(target)?)
+}
+
+fn folder_of(target: &Path) -> Option<PathBuf> {
     let door = Door::Disk;
-    let start = if door::is_folder(target) { door::folder_real(target) } else { project::folder(&door, target) };
-    project::find(&door, &start?)
+    if door::is_folder(target) { door::folder_real(target) } else { project::folder(&door, target) }
 }
 
 /// The settings for a manifest, or for a folder itself: the user's, then the project's if it is trusted.
@@ -216,12 +221,16 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     if without_project {
         return found;
     }
-    let Some(project) = project_of(target) else { return found };
+    let Some(project) = project_of(target) else {
+        found.exposed(target, &Trust::open(folder));
+        return found;
+    };
     // The bytes that are checked for trust are the ones that are parsed, because the file may change in between. The
     // checker also reports an unreadable file, but it must not count as trusted here.
     match project::bytes(&Door::Disk, &project.path) {
         Ok(bytes) => {
             let standing = Trust::open(folder).standing(&project.path, &bytes);
+            found.settings.of_project = standing == Standing::Trusted;
             found.take(&project.path, &project.name, bytes, &standing);
         }
         Err(why) => found.unreadable(&project.name, &why),
@@ -240,6 +249,18 @@ pub fn own() -> Settings {
 }
 
 impl FoundSettings {
+    /// Reports a file that was trusted, and whose folder is world-writable now. Others are not reported: anybody could put a file into such a
+    /// folder.
+    fn exposed(&mut self, target: &Path, trust: &Trust) {
+        let path = folder_of(target).and_then(|folder| door::exposed(&folder, project::NAME));
+        let Some(path) = path.filter(|path| trust.is_listed(path)) else { return };
+        let file = self.files.add(SourceFile::new(path.display().to_string(), ""));
+        let error = trefoil_syntax::Severity::Error;
+        let message = "anybody can write to the folder of this file, so it is not trusted";
+        let found = Diagnostic::nowhere(UNTRUSTED, error, Some(file), message);
+        self.findings.push(found.help("remove that permission: `chmod o-w`"));
+    }
+
     fn unreadable(&mut self, name: &str, why: &door::Shut) {
         let file = self.files.add(SourceFile::new(name, ""));
         let message = format!("`{name}` cannot be read: {}", why.reason());

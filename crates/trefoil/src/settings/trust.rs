@@ -45,6 +45,9 @@ pub enum TrustError {
     /// There is no project file.
     #[error("the project of `{0}` has no `trefoil.toml`")]
     NoProject(String),
+    /// Anybody could have changed the project file.
+    #[error("anybody can write to the folder of `{0}`, so it cannot be trusted; remove that permission: `chmod o-w`")]
+    Exposed(String),
     /// There is no folder in which to store it.
     #[error("no configuration folder: set `TREFOIL_CONFIG_DIR`")]
     NoFolder,
@@ -79,6 +82,11 @@ impl Trust {
             Some(_) => Standing::Changed,
             None => Standing::Unknown,
         }
+    }
+
+    /// Whether a file was trusted in any state.
+    pub(super) fn is_listed(&self, path: &Path) -> bool {
+        self.hashes.contains_key(path)
     }
 
     /// All project files that were trusted, with their current state.
@@ -130,7 +138,9 @@ impl Trust {
 /// The project file that applies to a folder, without links.
 fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     let none = || TrustError::NoProject(folder.display().to_string());
-    let found = door::folder_real(folder).and_then(|real| project::find(&Door::Disk, &real)).ok_or_else(none)?;
+    let real = door::folder_real(folder).ok_or_else(none)?;
+    let exposed = || door::exposed(&real, project::NAME).map(|path| TrustError::Exposed(path.display().to_string()));
+    let found = project::find(&Door::Disk, &real).ok_or_else(|| exposed().unwrap_or_else(none))?;
     // A line of the list contains one path.
     match found.path.to_str() {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),

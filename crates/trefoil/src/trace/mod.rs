@@ -13,7 +13,7 @@ mod write;
 
 pub use about::About;
 pub use trefoil_machine::key::{parent as outer, without_try};
-pub use write::Pending;
+pub use write::{Pending, write_page};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

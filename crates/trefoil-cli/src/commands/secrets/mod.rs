@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use trefoil::internals::secrets::{Vault, VaultError};
 use trefoil_runtime::driver::SHORTEST_SECRET;
 
-use crate::{exit, output};
+use crate::harmless::TerminalText;
+use crate::{exit, output, shown};
 
 use typed::Typed;
 
@@ -99,7 +100,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
             if names.is_empty() {
                 output::note("no secrets are set");
             }
-            Ok(output::result(&names.iter().map(|name| format!("{name}\n")).collect::<String>()))
+            Ok(output::result(names.iter().map(|name| shown!("{}\n", name)).collect::<TerminalText>()))
         }
         SecretsCommand::Remove { name } => {
             if vault.remove(name)? {
@@ -128,7 +129,7 @@ fn new_passphrase() -> Result<Option<String>, VaultError> {
 
 /// Prompts for the passphrase when the first secret is read from a protected file. `None` if there is no terminal.
 pub fn ask_passphrase(file: &Path) -> Option<String> {
-    let present = std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || typed::has_terminal());
+    let present = output::is_terminal() && (std::io::stdin().is_terminal() || typed::has_terminal());
     present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()?.one_line()
 }
 

@@ -77,7 +77,7 @@ mod unix {
         std::thread::sleep(NEXT_LINE);
         let more = !reader.buffer().is_empty() || rustix::io::ioctl_fionread(&terminal)? > 0;
         drop(restored);
-        console::Term::stderr().write_line("")?;
+        crate::output::say("");
         Ok(if more { Typed::Several } else { Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()) })
     }
 }
@@ -91,6 +91,7 @@ mod other {
     }
 
     pub fn line() -> std::io::Result<Typed> {
+        #[allow(clippy::disallowed_methods, reason = "reads a line")]
         console::Term::stderr().read_secure_line().map(Typed::Line)
     }
 }

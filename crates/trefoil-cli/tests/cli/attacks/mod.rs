@@ -8,8 +8,14 @@ mod effort;
 mod keys;
 mod memory;
 mod paths;
+#[cfg(unix)]
+mod places;
 mod roles;
+#[cfg(unix)]
+mod screens;
 mod shell;
 mod signals;
+#[cfg(unix)]
+mod stores;
 mod tools;
 mod trust;

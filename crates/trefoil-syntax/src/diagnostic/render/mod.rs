@@ -2,12 +2,14 @@
 //!
 //! Does not decide what is reported or in which order; see [`Diagnostics::into_sorted`](super::Diagnostics).
 
+mod escape;
 mod github;
 mod json;
 mod sarif;
 mod summary;
 mod text;
 
+pub use escape::{clean, escaped, is_tricky};
 pub use github::github;
 pub use json::{JSON_SCHEMA, json};
 pub use sarif::{SarifRule, sarif};
@@ -32,18 +34,4 @@ fn name(severity: Severity) -> &'static str {
 fn place(files: &Files, file: Option<FileId>, span: Option<Span>) -> (Option<&SourceFile>, Option<Span>) {
     let file = file.and_then(|id| files.get(id));
     (file, span.filter(|_| file.is_some()))
-}
-
-/// The text on one line, without characters that move the cursor or change the reading direction.
-pub fn clean(text: &str) -> String {
-    if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if is_tricky(c) { ' ' } else { c }).collect()
-}
-
-/// Whether a character can move the cursor of a terminal or change the reading direction.
-pub fn is_tricky(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || turns
 }

@@ -1,10 +1,10 @@
 //! Text for people: message, excerpt with carets, other places, advice, in the layout that compilers use.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
+use super::escape::tame;
 use super::{clean, place};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::{FileId, Files, SourceFile};
@@ -135,7 +135,8 @@ fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
 
 /// Inserted text in displayable form.
 fn tame_text(text: &str) -> String {
-    text.chars().map(|c| if c != '\n' && clean(c.encode_utf8(&mut [0; 4])) == " " { ' ' } else { c }).collect()
+    let text: String = text.chars().map(|c| if c.is_ascii_control() && c != '\n' { ' ' } else { c }).collect();
+    tame(&text).into_owned()
 }
 
 /// The marks in one part of a file.
@@ -228,13 +229,6 @@ fn slice(text: &str, window: Span) -> (usize, &str) {
         start = '\u{feff}'.len_utf8().min(end);
     }
     (start, text.get(start..end).unwrap_or_default())
-}
-
-/// The text without the control characters from U+0080 to U+009F, which terminals obey and the renderer does not
-/// remove. Their replacements have the same number of bytes.
-fn tame(source: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
-    if source.contains(obeyed) { Cow::Owned(source.replace(obeyed, "\u{b7}")) } else { Cow::Borrowed(source) }
 }
 
 fn annotation<'a>(mark: &Mark<'a>, start: usize, length: usize) -> Annotation<'a> {

@@ -1,0 +1,113 @@
+//! Whether a stored run may have the permissions of a project.
+//!
+//! A store names paths, but it may come from anybody: what it says about a project proves nothing. The settings of a project
+//! (permissions, tools, sources of secrets) apply to a stored run only if all files of its program are those on the disk, and
+//! the same for the runs that called it and that it has called. Only this module decides that, and only it knows the
+//! path of a stored run, so nothing else can ask for the settings of a project that a store names.
+
+use std::path::{Path, PathBuf};
+
+use trefoil_machine::Started;
+use trefoil_store::{Filter, Store};
+
+use super::Stored;
+use super::bundle::{FileOrigin, found_in};
+use crate::error::Result;
+use crate::settings::{self, FoundSettings};
+
+/// Maximum number of runs that are compared.
+const MOST: usize = 1_000;
+
+/// The project of a stored run.
+pub struct StoredProject(Origin);
+
+enum Origin {
+    /// The files that run are those on the disk. The file of the outermost caller, whose settings apply to what it calls.
+    Disk(PathBuf),
+    /// They are not, and why. The file that the store names.
+    Store(String, PathBuf),
+}
+
+impl StoredProject {
+    /// Compares the files of a run, of those that called it, and of those that it has called, with those on the disk.
+    pub async fn of(store: &dyn Store, stored: &Stored) -> Result<Self> {
+        Self::compared(store, stored, None).await
+    }
+
+    /// The same for a worker in this folder. The run may come from another computer: then its files are compared with those
+    /// at the same place in the folder's project.
+    pub async fn of_worker(store: &dyn Store, stored: &Stored, folder: &Path) -> Result<Self> {
+        let here = settings::project_file(folder).and_then(|file| file.parent().map(Path::to_owned));
+        Self::compared(store, stored, here.as_deref()).await
+    }
+
+    async fn compared(store: &dyn Store, stored: &Stored, here: Option<&Path>) -> Result<Self> {
+        let run = &stored.started.run;
+        let mut file = match at(store, stored, here).await? {
+            Ok(file) => file,
+            Err(why) => return Ok(Self(Origin::Store(why, stored.path().to_owned()))),
+        };
+        let mut above = store.record(run).await?.parent;
+        let mut met = 0;
+        while let Some(caller) = above.take().filter(|_| met < MOST) {
+            met += 1;
+            // A caller that was deleted says nothing.
+            let Ok(record) = store.record(&caller).await else { break };
+            let Ok(stored) = Stored::read(store, &caller).await else { break };
+            match at(store, &stored, here).await? {
+                Ok(of_caller) => file = of_caller,
+                Err(why) => return Ok(Self(Origin::Store(why, file))),
+            }
+            above = record.parent;
+        }
+        let mut open = vec![run.clone()];
+        while let Some(caller) = open.pop().filter(|_| met < MOST) {
+            let called = Filter { parent: Some(caller), ..Filter::default() };
+            for record in store.list(&called, None, MOST).await?.runs {
+                met += 1;
+                if record.status.is_end() {
+                    continue;
+                }
+                let Ok(stored) = Stored::read(store, &record.run).await else { continue };
+                if let Err(why) = at(store, &stored, here).await? {
+                    return Ok(Self(Origin::Store(why, file)));
+                }
+                open.push(record.run);
+            }
+        }
+        Ok(Self(Origin::Disk(file)))
+    }
+
+    /// The settings with which the run may continue: those of the user, and of its project if its files are that project's.
+    pub fn settings(&self, without_project: bool) -> FoundSettings {
+        match &self.0 {
+            Origin::Disk(file) => settings::find(file, without_project),
+            Origin::Store(..) => settings::find(Path::new(""), true),
+        }
+    }
+
+    /// Whether the files of the run belong to the project around a folder.
+    pub fn is_around(&self, folder: &Path) -> bool {
+        let Origin::Disk(file) = &self.0 else { return false };
+        settings::project_file(file).is_some_and(|of| Some(of) == settings::project_file(folder))
+    }
+
+    /// Why the settings of the project that the store names do not apply. `None` also if it names none.
+    pub fn why_not(&self) -> Option<&str> {
+        match &self.0 {
+            Origin::Disk(_) => None,
+            Origin::Store(why, file) => settings::project_file(file).is_some().then_some(why),
+        }
+    }
+}
+
+/// The file of the entry on this disk, if all files of the run are there as they are stored; else why not.
+async fn at(store: &dyn Store, stored: &Stored, here: Option<&Path>) -> Result<std::result::Result<PathBuf, String>> {
+    let why = match &stored.origin {
+        FileOrigin::Disk(file) => return Ok(Ok(file.clone())),
+        FileOrigin::Store { why, .. } => why.clone(),
+    };
+    let Some(here) = here else { return Ok(Err(why)) };
+    let Started { run, program, .. } = &stored.started;
+    Ok(found_in(here, store, run, program).await?.ok_or(why))
+}
