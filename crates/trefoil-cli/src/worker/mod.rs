@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::{Hold, Owner, Stored};
-use trefoil::store::{Store, StoreError};
+use trefoil::store::{Share, Store, StoreError};
 use trefoil_runtime::RunOutcome;
 
 use crate::commands::count;
@@ -38,6 +38,8 @@ const GRACE: Duration = Duration::from_secs(10);
 pub struct Workload {
     /// Maximum number of concurrent runs.
     pub concurrency: usize,
+    /// Maximum number of concurrent runs of one flow.
+    pub per_flow: Option<usize>,
     /// Whether to stop when no run waits.
     pub once: bool,
 }
@@ -167,7 +169,8 @@ impl Worker {
         if room > 0 {
             let time = Instant::now();
             let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
-            for hold in self.owner.take(&left.collect::<Vec<_>>(), room).await? {
+            let share = Share { except: left.collect(), most: room, per_flow: self.workload.per_flow };
+            for hold in self.owner.take(share).await? {
                 self.begin(hold);
             }
         }
