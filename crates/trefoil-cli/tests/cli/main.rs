@@ -76,6 +76,8 @@ mod secrets;
 mod stopped;
 mod store;
 #[cfg(unix)]
+mod stored;
+#[cfg(unix)]
 mod terminal;
 mod tool_checks;
 mod tool_effects;

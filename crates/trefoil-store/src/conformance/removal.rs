@@ -227,19 +227,19 @@ async fn based(store: &dyn Store) -> Result<(), String> {
 async fn called(store: &dyn Store) -> Result<(), String> {
     let retention = Retention { ended_before: Some(AT + 10_000), failed_before: Some(AT), max_bytes: None };
     let caller = begun(store, "caller", "prune", AT + 600).await?;
-    let first = batch(&[entry(0, started("unseen-called", "prune", AT + 600, "in".into()))])?;
+    let first = batch(&[entry(0, started("called", "prune", AT + 600, "in".into()))])?;
     let claim = Some(claim("suite", AT + 600, AT + 10_600));
     let parent = Some("caller".to_owned());
-    let new = NewRun { run: "unseen-called".into(), claim, batch: first, parent, now: AT + 600, ..NewRun::default() };
+    let new = NewRun { run: "called".into(), claim, batch: first, parent, now: AT + 600, ..NewRun::default() };
     let lease = done(store.create(new).await, "creating a called run")?;
     let lease = lease.ok_or_else(|| "a run that is created for somebody has no lease".to_owned())?;
     done(store.append(&lease, batch(&[entry(1, finished(None))])?).await, "ending the called run")?;
     done(store.prune(&retention).await, "pruning")?;
-    expect(store.record("unseen-called").await.is_ok(), "what an open run has called stays")?;
+    expect(store.record("called").await.is_ok(), "what an open run has called stays")?;
     done(store.append(&caller, batch(&[entry(1, finished(None))])?).await, "ending the caller")?;
     done(store.prune(&retention).await, "pruning")?;
     expect(store.record("caller").await.is_err(), "the caller has ended")?;
-    expect(store.record("unseen-called").await.is_err(), "it goes with its caller")
+    expect(store.record("called").await.is_err(), "it goes with its caller")
 }
 
 async fn by_size(store: &dyn Store) -> Result<(), String> {
