@@ -33,7 +33,7 @@ pub struct Claim {
 
 /// Which of the claimable runs a process wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct ClaimShare {
     /// Not these.
     pub except: Vec<String>,
     /// At most this many.

@@ -41,7 +41,7 @@ pub use batch::{Batch, Body};
 pub use blob::{Blob, Hash, INLINE};
 pub use error::{Result, StoreError};
 pub use inbox::{Letter, LetterKind, Posted};
-pub use lease::{Claim, Lease, Share};
+pub use lease::{Claim, ClaimShare, Lease};
 pub use list::{Cursor, Filter, Page};
 pub use location::Location;
 pub use owner::{Hold, Inbox, Owner};

@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::blob::{Blob, Hash};
 use crate::error::Result;
 use crate::inbox::{Letter, Posted};
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::list::{Cursor, Filter, Page};
 use crate::record::{Content, Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
@@ -96,9 +96,9 @@ pub trait Store: Send + Sync {
     /// waiting does not delay the first runs of others.
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
     /// Claims some of the [claimable](Self::claimable) runs. Runs that another process claims first are skipped.
-    async fn claim_some(&self, claim: Claim, share: Share) -> Result<Vec<Lease>>;
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>>;
     /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner, if there was one.
-    async fn evict(&self, run: &str) -> Result<Option<String>>;
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>>;
     /// Deletes the result of a run whose content is not kept: somebody has seen it. Does nothing to other runs.
     async fn forget_result(&self, run: &str) -> Result<()>;
 
@@ -194,11 +194,11 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
         T::claimable(self, now, limit).await
     }
-    async fn claim_some(&self, claim: Claim, share: Share) -> Result<Vec<Lease>> {
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
         T::claim_some(self, claim, share).await
     }
-    async fn evict(&self, run: &str) -> Result<Option<String>> {
-        T::evict(self, run).await
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
+        T::evict_owner(self, run).await
     }
     async fn forget_result(&self, run: &str) -> Result<()> {
         T::forget_result(self, run).await

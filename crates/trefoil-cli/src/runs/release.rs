@@ -18,7 +18,7 @@ pub struct Release {
 pub fn run(args: &Release) -> Result<u8, u8> {
     let store = args.store.change()?;
     let run = wait(full_id(&*store, &args.run))?;
-    match wait(store.evict(&run))? {
+    match wait(store.evict_owner(&run))? {
         Some(owner) => {
             output::note(&format!("took {run} from the process {owner}, which can no longer store anything for it"))
         }

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::{Hold, Owner, Stored};
-use trefoil::store::{Share, Store, StoreError};
+use trefoil::store::{ClaimShare, Store, StoreError};
 use trefoil_runtime::RunOutcome;
 
 use crate::commands::count;
@@ -169,7 +169,7 @@ impl Worker {
         if room > 0 {
             let time = Instant::now();
             let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
-            let share = Share { except: left.collect(), most: room, per_flow: self.workload.per_flow };
+            let share = ClaimShare { except: left.collect(), most: room, per_flow: self.workload.per_flow };
             for hold in self.owner.take(share).await? {
                 self.begin(hold);
             }

@@ -10,7 +10,7 @@ use super::{
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::inbox::{Letter, LetterKind};
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::port::{NewRun, Store};
 use crate::record::Status;
 
@@ -24,8 +24,8 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     letters(store).await
 }
 
-fn share(except: &[String], most: usize) -> Share {
-    Share { except: except.to_vec(), most, per_flow: None }
+fn share(except: &[String], most: usize) -> ClaimShare {
+    ClaimShare { except: except.to_vec(), most, per_flow: None }
 }
 
 async fn fencing(store: &dyn Store) -> Result<(), String> {
@@ -159,7 +159,7 @@ async fn shared_fairly(store: &dyn Store) -> Result<(), String> {
     equal(&next.get(..10).unwrap_or_default(), &wanted.as_slice(), "the order of runs that wait")?;
     equal(&next.len(), &46, "how many of them wait")?;
     let some = async |owner: &str, most, per_flow| -> Result<Vec<String>, String> {
-        let share = Share { except: others.clone(), most, per_flow };
+        let share = ClaimShare { except: others.clone(), most, per_flow };
         let leases = done(store.claim_some(claim(owner, now, now + 60_000), share).await, "claiming some")?;
         let mut runs: Vec<String> = leases.into_iter().map(|lease| lease.run).collect();
         runs.sort();
@@ -187,8 +187,8 @@ async fn shared_fairly(store: &dyn Store) -> Result<(), String> {
 async fn evicted(store: &dyn Store) -> Result<(), String> {
     let now = store.clock().wall_ms();
     let lease = begun(store, "evicted", "main", now).await?;
-    equal(&done(store.evict("evicted").await, "evicting")?.as_deref(), &Some("suite"), "the former owner")?;
-    equal(&done(store.evict("evicted").await, "evicting")?, &None, "the owner of a run without one")?;
+    equal(&done(store.evict_owner("evicted").await, "evicting")?.as_deref(), &Some("suite"), "the former owner")?;
+    equal(&done(store.evict_owner("evicted").await, "evicting")?, &None, "the owner of a run without one")?;
     let lost = |e: &StoreError| matches!(e, StoreError::NotHeld { .. });
     refused(store.append(&lease, batch(&[entry(1, scheduled("a"))])?).await, "append after an eviction", lost)?;
     let record = done(store.record("evicted").await, "reading a record")?;

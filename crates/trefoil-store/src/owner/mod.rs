@@ -21,7 +21,7 @@ use trefoil_runtime::{Clock, Journal, Random as _};
 use crate::batch::Batch;
 use crate::error::{Result, StoreError};
 use crate::inbox::Posted;
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::port::{NewRun, Store};
 use crate::record::Content;
 
@@ -156,7 +156,7 @@ impl Owner {
     }
 
     /// Claims runs that wait for a process, and returns their journals.
-    pub async fn take(self: &Arc<Self>, share: Share) -> Result<Vec<Hold>> {
+    pub async fn take(self: &Arc<Self>, share: ClaimShare) -> Result<Vec<Hold>> {
         let claim = Claim { failed: false, ..self.claim() };
         let leases = self.store.claim_some(claim, share).await?;
         let mut held = self.held();

@@ -11,7 +11,7 @@ use super::pool::refuse;
 use super::runs::tell;
 use super::{int, text, uint};
 use crate::error::StoreError;
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::record::Content;
 
 /// Claims a run that is free.
@@ -128,7 +128,7 @@ pub async fn claimable(s: &mut Session, now: u64, limit: usize) -> Done<Vec<Stri
 
 /// Claims some of these runs. Concurrent callers get different runs. If the outcome of a try is unknown, the runs that
 /// it may have claimed wait until their leases expire.
-pub async fn claim_some(s: &mut Session, claim: &Claim, share: &Share) -> Done<Vec<Lease>> {
+pub async fn claim_some(s: &mut Session, claim: &Claim, share: &ClaimShare) -> Done<Vec<Lease>> {
     let take = concat!(
         ordered!(),
         "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $6, taken_from = coalesce(owner, taken_from) \
@@ -148,7 +148,7 @@ pub async fn claim_some(s: &mut Session, claim: &Claim, share: &Share) -> Done<V
 }
 
 /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner.
-pub async fn evict(s: &mut Session, run: &str) -> Done<Option<String>> {
+pub async fn evict_owner(s: &mut Session, run: &str) -> Done<Option<String>> {
     let no = super::runs::number(s, run).await?;
     let evict = "WITH had AS (SELECT no, owner FROM run WHERE no = $1 AND owner IS NOT NULL FOR UPDATE) \
          UPDATE run SET taken_from = had.owner, epoch = epoch + 1, owner = NULL, lease_until = NULL, \

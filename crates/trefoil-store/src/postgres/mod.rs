@@ -83,7 +83,7 @@ use crate::batch::Batch;
 use crate::blob::Hash;
 use crate::error::{Result, StoreError};
 use crate::inbox::{Letter, Posted};
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::list::{Cursor, Filter, Page};
 use crate::packed::Packed;
 use crate::port::{NewRun, Store};
@@ -248,14 +248,14 @@ impl Store for PostgresStore {
         work!(self, |s, _| [] claims::claimable(s, now, limit))
     }
 
-    async fn claim_some(&self, claim: Claim, share: Share) -> Result<Vec<Lease>> {
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
         let what = Arc::new((claim, share));
         work!(self, |s, _| [what] claims::claim_some(s, &what.0, &what.1))
     }
 
-    async fn evict(&self, run: &str) -> Result<Option<String>> {
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
         let run = run.to_owned();
-        work!(self, |s, _| [run] claims::evict(s, &run))
+        work!(self, |s, _| [run] claims::evict_owner(s, &run))
     }
 
     async fn forget_result(&self, run: &str) -> Result<()> {

@@ -103,12 +103,12 @@ impl Alive {
 /// Owners of runs whose processes have ended, although nobody has recorded that: for everybody who looks, their runs are
 /// pending.
 #[derive(Default)]
-pub struct Departed {
+pub struct GoneOwners {
     owners: BTreeSet<String>,
     now: u64,
 }
 
-impl Departed {
+impl GoneOwners {
     /// Whether a run of this owner is in no process.
     pub fn has(&self, owner: &str) -> bool {
         self.owners.contains(owner)
@@ -132,7 +132,7 @@ impl Departed {
 
 impl Alive {
     /// The owners that have ended, or whose leases have expired and which cannot be looked for.
-    pub fn departed(&self, c: &Connection, now: u64) -> Done<Departed> {
+    pub fn departed(&self, c: &Connection, now: u64) -> Done<GoneOwners> {
         let mut select =
             c.prepare_cached("SELECT owner, max(lease_until) FROM run WHERE owner IS NOT NULL GROUP BY owner")?;
         let owners = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?)))?;
@@ -143,7 +143,7 @@ impl Alive {
                 departed.insert(owner);
             }
         }
-        Ok(Departed { owners: departed, now })
+        Ok(GoneOwners { owners: departed, now })
     }
 }
 

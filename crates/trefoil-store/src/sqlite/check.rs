@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::alive::Departed;
+use super::alive::GoneOwners;
 use super::entries::page;
 use super::fault::{Done, Fault};
 use crate::audit::Said;
@@ -143,7 +143,7 @@ fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
     let said = said(c, run)?;
     if said.is_whole(run, health) {
-        said.compare(&super::lists::record(c, run, &Departed::default())?, health);
+        said.compare(&super::lists::record(c, run, &GoneOwners::default())?, health);
     }
     Ok(())
 }

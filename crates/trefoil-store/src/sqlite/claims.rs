@@ -11,7 +11,7 @@ use super::alive::Alive;
 use super::fault::{Done, Fault};
 use super::{int, uint};
 use crate::error::StoreError;
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::record::{Content, Status};
 
 /// Runs of one sort that are looked at in addition to those that are wanted, so that those of one flow do not hide others.
@@ -64,7 +64,7 @@ const EXPIRED: &str = concat!(
 type Found = BTreeMap<i64, (String, String)>;
 
 /// Runs that wait for a process, in the order in which they should be claimed.
-pub fn claimable(c: &Connection, now: u64, share: &Share, owner: &str) -> Done<Vec<String>> {
+pub fn claimable(c: &Connection, now: u64, share: &ClaimShare, owner: &str) -> Done<Vec<String>> {
     let wanted = share.most.saturating_add(share.except.len());
     let mut found = Found::new();
     let mut flow: Option<String> = c.prepare_cached(FIRST_FLOW)?.query_row([], |row| row.get(0)).optional()?;
@@ -86,7 +86,7 @@ fn one(row: &Row<'_>) -> rusqlite::Result<(i64, (String, String))> {
 }
 
 /// Orders runs by how many of their flow come before them, including those in progress.
-fn fairly(c: &Connection, found: Found, share: &Share, owner: &str) -> Done<Vec<String>> {
+fn fairly(c: &Connection, found: Found, share: &ClaimShare, owner: &str) -> Done<Vec<String>> {
     // Runs in progress of each flow: of all processes, and of this one.
     let mut busy: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut select = c.prepare_cached(
@@ -167,7 +167,7 @@ struct Free {
 }
 
 /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner.
-pub fn evict(c: &Connection, run: &str) -> Done<Option<String>> {
+pub fn evict_owner(c: &Connection, run: &str) -> Done<Option<String>> {
     let no = super::entries::number(c, run)?;
     let owner: Option<String> =
         c.prepare_cached("SELECT owner FROM run WHERE no = ?1")?.query_row([no], |row| row.get(0))?;

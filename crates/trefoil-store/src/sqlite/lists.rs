@@ -4,7 +4,7 @@ use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use trefoil_runtime::Usage;
 
-use super::alive::Departed;
+use super::alive::GoneOwners;
 use super::fault::Done;
 use super::{int, uint};
 use crate::error::StoreError;
@@ -21,7 +21,7 @@ const SEEN: &str =
 /// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
 
-fn read(row: &Row<'_>, departed: &Departed) -> rusqlite::Result<(i64, Record)> {
+fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)> {
     let count = |name: &str| row.get::<_, i64>(name).map(uint);
     let status: String = row.get("status")?;
     let error = row.get::<_, Option<String>>("error_code")?.zip(row.get("error")?);
@@ -77,7 +77,7 @@ fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {
 }
 
 /// Reads the record of a run.
-pub fn record(c: &Connection, run: &str, departed: &Departed) -> Done<Record> {
+pub fn record(c: &Connection, run: &str, departed: &GoneOwners) -> Done<Record> {
     let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE id = ?1"))?;
     let found = select.query_row([run], |row| read(row, departed)).optional()?;
     let (no, record) = found.ok_or_else(|| StoreError::NoRun { run: run.to_owned() })?;
@@ -85,7 +85,7 @@ pub fn record(c: &Connection, run: &str, departed: &Departed) -> Done<Record> {
 }
 
 /// Lists runs, newest first.
-pub fn page(c: &Connection, departed: &Departed, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
+pub fn page(c: &Connection, departed: &GoneOwners, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
     let limit = limit.clamp(1, LIMIT);
     let (conditions, mut parameters) = conditions(filter, departed, after);
     parameters.push(Parameter::Integer(limit as i64 + 1));
@@ -101,7 +101,7 @@ pub fn page(c: &Connection, departed: &Departed, filter: &Filter, after: Option<
 }
 
 /// The conditions of a filter, and their parameters.
-fn conditions(filter: &Filter, departed: &Departed, after: Option<Cursor>) -> (String, Vec<Parameter>) {
+fn conditions(filter: &Filter, departed: &GoneOwners, after: Option<Cursor>) -> (String, Vec<Parameter>) {
     let Filter { status, flow, since, until, text, label, parent, base } = filter;
     let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
     let mut add = |condition: &str, values: Vec<Parameter>| {
@@ -152,7 +152,7 @@ fn conditions(filter: &Filter, departed: &Departed, after: Option<Cursor>) -> (S
 }
 
 /// The number of runs with each status.
-pub fn counts(c: &Connection, departed: &Departed) -> Done<Vec<(Status, u64)>> {
+pub fn counts(c: &Connection, departed: &GoneOwners) -> Done<Vec<(Status, u64)>> {
     let left = "SELECT count(*) FROM run WHERE status = 'running' AND owner IN (SELECT value FROM json_each(?1))";
     let left: i64 = c.prepare_cached(left)?.query_row([departed.json()], |row| row.get(0))?;
     let mut select = c.prepare_cached("SELECT n FROM tally WHERE status = ?1")?;

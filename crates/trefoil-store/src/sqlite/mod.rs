@@ -43,14 +43,14 @@ use crate::batch::Batch;
 use crate::blob::Hash;
 use crate::error::{Result, StoreError};
 use crate::inbox::{Letter, Posted};
-use crate::lease::{Claim, Lease, Share};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::list::{Cursor, Filter, Page};
 use crate::packed::Packed;
 use crate::port::{NewRun, Store};
 use crate::record::{Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
-use alive::{Alive, Departed};
+use alive::{Alive, GoneOwners};
 use fault::Done;
 use place::StorePlace;
 use readers::Readers;
@@ -249,11 +249,11 @@ impl Store for SqliteStore {
     }
 
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
-        let share = Share { most: limit, ..Share::default() };
+        let share = ClaimShare { most: limit, ..ClaimShare::default() };
         self.readers.read(move |c| claims::claimable(c, now, &share, "")).await
     }
 
-    async fn claim_some(&self, claim: Claim, share: Share) -> Result<Vec<Lease>> {
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
         let (now, owner) = (claim.now, claim.owner.clone());
         let found = self.readers.read(move |c| claims::claimable(c, now, &share, &owner)).await?;
         let mut leases = Vec::new();
@@ -267,9 +267,9 @@ impl Store for SqliteStore {
         Ok(leases)
     }
 
-    async fn evict(&self, run: &str) -> Result<Option<String>> {
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
         let run = run.to_owned();
-        self.writer()?.write(Where::There, move |c| claims::evict(c, &run)).await
+        self.writer()?.write(Where::There, move |c| claims::evict_owner(c, &run)).await
     }
 
     async fn forget_result(&self, run: &str) -> Result<()> {
@@ -395,7 +395,7 @@ impl SqliteStore {
     async fn look<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection, &Departed) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection, &GoneOwners) -> Done<T> + Send + 'static,
     {
         let (alive, now) = (self.alive.clone(), self.clock().wall_ms());
         self.readers.read(move |c| work(c, &alive.departed(c, now)?)).await

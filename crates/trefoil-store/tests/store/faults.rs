@@ -7,7 +7,7 @@ use expect_test::expect;
 use rusqlite::Connection;
 use trefoil_machine::Entry;
 use trefoil_store::{
-    Batch, Claim, Content, Filter, Lease, Options, Retention, Share, SqliteStore, Status, Store, StoreError,
+    Batch, Claim, ClaimShare, Content, Filter, Lease, Options, Retention, SqliteStore, Status, Store, StoreError,
 };
 
 use crate::runs::until;
@@ -503,7 +503,7 @@ fn a_run_of_a_process_that_is_stuck_is_taken_from_it() {
         let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
         until(async || store.record("r").await.is_ok()).await;
         let late = Claim { now: 100_000, until: 100_200, ..claim("other") };
-        let share = Share { most: 10, ..Share::default() };
+        let share = ClaimShare { most: 10, ..ClaimShare::default() };
         assert_eq!(store.claim_some(late.clone(), share.clone()).await.unwrap(), []);
         // A renewal begins the time again.
         let holder = Lease { run: "r".to_owned(), no: 1, epoch: 1, content: Content::All };

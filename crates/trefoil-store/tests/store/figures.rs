@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use testbed::postgres::server;
-use trefoil_store::{NewRun, Options, Share, Store};
+use trefoil_store::{ClaimShare, NewRun, Options, Store};
 
 use crate::postgres::{claim as claim_at, on};
 use crate::world::{append, create, entries, on_both, open, step};
@@ -50,7 +50,7 @@ async fn polled(store: &dyn Store, wanted: &str) -> Duration {
         let began = Instant::now();
         store.reclaim(now).await.unwrap();
         assert_eq!(store.claimable(now, 8).await.unwrap(), [wanted]);
-        let share = Share { except: vec![wanted.to_owned()], most: 8, per_flow: None };
+        let share = ClaimShare { except: vec![wanted.to_owned()], most: 8, per_flow: None };
         assert_eq!(store.claim_some(claim_at("worker", now), share).await.unwrap(), []);
         least = least.min(began.elapsed());
     }

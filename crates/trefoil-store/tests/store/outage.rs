@@ -43,7 +43,7 @@ fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
             let other = open(&url, Options::default());
             let now = other.clock().wall_ms();
             let taken = other
-                .claim_some(claim("other", now), trefoil_store::Share { most: 10, ..Default::default() })
+                .claim_some(claim("other", now), trefoil_store::ClaimShare { most: 10, ..Default::default() })
                 .await
                 .unwrap();
             (other.reclaim(now).await.unwrap(), taken.len())
