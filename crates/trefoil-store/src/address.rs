@@ -89,8 +89,8 @@ fn unsupported(text: &str) -> Option<String> {
             return Some(format!("it starts with `{word}:{}`", if rest.starts_with("//") { "//" } else { "/" }));
         }
     }
-    let is_drive = |word: &str| word.len() == 1 && word.chars().all(|c| c.is_ascii_alphabetic());
-    let has_password = text.split_once(':').is_some_and(|(word, rest)| !is_drive(word) && rest.contains('@'));
+    let is_drive = |word: &str, rest: &str| word.len() == 1 && rest.starts_with(['/', '\\']);
+    let has_password = text.split_once(':').is_some_and(|(word, rest)| !is_drive(word, rest) && rest.contains('@'));
     if text.contains("://") || has_password || is_mistyped(text) {
         return Some("it does not start with `postgres://`".to_owned());
     }

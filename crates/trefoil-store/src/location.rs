@@ -149,6 +149,7 @@ mod tests {
             "postgres//Kx7/d",
             "folder/me:Kx7@h",
             "me:K/x7@h Kx7",
+            "u:Kx7@h/d",
         ];
         let whys = cases.map(|text| {
             let error = Location::parse(OsStr::new(text), |_| None).unwrap_err();
@@ -174,6 +175,7 @@ mod tests {
             postgres//Kx7/d: the address of the store is not supported: it does not start with `postgres://`
             folder/me:Kx7@h: the address of the store is not supported: it does not start with `postgres://`
             me:K/x7@h Kx7: the address of the store is not supported: it does not start with `postgres://`
+            u:Kx7@h/d: the address of the store is not supported: it does not start with `postgres://`
         "#]].assert_eq(&whys.concat());
     }
 
