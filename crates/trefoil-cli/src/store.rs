@@ -26,7 +26,8 @@ pub struct StoreArgs {
 /// `--no-content`
 #[derive(Args)]
 pub struct ContentArg {
-    /// Keep only the prompts and answers needed to resume the run, and remove them when it is completed or cancelled
+    /// Keep only the prompts and answers needed to resume the run, and remove them when it is completed or cancelled; a result
+    /// that was not shown stays for a day
     #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
     no_content: bool,
 }
@@ -148,17 +149,7 @@ impl StoreArgs {
 
     /// Opens the store for reading.
     pub fn try_look(&self) -> Result<Arc<dyn Store>, StoreError> {
-        let location = self.location()?;
-        let store = location.open_to_read(Options::default())?;
-        // Runs whose process has ended become pending, if the store can be written.
-        if let Ok(Err(StoreError::ReadOnly { .. })) = block_on(store.reclaim(now(&*store)))
-            && let Ok(writable) = location.open(Options { create: false, ..Options::default() })
-        {
-            let _ = block_on(writable.reclaim(now(&*writable)));
-            drop((store, writable));
-            return location.open_to_read(Options::default());
-        }
-        Ok(store)
+        self.location()?.open_to_read(Options::default())
     }
 
     /// The option for suggested commands, without a password.

@@ -113,16 +113,11 @@ pub enum EntryKind {
         #[serde(default, skip_serializing_if = "Changes::is_nothing")]
         changes: Box<Changes>,
     },
-    /// A tool or command that was in progress when its process ended is repeated. Its earlier outcome is unknown.
+    /// A tool or command that was in progress when its process ended is repeated. Its earlier outcome is unknown. The time limit of
+    /// its step starts again.
     Restarted {
         /// The activity.
         key: Key,
-        /// For a model call, in journals of earlier builds: the usage that the first call counts for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
-        /// Whether the time limit of its step starts again with this entry. In journals of earlier builds it did not.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        anew: bool,
     },
     /// The run can only wait, for people or for a time, and the process ended.
     Suspended {
@@ -132,8 +127,7 @@ pub enum EntryKind {
         /// Tool calls that started runs which are suspended too. They are made again when the run is resumed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         called: Vec<CalledRun>,
-        /// Why the run waits for permission to continue: a limit, or a step that must not be repeated unasked. Journals of earlier
-        /// builds do not have it.
+        /// Why the run waits for permission to continue: a limit, or a step that must not be repeated unasked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Box<RunError>>,
     },
@@ -348,7 +342,7 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
     /// For tools that describe themselves: what they said, unless an earlier entry has it. A tool that says something else
-    /// later in the run is not called. Journals of earlier builds do not have it.
+    /// later in the run is not called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<SeenTool>,
 }
@@ -473,20 +467,10 @@ pub struct Flags {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<(String, Vec<String>)>,
     /// Whether results of earlier runs are reused. A model call then counts towards the limits of the manifest only if no result is
-    /// found for it. Journals of earlier builds do not have this flag, and count a call when it is requested.
+    /// found for it, and the usage of reused results is in what the program reads about its usage, and in budgets that skip nodes
+    /// when they are exceeded, so that the run has the result of a run from scratch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reuses: bool,
-    /// Whether the usage of reused results is in what the program reads about its usage, and in budgets that skip nodes when they are
-    /// exceeded, so that the run has the result of a run from scratch. Journals of earlier builds do not have this flag.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub counts_kept: bool,
-    /// Whether a model call that failed with status 408 is retried like one with 429. Journals of earlier builds do not have this
-    /// flag, and did not retry it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub retries_408: bool,
-    /// Whether pinned parameters are checked before a conversation starts. Journals of earlier builds do not have this flag.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub checks_pins: bool,
     /// What guardrails found in the input before it was stored: what they redacted, or why it is stored as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_verdicts: Vec<Verdict>,

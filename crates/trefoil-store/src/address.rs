@@ -89,8 +89,9 @@ fn unsupported(text: &str) -> Option<String> {
             return Some(format!("it starts with `{word}:{}`", if rest.starts_with("//") { "//" } else { "/" }));
         }
     }
-    let host = text.split(['/', '\\']).next().unwrap_or_default();
-    if text.contains("://") || host.split_once(':').is_some_and(|(_, rest)| rest.contains('@')) {
+    let is_drive = |word: &str, rest: &str| word.len() == 1 && rest.starts_with(['/', '\\']);
+    let has_password = text.split_once(':').is_some_and(|(word, rest)| !is_drive(word, rest) && rest.contains('@'));
+    if text.contains("://") || has_password || is_mistyped(text) {
         return Some("it does not start with `postgres://`".to_owned());
     }
     let (mut pieces, mut keys) = (text.split('=').peekable(), Vec::new());
@@ -101,13 +102,27 @@ fn unsupported(text: &str) -> Option<String> {
     is_list.then(|| "it is a list of parameters".to_owned())
 }
 
+/// Whether it starts like an address of a server, with a slip: `postgres//`, `postgres:`.
+fn is_mistyped(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let rests = ["postgresql", "postgres"].into_iter().filter_map(|word| lower.strip_prefix(word));
+    rests.into_iter().any(|rest| rest.starts_with(':') || rest.starts_with("//"))
+}
+
 /// Removes the password from an address in a command-line word such as `--store=postgres://me@host/runs`.
 pub fn without_password(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
     let at = SCHEMES.iter().filter_map(|scheme| lower.find(scheme)).min();
     match at.and_then(|at| word.split_at_checked(at)) {
         Some((before, address)) => format!("{before}{}", unseen(address)),
-        None => word.to_owned(),
+        None => {
+            let of_option = word.split_once('=').filter(|_| word.starts_with("--"));
+            match of_option {
+                Some((option, value)) if unsupported(value).is_some() => format!("{option}=***"),
+                None if unsupported(word).is_some() => "***".to_owned(),
+                _ => word.to_owned(),
+            }
+        }
     }
 }
 
@@ -119,7 +134,18 @@ fn unseen(address: &str) -> String {
         (user, rest)
     });
     let at = if user.is_empty() { "" } else { "@" };
-    let (place, parameters) = rest.split_once('?').map_or((rest, None), |(place, all)| (place, Some(all)));
+    // Without `@`, what follows the host is a port, or a password.
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (hosts, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    let is_port = |port: &str| port.is_empty() || port.parse::<u16>().is_ok();
+    let host = |host: &str| match host.rsplit_once(':') {
+        Some((name, port)) if !is_port(port) && !host.ends_with(']') => {
+            name.split(':').next().unwrap_or_default().to_owned()
+        }
+        _ => host.to_owned(),
+    };
+    let rest = format!("{}{after}", hosts.split(',').map(host).collect::<Vec<_>>().join(","));
+    let (place, parameters) = rest.split_once('?').map_or((rest.as_str(), None), |(place, all)| (place, Some(all)));
     // Parameter names may be percent-encoded, so those are hidden, too.
     let shown = |parameter: &&str| {
         let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();

@@ -56,8 +56,9 @@ impl Body {
 }
 
 impl Body {
-    /// Removes the content of prompts, answers and failures. Keys, hashes, codes, usage, models and times remain.
-    pub fn bare(&self) -> Result<Self> {
+    /// Removes the content of prompts, answers and failures; the result only if `keeps_result` is not set, and the entry
+    /// that has it stays as it is (`None`). Keys, hashes, codes, usage, models and times remain.
+    pub fn bare(&self, keeps_result: bool) -> Result<Option<Self>> {
         let seq = self.seq;
         let unreadable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
         let mut entry = Self::entry(&self.json, None).map_err(unreadable)?;
@@ -71,6 +72,8 @@ impl Body {
                 *error = bare(error);
                 lean(about);
             }
+            // A large output is stored elsewhere, so here it is null.
+            EntryKind::Finished { error: None, .. } if keeps_result => return Ok(None),
             EntryKind::Finished { output, error } => {
                 *output = None;
                 *error = error.as_ref().map(bare);
@@ -82,7 +85,7 @@ impl Body {
             | EntryKind::Restarted { .. }
             | EntryKind::CancelRequested {} => {}
         }
-        Self::of(&entry)
+        Self::of(&entry).map(Some)
     }
 
     /// Removes content that is not needed to resume the run: partial answers, and the findings of guardrails.
@@ -209,7 +212,9 @@ impl Batch {
     pub fn of_kept(entries: &[Entry], content: Content) -> Result<Self> {
         match content {
             Content::All => Self::of(entries),
-            Content::UntilEnd | Content::Removed => Self::of(&entries.iter().map(Body::lean).collect::<Vec<_>>()),
+            Content::UntilEnd | Content::Removed | Content::Result => {
+                Self::of(&entries.iter().map(Body::lean).collect::<Vec<_>>())
+            }
         }
     }
 
@@ -245,7 +250,6 @@ impl Batch {
                 self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none() && about.from.is_none());
                 self.spend(about.usage);
             }
-            EntryKind::Restarted { usage, .. } => self.spend(*usage),
             EntryKind::Suspended { wake_at, .. } => (self.status, self.wake_at) = (Some(Status::Waiting), *wake_at),
             EntryKind::Resumed { lost, changes, .. } => {
                 self.in_flight -= lost.len() as i64;
@@ -259,7 +263,7 @@ impl Batch {
                 (self.end, self.reopens) = (None, true);
                 self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);
             }
-            EntryKind::CancelRequested {} => {}
+            EntryKind::Restarted { .. } | EntryKind::CancelRequested {} => {}
             EntryKind::Finished { error, .. } => {
                 let status = match error {
                     None => Status::Completed,

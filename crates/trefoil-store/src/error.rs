@@ -45,6 +45,12 @@ pub enum StoreError {
         /// The write-ahead log.
         log: PathBuf,
     },
+    /// Its file was taken away while it was in use.
+    #[error("the store `{}` was deleted, moved, replaced or cut while it was in use, so what was written last may be lost", path.display())]
+    Replaced {
+        /// The store.
+        path: PathBuf,
+    },
     /// It was changed while it was read without locks.
     #[error("the store `{}` changed while it was read", path.display())]
     Changed {
@@ -61,6 +67,15 @@ pub enum StoreError {
         /// The last version that this build knows.
         known: i64,
     },
+    /// It was written by a build before the first format.
+    #[error("the store `{}` was written by an earlier build, and this version cannot use it", path.display())]
+    Earlier {
+        /// The store.
+        path: PathBuf,
+    },
+    /// SQLite's name for a database in memory.
+    #[error("the store `:memory:` would be lost when the process ends")]
+    Memory,
     /// The file is not a store.
     #[error("`{}` is not a Trefoil store: {why}", path.display())]
     Foreign {
@@ -243,8 +258,16 @@ impl StoreError {
             Self::ReadOnly { .. } => "make the file and its folder writable, or use another store with `--store PATH`",
             Self::Missing { .. } => "pass another path with `--store PATH`; `trefoil run` creates the store",
             Self::Log { .. } => "copy both files to a writable folder, and pass the copy with `--store PATH`",
+            Self::Replaced { .. } => "move the file back, or use another store with `--store PATH`",
             Self::Changed { .. } => "try again, or make the folder of the store writable",
             Self::Newer { .. } => "update trefoil, or use another store with `--store PATH`",
+            Self::Earlier { path } if is_server(path) => {
+                "drop its schema with `DROP SCHEMA trefoil CASCADE`, or use another store with `--store PATH`"
+            }
+            Self::Earlier { .. } => {
+                "move the file away, so that the next run creates a new one, or use another store with `--store PATH`"
+            }
+            Self::Memory => "store nothing with `--ephemeral`, or write `./:memory:` for a file of that name",
             Self::Foreign { .. } => "pass another file with `--store PATH`",
             Self::Corrupt { .. } => {
                 "see what is damaged with `trefoil store check`, or use another store with `--store PATH`"
@@ -297,7 +320,10 @@ impl StoreError {
                 | Self::Missing { .. }
                 | Self::Log { .. }
                 | Self::Changed { .. }
+                | Self::Replaced { .. }
                 | Self::Newer { .. }
+                | Self::Earlier { .. }
+                | Self::Memory
                 | Self::Foreign { .. }
                 | Self::Corrupt { .. }
                 | Self::Open { .. }

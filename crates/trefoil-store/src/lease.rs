@@ -30,3 +30,14 @@ pub struct Claim {
     /// Whether a failed run may be claimed, too, to reopen it.
     pub failed: bool,
 }
+
+/// Which of the claimable runs a process wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClaimShare {
+    /// Not these.
+    pub except: Vec<String>,
+    /// At most this many.
+    pub most: usize,
+    /// At most this many of one flow, including those that it has.
+    pub per_flow: Option<usize>,
+}

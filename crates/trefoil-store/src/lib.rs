@@ -41,13 +41,16 @@ pub use batch::{Batch, Body};
 pub use blob::{Blob, Hash, INLINE};
 pub use error::{Result, StoreError};
 pub use inbox::{Letter, LetterKind, Posted};
-pub use lease::{Claim, Lease};
+pub use lease::{Claim, ClaimShare, Lease};
 pub use list::{Cursor, Filter, Page};
 pub use location::Location;
 pub use owner::{Hold, Inbox, Owner};
 pub use port::{NewRun, Store};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use record::{Content, Record, Spent, Status};
+pub use record::{Content, Record, Spent, Status, UNSEEN_MS};
 pub use sqlite::{Durability, Options, SqliteStore};
 pub use upkeep::{Health, Pruned, Retention, Size};
+
+/// The format of the stores that this build creates, in files and in Postgres.
+pub const FORMAT: i64 = 1;

@@ -64,7 +64,7 @@ impl Location {
     pub fn open_to_read(&self, options: Options) -> Result<Arc<dyn Store>> {
         match self {
             Self::File(path) => Ok(Arc::new(SqliteStore::open_to_read(path, options)?)),
-            Self::Server(address) => connect(address, Options { create: false, ..options }),
+            Self::Server(address) => look(address, options),
         }
     }
 }
@@ -82,6 +82,16 @@ impl fmt::Display for Location {
 #[cfg(feature = "postgres")]
 fn connect(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(crate::postgres::PostgresStore::open(address.clone(), options)?))
+}
+
+#[cfg(feature = "postgres")]
+fn look(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(crate::postgres::PostgresStore::open_to_read(address.clone(), options)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn look(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
+    connect(address, options)
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -106,9 +116,13 @@ mod tests {
             "C:\\runs.db",
             "a:b",
             "a=b.db",
+            "postgres.db",
+            "postgres/runs.db",
+            "C:\\me@host.db",
         ];
         for path in files {
             assert_eq!(Location::parse(OsStr::new(path), |_| None), Ok(Location::File(path.into())));
+            assert_eq!(without_password(path), path);
         }
         for url in
             ["postgres://h/d", "postgresql://h/d", "postgres:///d?host=/tmp", "PostgreSQL://h/d", " postgres://h/d"]
@@ -129,10 +143,19 @@ mod tests {
             "postgres:me:Kx7@h",
             "host=h password=Kx7 dbname=d",
             "dbname = d  PASSWORD = Kx7",
+            "postgres//me:Kx7@h/d",
+            "postgresql//me:Kx7",
+            "Postgres:Kx7",
+            "postgres//Kx7/d",
+            "folder/me:Kx7@h",
+            "me:K/x7@h Kx7",
+            "u:Kx7@h/d",
         ];
         let whys = cases.map(|text| {
             let error = Location::parse(OsStr::new(text), |_| None).unwrap_err();
             assert!(matches!(error, StoreError::Address { .. }), "{text}: {error:?}");
+            assert!(!without_password(&format!("--store={text}")).contains("Kx7"), "{text}");
+            assert!(!without_password(text).contains("Kx7"), "{text}");
             assert!(!format!("{error} {error:?} {:?}", error.help()).contains("Kx7"), "{error:?}");
             format!("{text}: {error}\n")
         });
@@ -146,6 +169,13 @@ mod tests {
             postgres:me:Kx7@h: the address of the store is not supported: it does not start with `postgres://`
             host=h password=Kx7 dbname=d: the address of the store is not supported: it is a list of parameters
             dbname = d  PASSWORD = Kx7: the address of the store is not supported: it is a list of parameters
+            postgres//me:Kx7@h/d: the address of the store is not supported: it does not start with `postgres://`
+            postgresql//me:Kx7: the address of the store is not supported: it does not start with `postgres://`
+            Postgres:Kx7: the address of the store is not supported: it does not start with `postgres://`
+            postgres//Kx7/d: the address of the store is not supported: it does not start with `postgres://`
+            folder/me:Kx7@h: the address of the store is not supported: it does not start with `postgres://`
+            me:K/x7@h Kx7: the address of the store is not supported: it does not start with `postgres://`
+            u:Kx7@h/d: the address of the store is not supported: it does not start with `postgres://`
         "#]].assert_eq(&whys.concat());
     }
 
@@ -160,6 +190,14 @@ mod tests {
             ("postgres://:Kx7@h", "postgres://h"),
             ("postgres://h/runs", "postgres://h/runs"),
             ("Postgres://me:Kx7@h/runs", "postgres://me@h/runs"),
+            // The host was forgotten.
+            ("postgres://me:Kx7", "postgres://me"),
+            ("postgres://me:Kx7/runs?sslmode=disable", "postgres://me/runs?sslmode=disable"),
+            ("postgres://me:12:Kx7", "postgres://me"),
+            ("postgres://me:700000Kx7", "postgres://me"),
+            ("postgres://h:5433/runs", "postgres://h:5433/runs"),
+            ("postgres://me:Kx7@[::1]:5433/runs", "postgres://me@[::1]:5433/runs"),
+            ("postgres://a:1,b:2/runs", "postgres://a:1,b:2/runs"),
         ];
         for (url, shown) in cases {
             let place = Location::parse(OsStr::new(url), |_| Some("Kx7".into())).unwrap();

@@ -11,9 +11,9 @@ use trefoil_runtime::ports::{Draft, SystemClock};
 
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash};
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::inbox::{Letter, Posted};
-use crate::lease::{Claim, Lease};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::list::{Cursor, Filter, Page};
 use crate::record::{Content, Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
@@ -31,6 +31,8 @@ pub struct NewRun {
     pub files: Vec<Arc<Blob>>,
     /// How long its prompts and answers are kept.
     pub content: Content,
+    /// Whether only a person continues it: workers leave it alone.
+    pub attended: bool,
     /// The process that runs it; `None`: it is pending until it is claimed.
     pub claim: Option<Claim>,
     /// Its first entries.
@@ -46,8 +48,8 @@ pub trait Store: Send + Sync {
     async fn create(&self, run: NewRun) -> Result<Option<Lease>>;
     /// Appends entries and updates the run's record, in one transaction; only the holder of the lease may do this.
     /// Returns when they are as durable as this store makes them. An entry that ends the run releases the lease. If a
-    /// run with [`Content::UntilEnd`] is completed or cancelled, the same transaction removes all of its content: see
-    /// [`Body::bare`](crate::Body::bare).
+    /// run with [`Content::UntilEnd`] is completed or cancelled, the same transaction removes all of its content but the result: see
+    /// [`Body::bare`](crate::Body::bare), [`Content::Result`].
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()>;
     /// Stores partial answers, each replacing the earlier draft of the same call; only the holder of the lease may do
     /// this. Drafts survive the end of the process, but not necessarily a power failure, because nothing waits for the
@@ -78,33 +80,27 @@ pub trait Store: Send + Sync {
     /// Reads bytes by their hash; `None`: the store does not have them.
     async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>>;
 
-    /// Claims a run that has no owner, or whose owner's lease has expired, or whose owner is known to have ended.
-    /// Appends of the former owner are rejected from now on.
+    /// Claims a run that has no owner, or whose owner's lease has expired, or whose owner is known to have ended. If the owner is known
+    /// to live, its lease must not have been renewed for its length twice. Appends of the former owner are rejected from now on.
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease>;
     /// Renews leases. Returns the runs whose leases were lost.
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>>;
     /// Releases a run, unless another process has claimed it since.
     async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Pending`].
-    /// Returns their number. Call it before listing runs or choosing runs to resume.
+    /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Pending`], as whoever reads
+    /// their records sees anyway. Returns their number. Deletes results that have waited for [`UNSEEN_MS`](crate::UNSEEN_MS).
     async fn reclaim(&self, now: u64) -> Result<usize>;
     /// Lists runs that can be resumed: they have no owner, and are pending, were interrupted, are due, or have letters. Runs that
-    /// another run has started are not included before that one has ended: it continues them itself, within its limits.
+    /// another run has started are not included before that one has ended: it continues them itself, within its limits. Runs that
+    /// [a person attends to](NewRun::attended) are not included. The order is fair to flows: one that has many runs in progress or
+    /// waiting does not delay the first runs of others.
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
-    /// Claims up to `most` of the [claimable](Self::claimable) runs, except the listed ones. Runs that another process
-    /// claims first are skipped.
-    async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
-        let found = self.claimable(claim.now, most.saturating_add(except.len())).await?;
-        let mut leases = Vec::new();
-        for run in found.iter().filter(|run| !except.contains(run)).take(most) {
-            match self.claim(run, claim.clone()).await {
-                Ok(lease) => leases.push(lease),
-                Err(StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(leases)
-    }
+    /// Claims some of the [claimable](Self::claimable) runs. Runs that another process claims first are skipped.
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>>;
+    /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner, if there was one.
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>>;
+    /// Deletes the result of a run whose content is not kept: somebody has seen it. Does nothing to other runs.
+    async fn forget_result(&self, run: &str) -> Result<()>;
 
     /// Puts a letter in a run's inbox. Returns its number.
     async fn post(&self, run: &str, letter: Letter) -> Result<u64>;
@@ -198,8 +194,14 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
         T::claimable(self, now, limit).await
     }
-    async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
-        T::claim_some(self, claim, except, most).await
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
+        T::claim_some(self, claim, share).await
+    }
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
+        T::evict_owner(self, run).await
+    }
+    async fn forget_result(&self, run: &str) -> Result<()> {
+        T::forget_result(self, run).await
     }
     async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
         T::post(self, run, letter).await

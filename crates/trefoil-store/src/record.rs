@@ -63,6 +63,9 @@ impl FromStr for Status {
     }
 }
 
+/// How long the result of a run whose content is not kept waits for somebody to see it, in milliseconds: a day.
+pub const UNSEEN_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// How long a run's prompts and answers are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Content {
@@ -73,6 +76,8 @@ pub enum Content {
     UntilEnd,
     /// Nothing: it was removed when the run ended.
     Removed,
+    /// Only the result of a completed run, until somebody has seen it, and not longer than [`UNSEEN_MS`].
+    Result,
 }
 
 impl Content {
@@ -82,13 +87,19 @@ impl Content {
             Self::All => "all",
             Self::UntilEnd => "until_end",
             Self::Removed => "removed",
+            Self::Result => "result",
         }
+    }
+    /// Whether prompts and answers are there, and the files of the program.
+    pub fn keeps_prompts(self) -> bool {
+        matches!(self, Self::All | Self::UntilEnd)
     }
     /// From the number that stores use for it.
     pub(crate) fn of_number(number: i64) -> Self {
         match number {
             0 => Self::All,
             1 => Self::UntilEnd,
+            3 => Self::Result,
             _ => Self::Removed,
         }
     }
@@ -150,6 +161,8 @@ pub struct Record {
     pub wake_at: Option<u64>,
     /// What is kept of its prompts and answers.
     pub content: Content,
+    /// The process from which another one took it.
+    pub taken_from: Option<String>,
     /// Its labels, by key.
     pub labels: Vec<(String, String)>,
 }

@@ -76,6 +76,7 @@ mod flow;
 mod input;
 mod load;
 mod preflight;
+mod private;
 mod render;
 mod run;
 mod schema;

@@ -2,6 +2,7 @@
 //! ones, and reads their journals.
 
 pub use trefoil_store::{
-    Address, Content, Cursor, Durability, Filter, Hash, Health, Letter, LetterKind, Location, Options, Page, Posted,
-    Pruned, Record, Result, Retention, Size, Spent, SqliteStore, Status, Store, StoreError, without_password,
+    Address, ClaimShare, Content, Cursor, Durability, FORMAT, Filter, Hash, Health, Letter, LetterKind, Location,
+    Options, Page, Posted, Pruned, Record, Result, Retention, Size, Spent, SqliteStore, Status, Store, StoreError,
+    UNSEEN_MS, without_password,
 };

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use trefoil::Flow;
@@ -9,7 +10,7 @@ use trefoil::Value;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
 use trefoil::internals::settings;
-use trefoil::internals::{Checks, LoadOptions, Target};
+use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, only_result};
 use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
@@ -20,6 +21,9 @@ use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, in
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite, shown};
+
+/// How long a process that may be stuck is waited for: a lease, and a little more.
+const STUCK: Duration = Duration::from_secs(35);
 
 /// Maximum number of runs that `--all` continues at a time.
 const MOST: usize = 1_000;
@@ -153,6 +157,11 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
         store::refuse(&StoreError::NoContent { run: record.run.clone() });
         return Ok(if record.status == Status::Completed { exit::FAILED } else { exit::CANCELLED });
     }
+    if record.content == Content::Result {
+        // Of such a run nothing else is left, not even its files.
+        let outcome = block_on(only_result(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
+        return Ok(outcome.result.map_or(exit::FAILED, |value| args.show.print(&value)));
+    }
     let stored = past::read(&*store, &record.run)?;
     if let Some(path) = &args.show.trace {
         recorded(path, &store, &stored)?;
@@ -210,8 +219,35 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let answers_from = ready.answers_from().clone();
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(), &stored);
     let again = options.to_continue(&run, None);
-    let ended = session.run(&engine, &answers_from, Some(again), async || ready.resume(&run).await)?;
+    let owner = engine.owner();
+    let ended = session.run(&engine, &answers_from, Some(again), async || {
+        let owner = owner.ok_or(trefoil::Error::NoRuntime)?;
+        ready.resume_held(claimed(&owner, &run).await.map_err(trefoil::Error::Store)?)
+    })?;
     Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store), options }))
+}
+
+/// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of
+/// another lease to say that it still works on the run.
+async fn claimed(owner: &Arc<Owner>, run: &str) -> Result<Hold, StoreError> {
+    let began = Instant::now();
+    let mut is_said = false;
+    loop {
+        match owner.resume(run).await {
+            Err(StoreError::Held { owner: by, until, .. })
+                if until < owner.store().clock().wall_ms() && began.elapsed() < STUCK =>
+            {
+                if !is_said {
+                    output::note(&shown!(
+                        "waiting whether the process {by} still works on {run}; `trefoil runs release {run}` takes it away at once"
+                    ));
+                }
+                is_said = true;
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            claimed => return claimed,
+        }
+    }
 }
 
 /// Refuses `--rerun` for a run that starts every step itself. A run that its tools have started may need it.

@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use crate::runs::{answer, cancel, delete, diff, events, export, fork, list, show};
+use crate::runs::{answer, cancel, delete, diff, events, export, fork, list, release, show};
 
-/// List, show, compare, fork, answer, cancel, delete and export runs
+/// List, show, compare, fork, answer, cancel, release, delete and export runs
 #[derive(Args)]
 pub struct Runs {
     #[command(subcommand)]
@@ -21,6 +21,7 @@ enum RunsCommand {
     Fork(fork::Fork),
     Answer(answer::Answer),
     Cancel(cancel::Cancel),
+    Release(release::Release),
     Delete(delete::Delete),
     Export(export::Export),
 }
@@ -35,6 +36,7 @@ pub fn run(args: &Runs) -> u8 {
         RunsCommand::Fork(args) => fork::run(args),
         RunsCommand::Answer(args) => answer::run(args),
         RunsCommand::Cancel(args) => cancel::run(args),
+        RunsCommand::Release(args) => release::run(args),
         RunsCommand::Delete(args) => delete::run(args),
         RunsCommand::Export(args) => export::run(args),
     };

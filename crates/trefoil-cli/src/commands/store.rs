@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
-use trefoil::store::{Health, StoreError};
+use trefoil::store::{FORMAT, Health, StoreError};
 
 use super::run::followed;
 use crate::harmless::TerminalText;
@@ -33,6 +33,8 @@ enum StoreCommand {
     },
     /// Delete old runs that have ended, and free their space
     Prune(Prune),
+    /// Raise the store to the newest format. Nothing else does: what reads a store never changes it
+    Migrate,
 }
 
 #[derive(Args)]
@@ -67,6 +69,7 @@ pub fn run(args: &Store) -> u8 {
         Some(StoreCommand::Check) => check(args),
         Some(StoreCommand::Backup { to }) => backup(args, to),
         Some(StoreCommand::Prune(prune)) => shrink(args, prune),
+        Some(StoreCommand::Migrate) => migrate(args),
     };
     match done {
         Ok(code) | Err(code) => code,
@@ -127,6 +130,14 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
     let store = args.store.shrink()?;
     let pruned = wait_to_free(store.prune(&retention(&*store, keep)))?;
     output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), bytes(pruned.bytes)));
+    Ok(exit::OK)
+}
+
+/// There is only one format yet, so a store that can be opened has it.
+fn migrate(args: &Store) -> Result<u8, u8> {
+    if args.store.look()?.is_some() {
+        output::note(&format!("nothing to do: the store has format {FORMAT}, the newest that this version knows"));
+    }
     Ok(exit::OK)
 }
 

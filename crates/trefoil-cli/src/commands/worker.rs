@@ -63,6 +63,8 @@ fn start(args: &WorkerArgs) -> Result<u8, u8> {
     let engines = Engines { of_project: engine(&settings), own: engine(&settings::own()), folder: folder.to_owned() };
     let calls = settings.limits.as_ref().and_then(|limits| limits.in_flight).and_then(|most| u16::try_from(most).ok());
     let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
-    let workload = Workload { concurrency: usize::from(concurrency), once: args.once };
+    let per_flow = settings.limits.as_ref().and_then(|limits| limits.runs_per_flow);
+    let per_flow = per_flow.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+    let workload = Workload { concurrency: usize::from(concurrency), per_flow, once: args.once };
     Worker::new(owner, engines, workload, args.quiet).work()
 }

@@ -152,6 +152,8 @@ impl Loop<'_> {
         };
         run.shown.end(&outcome);
         self.say(&run, &outcome, asked, after.next.is_some());
+        // The result of a run without content was shown. If the store fails, it stays for a day.
+        let _ = self.runtime.block_on(self.store.forget_result(&run.run));
         self.replace_last(run, outcome);
         let next = match (quits, after.next) {
             (true, _) => return Ok(Turn::Nothing),

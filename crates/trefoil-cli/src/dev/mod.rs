@@ -169,7 +169,7 @@ impl<'a> Loop<'a> {
         let store = args.store.create(&args.durability)?;
         let engine = {
             let _inside = runtime.enter();
-            args.content.apply(Engine::new().store(store.clone()).remember_earlier_runs())
+            args.content.apply(Engine::new().store(store.clone()).remember_earlier_runs().attended())
         };
         Ok(Self {
             args,

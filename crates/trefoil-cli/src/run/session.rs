@@ -11,6 +11,7 @@ use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::ports::Shell;
+use trefoil::store::Store;
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_models::{Limits, Scripted};
@@ -21,7 +22,7 @@ use super::next::RunOptions;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
 use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
 
 /// How long to wait for other threads after the run has ended.
@@ -47,7 +48,7 @@ pub struct ShowArgs {
 
 impl ShowArgs {
     /// Prints a result. The exit code says whether it could be written.
-    fn print(&self, value: &Value) -> u8 {
+    pub fn print(&self, value: &Value) -> u8 {
         match self.output {
             Output::Json => output::json_result(&value.to_json()),
             Output::Text => output::answer(&result::text(value, output::is_result_shown())),
@@ -265,7 +266,8 @@ impl<'s> Session<'s> {
             output::refuse(&message, None);
             code = exit::FAILED;
         }
-        Ok(Ended { session: self, placeholders, outcome, code })
+        let store = engine.owner().map(|owner| owner.store().clone());
+        Ok(Ended { session: self, placeholders, outcome, store, code })
     }
 }
 
@@ -274,6 +276,8 @@ pub struct Ended<'s> {
     session: Session<'s>,
     placeholders: bool,
     outcome: RunOutcome,
+    /// The store of the run.
+    store: Option<Arc<dyn Store>>,
     /// The exit code of problems other than the run's own.
     code: u8,
 }
@@ -300,7 +304,7 @@ impl Ended<'_> {
 
     /// Prints the result or the failure, and suggests what to do next. Returns the exit code.
     pub fn finish(self, end: &End<'_>) -> u8 {
-        let Self { session, placeholders, outcome, code } = self;
+        let Self { session, placeholders, outcome, store, code } = self;
         let Session { show, loaded, shown, lines, .. } = session;
         if let Some(script) = end.script.as_ref().filter(|_| !show.quiet && outcome.result.is_ok()) {
             script.unused().iter().for_each(|line| output::warning(line));
@@ -309,7 +313,22 @@ impl Ended<'_> {
         if let Some(lines) = lines {
             code = code.max(output::written(lines.written()));
         }
-        code
+        match store {
+            // Now that it was shown, the result of a run without content goes as well.
+            Some(store) if outcome.result.is_ok() && code == exit::OK => code.max(forgotten(&*store, &outcome.run)),
+            _ => code,
+        }
+    }
+}
+
+fn forgotten(store: &dyn Store, run: &str) -> u8 {
+    match block_on(store.forget_result(run)) {
+        Ok(Ok(())) => exit::OK,
+        Ok(Err(error)) => {
+            output::warning(&format!("the result of run {run} stays in the store for a day: {error}"));
+            exit::OK
+        }
+        Err(code) => code,
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Export {
 pub fn run(args: &Export) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;
-    if let Some(content) = record::content(&record) {
+    if let Some(content) = record::content(&record, &args.store.option()) {
         output::note(&format!("content {content}"));
     }
     let run = record.run;

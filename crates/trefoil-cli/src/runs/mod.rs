@@ -8,6 +8,7 @@ pub mod events;
 pub mod export;
 pub mod fork;
 pub mod list;
+pub mod release;
 pub mod show;
 
 pub mod past;

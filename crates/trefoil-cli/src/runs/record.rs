@@ -1,14 +1,13 @@
 //! A summary of a run, for people and as JSON.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use serde_json::{Value as Json, json};
-use trefoil::store::{Content, Record};
+use trefoil::internals::trace::rfc3339_ms;
+use trefoil::store::{Content, Record, UNSEEN_MS};
 
 /// `2026-03-01 09:05:00Z`.
 pub fn time(ms: u64) -> String {
-    let text = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(ms)).to_string();
-    text.replace('T', " ")
+    let text = rfc3339_ms(ms).replace('T', " ");
+    text.split_once('.').map_or_else(|| text.clone(), |(seconds, _)| format!("{seconds}Z"))
 }
 
 /// `1 call`, `3 calls`.
@@ -17,16 +16,18 @@ pub fn calls(calls: u64) -> String {
 }
 
 /// A note on how much of the run's prompts and answers is stored, if not all.
-pub fn content(record: &Record) -> Option<&'static str> {
-    match record.content {
-        Content::All => None,
-        Content::UntilEnd => Some("kept until the run is completed or cancelled (`--no-content`)"),
-        Content::Removed => Some("removed when the run ended (`--no-content`)"),
-    }
-}
-
-fn stamp(ms: u64) -> String {
-    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(ms)).to_string()
+pub fn content(record: &Record, store: &str) -> Option<String> {
+    let text = match record.content {
+        Content::All => return None,
+        Content::UntilEnd => "kept until the run is completed or cancelled (`--no-content`)".to_owned(),
+        Content::Removed => "removed when the run ended (`--no-content`)".to_owned(),
+        Content::Result => format!(
+            "only the result, until {} (`--no-content`); `trefoil resume {}{store}` prints it",
+            time(record.ended.unwrap_or_default().saturating_add(UNSEEN_MS)),
+            record.run
+        ),
+    };
+    Some(text)
 }
 
 /// The record as in `runs list --output json` and `runs show --output json`.
@@ -38,7 +39,7 @@ pub fn json(record: &Record) -> Json {
         "run": record.run,
         "flow": record.flow,
         "status": record.status.name(),
-        "started": stamp(record.started),
+        "started": rfc3339_ms(record.started),
         "calls": record.spent.calls,
         "usage": usage,
         "entries": record.entries,
@@ -50,12 +51,13 @@ pub fn json(record: &Record) -> Json {
                 members.insert(name.to_owned(), value);
             }
         };
-        add("ended", record.ended.map(|at| stamp(at).into()));
+        add("ended", record.ended.map(|at| rfc3339_ms(at).into()));
         add("content", (record.content != Content::All).then(|| record.content.name().into()));
-        add("wake_at", record.wake_at.map(|at| stamp(at).into()));
+        add("wake_at", record.wake_at.map(|at| rfc3339_ms(at).into()));
         add("error", record.error.as_ref().map(|(code, message)| json!({ "code": code, "message": message })));
         add("parent", record.parent.as_ref().map(|parent| parent.as_str().into()));
         add("owner", record.owner.as_ref().map(|(owner, _)| owner.as_str().into()));
+        add("taken_from", record.taken_from.as_ref().map(|owner| owner.as_str().into()));
         add("labels", (!labels.is_empty()).then_some(labels.into()));
     }
     json

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use trefoil::internals::stopped;
-use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
+use trefoil::store::{Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
 
@@ -52,7 +52,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let waiting = if open {
         past::seen(&store, &record, steps.clone())?
     } else {
-        if record.content != Content::Removed {
+        if record.content.keeps_prompts() {
             past::tell_if_known(&store, &record, steps.clone());
         }
         Vec::new()
@@ -92,7 +92,10 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));
     }
-    lines.extend(record::content(&record).map(|content| format!("content  {content}")));
+    if let Some(owner) = &record.taken_from {
+        lines.push(format!("taken    from the process {owner}, which had not given it back"));
+    }
+    lines.extend(record::content(&record, &args.store.option()).map(|content| format!("content  {content}")));
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }
@@ -104,7 +107,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
     lines.extend(steps.verdicts());
-    if record.content != Content::Removed {
+    if record.content.keeps_prompts() {
         lines.push(format!("prompts  {}", next::trace(&record.run, &args.store.option())));
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));

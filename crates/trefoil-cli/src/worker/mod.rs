@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::{Hold, Owner, Stored, StoredProject};
-use trefoil::store::{Store, StoreError};
+use trefoil::store::{ClaimShare, Store, StoreError};
 use trefoil_runtime::RunOutcome;
 
 use crate::commands::count;
@@ -40,6 +40,8 @@ const GRACE: Duration = Duration::from_secs(10);
 pub struct Workload {
     /// Maximum number of concurrent runs.
     pub concurrency: usize,
+    /// Maximum number of concurrent runs of one flow.
+    pub per_flow: Option<usize>,
     /// Whether to stop when no run waits.
     pub once: bool,
 }
@@ -180,7 +182,8 @@ impl Worker {
         if room > 0 {
             let time = Instant::now();
             let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
-            for hold in self.owner.take(&left.collect::<Vec<_>>(), room).await? {
+            let share = ClaimShare { except: left.collect(), most: room, per_flow: self.workload.per_flow };
+            for hold in self.owner.take(share).await? {
                 self.begin(hold);
             }
         }

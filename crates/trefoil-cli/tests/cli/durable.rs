@@ -640,7 +640,7 @@ fn limits_of_the_host_are_settings_and_hold() {
     let folder = world();
     for (wrong, says) in [
         ("in_flight = 0", "`in_flight` must be a whole number, 1 or more"),
-        ("speed = 3", "`[limits]` has no key `speed`; its keys are `in_flight`, `in_flight_per_run`"),
+        ("speed = 3", "`[limits]` has no key `speed`; its keys are `in_flight`, `in_flight_per_run`, `runs_per_flow`"),
         ("opnai = { in_flight = 1 }", "unknown provider `opnai`; did you mean `openai`?"),
         ("openai = { rate = 1 }", "`[limits.openai]` has no key `rate`; its keys are `in_flight`"),
     ] {

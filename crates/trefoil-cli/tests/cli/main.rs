@@ -77,6 +77,8 @@ mod secrets;
 mod stopped;
 mod store;
 #[cfg(unix)]
+mod stored;
+#[cfg(unix)]
 mod terminal;
 mod tool_checks;
 mod tool_effects;

@@ -53,8 +53,8 @@ fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
     // Pages of journals, which may also contain older data.
     let mark = b"\"finished\":{";
     let ends: Vec<usize> = (0..whole.len() - mark.len()).filter(|at| whole[*at..].starts_with(mark)).collect();
-    for page in ends.iter().map(|at| at - at % 8_192) {
-        bytes[page..page + 8_192].fill(0x5a);
+    for page in ends.iter().map(|at| at - at % 4_096) {
+        bytes[page..page + 4_096].fill(0x5a);
     }
     std::fs::write(&path, bytes).unwrap();
     let checked = trefoil(&folder, &["store", "check"]);

@@ -46,7 +46,7 @@ impl Turn<'_> {
         (usage, reused): (Option<Usage>, Option<Usage>),
         (reserved, begun): (u64, bool),
     ) -> bool {
-        let reused = reused.filter(|_| self.core.flags.counts_kept);
+        let reused = reused.filter(|_| self.core.flags.reuses);
         // Only models, and tools that call models, have usage.
         let uses = usage.is_some() || reused.is_some();
         let usage = usage.unwrap_or_default();

@@ -339,8 +339,7 @@ impl Turn<'_> {
     /// (decision C15). Retries of an enclosing step in the manifest count as well.
     fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
         let passing = match &error.cause {
-            Some(Cause::Status(408)) => self.core.flags.retries_408,
-            Some(Cause::Status(status)) => *status == 429 || (500..600).contains(status),
+            Some(Cause::Status(status)) => matches!(*status, 408 | 429) || (500..600).contains(status),
             Some(cause) => cause.is_network(),
             None => false,
         };

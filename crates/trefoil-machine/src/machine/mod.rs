@@ -111,7 +111,7 @@ pub struct Completion {
     pub result: Result<Value, RunError>,
     /// The usage.
     pub usage: Option<Usage>,
-    /// For a result that is reused from an earlier run: its usage there. See [`Flags::counts_kept`].
+    /// For a result that is reused from an earlier run: its usage there. See [`Flags::reuses`].
     pub reused: Option<Usage>,
     /// For a failed tool call: whether repeating it does no harm (decision C15).
     pub repeatable: bool,

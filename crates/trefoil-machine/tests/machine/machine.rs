@@ -20,9 +20,6 @@ pub const FLAGS: Flags = Flags {
     windows: Vec::new(),
     fallbacks: Vec::new(),
     reuses: false,
-    counts_kept: false,
-    retries_408: false,
-    checks_pins: false,
     input_verdicts: Vec::new(),
 };
 

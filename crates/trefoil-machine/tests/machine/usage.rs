@@ -4,7 +4,7 @@ use expect_test::expect;
 use testbed::Run;
 use testbed::build::{Build, retry};
 use trefoil_ir::{Budget, OnExceeded, OnItemFailure, RetryOn};
-use trefoil_machine::{Cause, Flags, Key, Prepared, RunError, Usage};
+use trefoil_machine::{Cause, Key, Prepared, RunError, Usage};
 
 use crate::machine::FLAGS;
 
@@ -46,17 +46,13 @@ fn calls_that_a_failing_neighbour_cancels_count_and_so_does_what_they_are_known_
     assert_eq!((run.machine.calls(), run.machine.usage().total()), (3, 5));
 }
 
-/// A journal without the flag is of a build that did not retry it.
 #[test]
-fn a_request_that_timed_out_at_the_provider_is_retried_unless_the_run_is_older() {
-    for retries_408 in [true, false] {
-        let mut b = Build::new();
-        let say = b.model("say", "x");
-        let main = b.flow("main", say, None);
-        let flags = Flags { retries_408, ..FLAGS };
-        let mut run = Run::start(&Prepared::new(b.program(main)), None, flags);
-        let error = RunError::new("MODEL_ERROR", "no").cause(Cause::Status(408));
-        run.complete(&Key::from("say"), Err(error), None);
-        assert_eq!(run.result.is_none(), retries_408);
-    }
+fn a_request_that_timed_out_at_the_provider_is_retried() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    let main = b.flow("main", say, None);
+    let mut run = Run::start(&Prepared::new(b.program(main)), None, FLAGS);
+    let error = RunError::new("MODEL_ERROR", "no").cause(Cause::Status(408));
+    run.complete(&Key::from("say"), Err(error), None);
+    assert!(run.result.is_none());
 }

@@ -201,8 +201,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             again: vec![key("a/d!2"), key("a/d~delay")],
             changes: Box::default(),
         },
-        EntryKind::Restarted { key: key("a/b"), usage: Some(Usage::unknown()), anew: false },
-        EntryKind::Restarted { key: key("a/c"), usage: None, anew: true },
+        EntryKind::Restarted { key: key("a/b") },
         EntryKind::Suspended { wake_at: None, called: Vec::new(), why: None },
         EntryKind::Suspended { wake_at: None, called: Vec::new(), why: Some(Box::new(error.clone())) },
         EntryKind::Suspended {

@@ -253,20 +253,7 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
     let fallbacks = std::mem::take(&mut options.fallbacks);
     let reuses = options.memo.is_some() || options.basis.is_some();
-    let flags = Flags {
-        seed,
-        max_calls,
-        max_cost_micro,
-        prices,
-        reserve,
-        windows,
-        fallbacks,
-        reuses,
-        counts_kept: reuses,
-        retries_408: true,
-        checks_pins: true,
-        input_verdicts,
-    };
+    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses, input_verdicts };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);

@@ -204,7 +204,7 @@ impl Driver {
     pub(super) fn repeat(&mut self, activity: Arc<Activity>, letters: Letters) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), self.world.watch.now_ms());
-            self.record_for(letters, now, || EntryKind::Restarted { key, usage: None, anew: true });
+            self.record_for(letters, now, || EntryKind::Restarted { key });
             self.tell_began(&activity);
             let output = self.machine.restarted(&activity.key, now);
             self.take_piece(output);

@@ -24,13 +24,15 @@ pub struct HostLimits {
     pub in_flight: Option<u32>,
     /// Concurrent calls of one run.
     pub in_flight_per_run: Option<u32>,
+    /// Maximum number of runs of one flow that a worker works on at a time.
+    pub runs_per_flow: Option<u32>,
     /// Limits of providers, by name.
     pub providers: BTreeMap<String, ProviderLimits>,
 }
 
 impl Default for HostLimits {
     fn default() -> Self {
-        Self { in_flight: Some(64), in_flight_per_run: None, providers: BTreeMap::new() }
+        Self { in_flight: Some(64), in_flight_per_run: None, runs_per_flow: None, providers: BTreeMap::new() }
     }
 }
 

@@ -441,32 +441,6 @@ fn a_pin_of_an_address_without_a_value_fails_before_the_model_is_asked() {
 }
 
 #[test]
-fn a_run_of_an_earlier_build_goes_on_with_its_pins() {
-    let parameters = j!({"type": "object", "properties": {"path": {}}});
-    let listed = vec![ToolSpec { parameters: Value::from_json(parameters), ..ToolSpec::bare("read") }];
-    let tools = Toolbox { listed, ..Toolbox::default() };
-    let world = two_turns(&["read"]).world(&tools);
-    let program = pinning("path", "/tmp".into());
-    assert!(world.run(&program, "x").result.is_ok());
-    let mut entries = world.journal.entries("r1");
-    // The journal as the earlier build wrote it, with a pin that is unknown to the tool.
-    let (program, said) = (
-        pinning("paht", "/tmp".into()),
-        |e: &trefoil_runtime::Entry| matches!(&e.kind, EntryKind::Completed { key, .. } if key.as_str() == "agent"),
-    );
-    let at = entries.iter().position(said).unwrap() + 1;
-    for flag in [false, true] {
-        if let EntryKind::Started(started) = &mut entries[0].kind {
-            started.flags.checks_pins = flag;
-            started.program.fingerprint = program.fingerprint().to_string();
-        }
-        let talker = two_turns(&["read"]);
-        let outcome = cut(&talker.world(&tools), &entries[..at], &program);
-        assert_eq!(outcome.result.is_ok(), !flag, "{:?}", outcome.result);
-    }
-}
-
-#[test]
 fn a_resumed_run_knows_what_its_tools_said_of_themselves() {
     let mut b = Build::new();
     let mut call = |label: &str| {

@@ -188,7 +188,8 @@ fn runs_share_the_limits_and_each_has_its_own() {
 fn a_provider_has_limits_of_its_own_and_others_do_not_wait_for_it() {
     let one = ProviderLimits { in_flight: Some(1), ..ProviderLimits::default() };
     let providers = [("narrow".to_owned(), one)].into_iter().collect();
-    let (world, slow) = world(&HostLimits { in_flight: Some(2), in_flight_per_run: None, providers });
+    let (world, slow) =
+        world(&HostLimits { in_flight: Some(2), in_flight_per_run: None, runs_per_flow: None, providers });
     let mut b = Build::new();
     let branches = ["a", "b", "c"].map(|label| b.model(label, "x"));
     for narrow in &branches[..2] {
@@ -228,7 +229,7 @@ fn turning(narrow: ProviderLimits, wide: ProviderLimits) -> (World, Slow) {
     let mut world = World::new(Turning(slow.clone()));
     world.ports.clock = slow.clock.clone();
     let providers = [("narrow".to_owned(), narrow), ("wide".to_owned(), wide)].into_iter().collect();
-    let limits = HostLimits { in_flight: Some(4), in_flight_per_run: None, providers };
+    let limits = HostLimits { in_flight: Some(4), in_flight_per_run: None, runs_per_flow: None, providers };
     world.options.places = Some(Arc::new(Places::new(&limits)));
     (world, slow)
 }

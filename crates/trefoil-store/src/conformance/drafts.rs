@@ -6,6 +6,7 @@ use trefoil_template::Value;
 
 use super::{batch, begun, claim, completed, done, entry, equal, finished, resumed, scheduled, started};
 use crate::error::StoreError;
+use crate::lease::Claim;
 use crate::port::{NewRun, Store};
 use crate::record::Content;
 
@@ -48,7 +49,9 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     equal(&of("draft").await?, &vec![], "drafts of a run that has ended")?;
 
     // Another process has claimed the run.
-    let later = done(store.claim("draft-other", claim("later", AT + 50_000, AT + 60_000)).await, "claiming")?;
+    let gone = Some("suite".to_owned());
+    let later = Claim { gone, ..claim("later", AT + 50_000, AT + 60_000) };
+    let later = done(store.claim("draft-other", later).await, "claiming")?;
     let _ = store.draft(&other, vec![draft("a", "late"), draft("b", "late")]).await;
     equal(&of("draft-other").await?, &vec![draft("a", "another")], "what whoever has lost a run cannot write to")?;
     done(store.release(&later).await, "releasing")?;

@@ -42,6 +42,11 @@ pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
     }
 }
 
+/// Whoever looks sees that leases have expired: for stores that cannot know whether a process lives.
+pub async fn expired_leases(store: Arc<dyn Store>) -> Result<(), String> {
+    leases::looked_at(&*store).await
+}
+
 /// Fails with a description of the requirement.
 fn expect(right: bool, wanted: &str) -> Result<(), String> {
     if right { Ok(()) } else { Err(format!("it should be so: {wanted}")) }

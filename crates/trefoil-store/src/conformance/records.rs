@@ -23,9 +23,10 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
 }
 
 async fn figures(store: &dyn Store) -> Result<(), String> {
-    let lease = begun(store, "figures", "main", 1_000).await?;
+    let now = store.clock().wall_ms();
+    let lease = begun(store, "figures", "main", now).await?;
     let record = done(store.record("figures").await, "reading a record")?;
-    equal(&(record.status, record.flow.as_str(), record.started), &(Status::Running, "main", 1_000), "a new record")?;
+    equal(&(record.status, record.flow.as_str(), record.started), &(Status::Running, "main", now), "a new record")?;
     equal(&record.program, &"0f".repeat(32), "the program")?;
     let kinds = [scheduled("a"), completed("a", "text".into(), 5), scheduled("b"), completed("b", "text".into(), 6)];
     let entries: Vec<_> = (1..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::{EntryKind, RunError};
 use trefoil_template::Value;
+use trefoil_template::wire::Wire;
 
 use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, started};
 use crate::batch::Batch;
@@ -13,7 +14,7 @@ use crate::blob::{Blob, Hash, INLINE};
 use crate::error::StoreError;
 use crate::list::Filter;
 use crate::port::{NewRun, Store};
-use crate::record::Content;
+use crate::record::{Content, UNSEEN_MS};
 use crate::upkeep::Retention;
 
 /// Later than the runs of the other parts of the suite.
@@ -22,6 +23,7 @@ const AT: u64 = 2_000_000;
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     deleting(store).await?;
     content(store).await?;
+    unseen(store).await?;
     pruning(store).await?;
     by_size(store).await
 }
@@ -52,9 +54,10 @@ async fn content(store: &dyn Store) -> Result<(), String> {
     let file = Arc::new(Blob::new(b"prompt: tell me".to_vec()));
     let large = Value::from("reply ".repeat(INLINE));
     let held = [completed("a", "reply".into(), 5), completed("b", large.clone(), 5)];
+    let now = store.clock().wall_ms();
     for (run, error) in [("short", None), ("short-bad", Some(RunError::new("TOOL_ERROR", "reply")))] {
-        let first = batch(&[entry(0, started(run, "main", AT, "in".into()))])?;
-        let claim = Some(claim("suite", AT, AT + 10_000));
+        let first = batch(&[entry(0, started(run, "main", now, "in".into()))])?;
+        let claim = Some(claim("suite", now, now + 10_000));
         let files = vec![file.clone()];
         let new =
             NewRun { run: run.to_owned(), claim, files, batch: first, content: Content::UntilEnd, ..NewRun::default() };
@@ -71,13 +74,79 @@ async fn content(store: &dyn Store) -> Result<(), String> {
         let whole = kept.get(2).is_some_and(|entry| entry.kind == held[1]);
         let still = (after.content, json.contains("reply") || json.contains("\"in\""), has_file, whole);
         let wanted = match error {
-            None => (Content::Removed, false, false, false),
+            None => (Content::Result, false, false, false),
             Some(_) => (Content::UntilEnd, true, true, true),
         };
         equal(&still, &wanted, "what is left of content")?;
     }
-    done(store.delete("short-bad", AT).await, "deleting")?;
+    done(store.forget_result("short").await, "forgetting a result")?;
+    equal(
+        &done(store.record("short").await, "reading")?.content,
+        &Content::Removed,
+        "what is left when somebody has seen it",
+    )?;
+    done(store.forget_result("short-bad").await, "forgetting the result of a run that has none")?;
+    done(store.delete("short-bad", now + 20_000).await, "deleting")?;
     equal(&done(store.blob(file.hash()).await, "reading a file")?, &None, "a file that no run uses")
+}
+
+/// The result of a run whose content is not kept stays until somebody has seen it, or for a day, also if it is large or one of a called
+/// run.
+async fn unseen(store: &dyn Store) -> Result<(), String> {
+    let now = store.clock().wall_ms();
+    let large = Value::from("result ".repeat(INLINE));
+    let make = async |run: &str, parent: Option<&str>, at: u64, output: Option<&Value>| -> Result<(), String> {
+        let first = [entry(0, started(run, "unseen", at, "secret".into())), entry(1, completed("a", large.clone(), 5))];
+        let claim = Some(claim("suite", at, at + 10_000));
+        let parent = parent.map(str::to_owned);
+        let run = run.to_owned();
+        let new = NewRun { run, parent, claim, batch: batch(&first)?, content: Content::UntilEnd, ..NewRun::default() };
+        let lease = done(store.create(new).await, "creating")?.ok_or("it has no lease")?;
+        let error = output.is_none().then(|| RunError::new("CANCELLED", "secret"));
+        let end = EntryKind::Finished { output: output.cloned(), error };
+        done(store.append(&lease, batch(&[entry(2, end)])?).await, "ending")
+    };
+    let left = async |run: &str| -> Result<(Content, Option<Value>, bool), String> {
+        let entries = done(store.entries(run, 0).await, "reading")?;
+        let text = done(Batch::of(&entries), "writing")?.bodies.into_iter().map(|body| body.json).collect::<String>();
+        let output = entries.into_iter().find_map(|entry| match entry.kind {
+            EntryKind::Finished { output, .. } => output,
+            _ => None,
+        });
+        let hash =
+            Blob::new(done(serde_json::to_vec(&Wire(&large)).map_err(|_| StoreError::Closed), "writing")?).hash();
+        let has_large = done(store.blob(hash).await, "reading")?.is_some();
+        expect(!text.contains("secret"), "of prompts and answers nothing is left")?;
+        Ok((done(store.record(run).await, "reading")?.content, output, has_large))
+    };
+    make("unseen-small", None, now, Some(&"small".into())).await?;
+    equal(&left("unseen-small").await?, &(Content::Result, Some("small".into()), false), "a result that is small")?;
+    make("unseen-large", None, now, Some(&large)).await?;
+    equal(&left("unseen-large").await?, &(Content::Result, Some(large.clone()), true), "a result that is large")?;
+    make("unseen-none", None, now, None).await?;
+    equal(&left("unseen-none").await?.0, &Content::Removed, "what is left of a run without a result")?;
+    // The result of a called run is in that of its caller.
+    make("unseen-called", Some("unseen-calls"), now, Some(&"of called".into())).await?;
+    equal(&left("unseen-called").await?.1, &Some("of called".into()), "the result of a run that was called")?;
+    make("unseen-calls", None, now, Some(&"whole".into())).await?;
+    equal(&left("unseen-called").await?.0, &Content::Removed, "what is left of it when its caller has ended")?;
+    for run in ["unseen-small", "unseen-large", "unseen-calls"] {
+        done(store.reclaim(now + UNSEEN_MS - 60_000).await, "deleting old results")?;
+        equal(&left(run).await?.0, &Content::Result, "what is left before a day is over")?;
+    }
+    done(store.forget_result("unseen-large").await, "forgetting a result")?;
+    equal(&left("unseen-large").await?, &(Content::Removed, None, false), "a result that somebody has seen")?;
+    done(store.reclaim(now + UNSEEN_MS + 60_000).await, "deleting old results")?;
+    for run in ["unseen-small", "unseen-calls"] {
+        equal(&left(run).await?, &(Content::Removed, None, false), "a result that nobody came for")?;
+    }
+    // For whoever looks, it is gone before anybody deletes it.
+    make("unseen-old", None, now - 2 * UNSEEN_MS, Some(&"old".into())).await?;
+    equal(
+        &done(store.record("unseen-old").await, "reading")?.content,
+        &Content::Removed,
+        "an old result for whoever looks",
+    )
 }
 
 async fn pruning(store: &dyn Store) -> Result<(), String> {

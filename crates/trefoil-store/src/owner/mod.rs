@@ -21,7 +21,7 @@ use trefoil_runtime::{Clock, Journal, Random as _};
 use crate::batch::Batch;
 use crate::error::{Result, StoreError};
 use crate::inbox::Posted;
-use crate::lease::{Claim, Lease};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::port::{NewRun, Store};
 use crate::record::Content;
 
@@ -155,10 +155,10 @@ impl Owner {
         Ok(hold)
     }
 
-    /// Claims runs that wait for a process, except the listed ones, and returns their journals.
-    pub async fn take(self: &Arc<Self>, except: &[String], most: usize) -> Result<Vec<Hold>> {
+    /// Claims runs that wait for a process, and returns their journals.
+    pub async fn take(self: &Arc<Self>, share: ClaimShare) -> Result<Vec<Hold>> {
         let claim = Claim { failed: false, ..self.claim() };
-        let leases = self.store.claim_some(claim, except, most).await?;
+        let leases = self.store.claim_some(claim, share).await?;
         let mut held = self.held();
         let holds = leases.into_iter().map(|lease| {
             let run = lease.run.clone();

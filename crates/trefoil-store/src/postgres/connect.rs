@@ -78,6 +78,12 @@ impl Door {
         Ok(Self { config, tls, greeting, limit })
     }
 
+    /// For connections that change nothing.
+    #[must_use]
+    pub fn only_to_read(self) -> Self {
+        Self { greeting: format!("SET default_transaction_read_only TO on; {}", self.greeting), ..self }
+    }
+
     /// How long the server may take to accept a connection. If an operation takes longer, somebody looks whether the server
     /// still works on it.
     pub fn limit(&self) -> Duration {

@@ -1,15 +1,15 @@
-//! The tables: checking that they exist, creating them, and migrating them to the latest format.
+//! The tables: checking that they exist and have a format that this build knows, and creating them.
 
 use tokio_postgres::error::SqlState;
 
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::refuse;
+use crate::FORMAT;
 use crate::address::Address;
 use crate::error::StoreError;
 
-/// The formats in order. A store with an earlier format is migrated to the latest one when it is opened.
-const FORMATS: &[&str] = &[include_str!("schema.sql"), include_str!("servers.sql")];
+const SCHEMA: &str = include_str!("schema.sql");
 
 /// How often another process may get ahead of this one while the tables are created.
 const TRIES: usize = 20;
@@ -35,59 +35,54 @@ fn is_there(code: &SqlState) -> bool {
 }
 
 async fn latest(s: &mut Session, address: &Address, create: bool) -> Done<()> {
-    let known = FORMATS.len() as i64;
-    let found = format(s, address).await?;
-    if found == known {
+    if format(s, address).await? == FORMAT {
         return Ok(());
     }
-    if found == 0 && !create {
+    if !create {
         return refuse(StoreError::Missing { path: address.path() });
     }
     s.begin().await?;
     // Waits for other processes that do the same.
     s.rows("SELECT pg_advisory_xact_lock(1414677830, 0)", &[]).await?;
-    let found = format(s, address).await?;
-    if found == known {
+    if format(s, address).await? == FORMAT {
         return s.commit().await;
     }
     // `IF NOT EXISTS` needs the right to create schemas, even if this one exists.
-    if found == 0 && s.row("SELECT 1 FROM pg_namespace WHERE nspname = 'trefoil'", &[]).await?.is_none() {
+    if s.row("SELECT 1 FROM pg_namespace WHERE nspname = 'trefoil'", &[]).await?.is_none() {
         s.batch("CREATE SCHEMA trefoil").await?;
     }
-    for format in FORMATS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-        s.batch(format).await?;
-    }
-    s.batch("DELETE FROM trefoil.format").await?;
-    s.asked("INSERT INTO trefoil.format (version) VALUES ($1)", &[&(FORMATS.len() as i32)]).await?;
+    s.batch(SCHEMA).await?;
+    s.asked("INSERT INTO trefoil.store (format) VALUES ($1)", &[&(FORMAT as i32)]).await?;
     s.commit().await
 }
 
-/// The version of the format; 0 if there are no tables.
+/// The number of the format; 0 if there are no tables.
 async fn format(s: &mut Session, address: &Address) -> Done<i64> {
     let path = address.path();
     // Unlike `to_regclass`, which answers from a cache, this sees what other processes have committed.
-    let question = "SELECT current_setting('server_encoding'), coalesce(bool_or(c.relname = 'format'), false), \
-                    coalesce(bool_or(c.relname = 'run'), false) \
+    let question = "SELECT current_setting('server_encoding'), coalesce(bool_or(c.relname = 'store'), false), \
+                    coalesce(bool_or(c.relname = 'run'), false), coalesce(bool_or(c.relname = 'format'), false) \
                     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'trefoil'";
     let Some(row) = s.row(question, &[]).await? else { return Ok(0) };
-    let (encoding, has_format, has_runs): (&str, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let (encoding, has_format, has_runs, is_earlier): (&str, bool, bool, bool) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
     if encoding != "UTF8" {
         let why = format!("the encoding of the database is {encoding}, and must be UTF8");
         return refuse(StoreError::Foreign { path, why });
     }
-    match (has_format, has_runs) {
-        (false, false) => return Ok(0),
-        (false, true) => {
+    match (has_format, has_runs, is_earlier) {
+        (false, false, false) => return Ok(0),
+        (false, true, true) => return refuse(StoreError::Earlier { path }),
+        (false, ..) => {
             let why = "its schema `trefoil` is something else".to_owned();
             return refuse(StoreError::Foreign { path, why });
         }
-        (true, _) => {}
+        (true, ..) => {}
     }
-    let found = s.asked("SELECT version FROM trefoil.format", &[]).await?;
+    let found = s.asked("SELECT format FROM trefoil.store", &[]).await?;
     let found = found.first().map(|row| row.try_get::<_, i32>(0)).transpose()?.map_or(0, i64::from);
-    let known = FORMATS.len() as i64;
-    if found > known {
-        return refuse(StoreError::Newer { path, found, known });
+    if found > FORMAT {
+        return refuse(StoreError::Newer { path, found, known: FORMAT });
     }
     Ok(found)
 }

@@ -14,8 +14,18 @@ use crate::record::{Content, Record, Spent, Status};
 
 macro_rules! columns {
     () => {
-        "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, tokens_cached, \
-         unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content"
+        concat!(
+            "no, id, flow, program, ",
+            seen!(),
+            " AS status, started, ended, error_code, error, calls, tokens_in, tokens_out, tokens_cached, \
+         unknown_calls, cost_micro, unpriced_calls, next, parent, \
+         CASE WHEN ",
+            expired!("9223372036854775807"),
+            " THEN NULL ELSE owner END AS owner, lease_until, epoch, wake_at, \
+         in_flight, free, CASE WHEN content = 3 AND ended < ",
+            now!(),
+            " - 86400000 THEN 2 ELSE content END AS content, taken_from"
+        )
     };
 }
 
@@ -60,6 +70,7 @@ fn read(row: &Row) -> Done<(i64, Record)> {
         epoch: count("epoch")?,
         wake_at: maybe("wake_at")?,
         content: Content::of_number(row.try_get("content")?),
+        taken_from: row.try_get("taken_from")?,
         labels: Vec::new(),
     };
     Ok((row.try_get("no")?, record))
@@ -124,7 +135,10 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
     let of = |words: &str| -> Value { Box::new(text(words).into_owned()) };
     if !status.is_empty() {
         let names: Vec<&str> = status.iter().map(|status| status.name()).collect();
-        add("status = ANY (#)", vec![Box::new(names)]);
+        // The index has what is recorded.
+        let mut raw = names.clone();
+        raw.extend(status.contains(&Status::Pending).then_some(Status::Running.name()));
+        add(concat!("status = ANY (#) AND ", seen!(), " = ANY (#)"), vec![Box::new(raw), Box::new(names)]);
     }
     if let Some(flow) = flow {
         add("flow = #", vec![of(flow)]);
@@ -165,12 +179,29 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
 /// The number of runs with each status. It is counted from the index, because runs would have to wait for each other to
 /// update a shared counter.
 pub async fn counts(s: &mut Session) -> Done<Vec<(Status, u64)>> {
-    let rows = s.rows("SELECT status, count(*) FROM run GROUP BY status", &[]).await?;
+    let select = concat!(
+        "SELECT status, count(*) FROM run GROUP BY status UNION ALL SELECT 'left', count(*) FROM run \
+         WHERE owner IS NOT NULL AND status = 'running' AND ",
+        seen!(),
+        " = 'pending'"
+    );
+    let rows = s.rows(select, &[]).await?;
     let mut counts: Vec<(Status, u64)> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
+    let mut left = 0;
     for row in rows {
         let (name, n): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
         if let Some((_, count)) = counts.iter_mut().find(|(status, _)| status.name() == name) {
             *count = uint(n);
+        }
+        if name == "left" {
+            left = uint(n);
+        }
+    }
+    for (status, count) in &mut counts {
+        match status {
+            Status::Running => *count = count.saturating_sub(left),
+            Status::Pending => *count = count.saturating_add(left),
+            _ => {}
         }
     }
     Ok(counts)

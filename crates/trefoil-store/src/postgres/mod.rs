@@ -33,6 +33,17 @@ macro_rules! expired {
     };
 }
 
+/// The status of a run: one whose lease has expired is in no process, also before anybody records that.
+macro_rules! seen {
+    () => {
+        concat!(
+            "(CASE WHEN status = 'running' AND ",
+            expired!("9223372036854775807"),
+            " THEN 'pending' ELSE status END)"
+        )
+    };
+}
+
 /// The run whose results a run reuses, at the end of its first entry. The server does not read JSON with every character that a text may
 /// have, so this is a pattern.
 macro_rules! base {
@@ -44,6 +55,7 @@ macro_rules! base {
 mod asked;
 mod blobs;
 mod check;
+mod claims;
 mod connect;
 mod entries;
 mod fault;
@@ -71,7 +83,7 @@ use crate::batch::Batch;
 use crate::blob::Hash;
 use crate::error::{Result, StoreError};
 use crate::inbox::{Letter, Posted};
-use crate::lease::{Claim, Lease};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::list::{Cursor, Filter, Page};
 use crate::packed::Packed;
 use crate::port::{NewRun, Store};
@@ -101,7 +113,22 @@ impl PostgresStore {
     /// Connects to a server; creates the tables if they do not exist and [`Options::create`] says so. Blocks until the
     /// server answers, in any context; [`Options::patience`] says how long it is waited for.
     pub fn open(address: Address, options: Options) -> Result<Self> {
-        let pool = Pool::new(address.clone(), Door::to(&address, options.durability)?, options.waits)?;
+        let door = Door::to(&address, options.durability)?;
+        Self::through(door, address, options)
+    }
+
+    /// Opens a store for reading: the server accepts no change from these connections.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if there is no store yet.
+    pub fn open_to_read(address: Address, options: Options) -> Result<Self> {
+        let door = Door::to(&address, options.durability)?.only_to_read();
+        Self::through(door, address, Options { create: false, ..options })
+    }
+
+    fn through(door: Door, address: Address, options: Options) -> Result<Self> {
+        let pool = Pool::new(address.clone(), door, options.waits)?;
         let to = address.clone();
         pool.at_once(options.patience, move |s, _| {
             let to = to.clone();
@@ -193,7 +220,7 @@ impl Store for PostgresStore {
 
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
         let run = run.to_owned();
-        work!(self, |s, _| [run, claim] runs::claim(s, &run, &claim))
+        work!(self, |s, _| [run, claim] claims::claim(s, &run, &claim))
     }
 
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
@@ -211,16 +238,29 @@ impl Store for PostgresStore {
     }
 
     async fn reclaim(&self, now: u64) -> Result<usize> {
-        work!(self, |s, _| [] runs::reclaim(s, now))
+        work!(self, |s, _| [] async {
+            remove::old_results(s, now).await?;
+            runs::reclaim(s, now).await
+        })
     }
 
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
-        work!(self, |s, _| [] runs::claimable(s, now, limit))
+        work!(self, |s, _| [] claims::claimable(s, now, limit))
     }
 
-    async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
-        let what = Arc::new((claim, except.to_vec()));
-        work!(self, |s, _| [what] runs::claim_some(s, &what.0, &what.1, most))
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
+        let what = Arc::new((claim, share));
+        work!(self, |s, _| [what] claims::claim_some(s, &what.0, &what.1))
+    }
+
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run] claims::evict_owner(s, &run))
+    }
+
+    async fn forget_result(&self, run: &str) -> Result<()> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run] remove::result(s, &run))
     }
 
     async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
@@ -245,7 +285,8 @@ impl Store for PostgresStore {
 
     async fn prune(&self, retention: &Retention) -> Result<Pruned> {
         let before = self.size().await?.used;
-        let mut all = Pruned::default();
+        let (mut all, now) = (Pruned::default(), self.clock().wall_ms());
+        work!(self, |s, _| [] remove::old_results(s, now))?;
         loop {
             let retention = retention.clone();
             let gone = work!(self, |s, _| [retention] remove::some(s, &retention))?;
@@ -262,7 +303,9 @@ impl Store for PostgresStore {
 
     async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
         let retention = retention.clone();
+        let now = self.clock().wall_ms();
         work!(self, |s, _| [retention] async {
+            remove::old_results(s, now).await?;
             match remove::is_due(s, &retention).await? {
                 true => remove::some(s, &retention).await,
                 false => Ok(Pruned::default()),

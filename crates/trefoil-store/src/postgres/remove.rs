@@ -6,6 +6,7 @@ use super::pool::{Before, refuse};
 use super::{int, text, uint};
 use crate::batch::Body;
 use crate::error::StoreError;
+use crate::record::UNSEEN_MS;
 use crate::upkeep::{Pruned, Retention};
 
 /// Runs deleted in one transaction; other writers get their turn between transactions.
@@ -128,9 +129,11 @@ async fn everything_of(s: &mut Session, runs: &[i64]) -> Done<()> {
     Ok(())
 }
 
-/// Deletes files and values that only these runs use.
+/// Deletes the files and values of these runs, except values that their entries still have, unless other runs use them.
 async fn contents(s: &mut Session, runs: &[i64]) -> Done<()> {
-    let unused = s.rows("DELETE FROM uses WHERE run = ANY ($1) RETURNING hash", &[&runs]).await?;
+    let unused = "DELETE FROM uses WHERE run = ANY ($1) AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.run = uses.run \
+         AND value = uses.hash) RETURNING hash";
+    let unused = s.rows(unused, &[&runs]).await?;
     let mut hashes: Vec<Vec<u8>> = unused.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     hashes.sort();
     hashes.dedup();
@@ -142,11 +145,49 @@ async fn contents(s: &mut Session, runs: &[i64]) -> Done<()> {
     Ok(())
 }
 
-/// Deletes the content of prompts and answers, if the run has ended and keeps its content only until then.
+/// Deletes the content of a run that has ended, if it is kept only until then. The result of a completed run stays until somebody
+/// has seen it; those of the runs that it has called are in it.
 pub async fn content(s: &mut Session, no: i64) -> Done<()> {
-    if s.execute("UPDATE run SET content = 2 WHERE no = $1 AND content = 1", &[&no]).await? == 0 {
+    let due = "UPDATE run SET content = CASE status WHEN 'completed' THEN 3 ELSE 2 END WHERE no = $1 AND content = 1 RETURNING content";
+    let Some(row) = s.row(due, &[&no]).await? else { return Ok(()) };
+    strip(s, no, row.try_get::<_, i64>(0)? == 3).await?;
+    let called =
+        "UPDATE run SET content = 2 WHERE content = 3 AND parent = (SELECT id FROM run WHERE no = $1) RETURNING no";
+    for row in s.rows(called, &[&no]).await? {
+        strip(s, row.try_get(0)?, false).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the result of a run whose content is not kept.
+pub async fn result(s: &mut Session, run: &str) -> Done<()> {
+    if s.row("SELECT 1 FROM run WHERE id = $1 AND content = 3", &[&text(run)]).await?.is_none() {
         return Ok(());
     }
+    s.begin().await?;
+    let seen = "UPDATE run SET content = 2 WHERE id = $1 AND content = 3 RETURNING no";
+    if let Some(row) = s.row(seen, &[&text(run)]).await? {
+        strip(s, row.try_get(0)?, false).await?;
+    }
+    s.commit().await
+}
+
+/// Deletes results that nobody has come for.
+pub async fn old_results(s: &mut Session, now: u64) -> Done<()> {
+    let before = int(now.saturating_sub(UNSEEN_MS));
+    if s.row("SELECT 1 FROM run WHERE content = 3 AND ended < $1 LIMIT 1", &[&before]).await?.is_none() {
+        return Ok(());
+    }
+    s.begin().await?;
+    let old = "UPDATE run SET content = 2 WHERE no IN (SELECT no FROM run WHERE content = 3 AND ended < $1 FOR UPDATE SKIP LOCKED) \
+         RETURNING no";
+    for row in s.rows(old, &[&before]).await? {
+        strip(s, row.try_get(0)?, false).await?;
+    }
+    s.commit().await
+}
+
+async fn strip(s: &mut Session, no: i64, keeps_result: bool) -> Done<()> {
     let mut from = -1_i64;
     loop {
         let next = "SELECT seq, body FROM entry WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT 100";
@@ -156,9 +197,11 @@ pub async fn content(s: &mut Session, no: i64) -> Done<()> {
         }
         for row in rows {
             from = row.try_get(0)?;
-            let bare = Body { seq: uint(from), json: row.try_get(1)?, value: None }.bare()?;
-            let change = "UPDATE entry SET body = $3, value = NULL WHERE run = $1 AND seq = $2";
-            s.execute(change, &[&no, &from, &bare.json]).await?;
+            let body = Body { seq: uint(from), json: row.try_get(1)?, value: None };
+            if let Some(bare) = body.bare(keeps_result)? {
+                let change = "UPDATE entry SET body = $3, value = NULL WHERE run = $1 AND seq = $2";
+                s.execute(change, &[&no, &from, &bare.json]).await?;
+            }
         }
     }
     // Requests of this run can no longer be found by other runs.

@@ -1,7 +1,5 @@
 //! Creating runs, appending to them, and leases.
 
-use tokio_postgres::Row;
-
 use super::blobs;
 use super::connect::Session;
 use super::fault::Done;
@@ -9,7 +7,7 @@ use super::pool::{Before, refuse};
 use super::{int, text, uint};
 use crate::batch::{Batch, Body};
 use crate::error::StoreError;
-use crate::lease::{Claim, Lease};
+use crate::lease::Lease;
 use crate::packed::Packed;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
@@ -22,7 +20,7 @@ pub const CHANNEL: &str = "trefoil_runs";
 
 /// Creates a run.
 pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Before) -> Done<Option<Lease>> {
-    let NewRun { run, parent, labels, claim, batch, now, content, .. } = new;
+    let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
     let owner = claim.as_ref().map(|claim| text(&claim.owner));
     let until = claim.as_ref().map(|claim| int(claim.until));
@@ -30,8 +28,8 @@ pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Be
     s.begin().await?;
     let inserted = s
         .row(
-            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING RETURNING no",
+            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content, attended) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING RETURNING no",
             &[
                 &text(run),
                 &Status::Pending.name(),
@@ -41,6 +39,7 @@ pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Be
                 &epoch,
                 &until,
                 &i64::from(*content != Content::All),
+                attended,
             ],
         )
         .await?;
@@ -267,35 +266,6 @@ pub async fn number(s: &mut Session, run: &str) -> Done<i64> {
     }
 }
 
-/// Claims a run that is free.
-const CLAIM: &str = concat!(
-    "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE id = $1 AND (ended IS NULL OR ($6 AND status = 'failed')) \
-     AND (owner IS NULL OR owner = $2 OR owner = $5 OR ",
-    expired!("$4"),
-    ") RETURNING no, epoch, content"
-);
-
-/// Claims a run that is free.
-pub async fn claim(s: &mut Session, run: &str, claim: &Claim) -> Done<Lease> {
-    let (owner, gone) = (text(&claim.owner), claim.gone.as_deref().map(text));
-    let taken = s.row(CLAIM, &[&text(run), &owner, &int(claim.until), &int(claim.now), &gone, &claim.failed]).await?;
-    if let Some(row) = taken {
-        let (no, epoch, content): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        return Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: Content::of_number(content) });
-    }
-    let found = s.row("SELECT owner, lease_until, ended FROM run WHERE id = $1", &[&text(run)]).await?;
-    let Some(row) = found else { return refuse(StoreError::NoRun { run: run.to_owned() }) };
-    let (owner, until, ended): (Option<String>, Option<i64>, Option<i64>) =
-        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    let run = run.to_owned();
-    refuse(match owner {
-        Some(owner) if ended.is_none() || claim.failed => {
-            StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) }
-        }
-        _ => StoreError::Ended { run },
-    })
-}
-
 /// Renews leases. Returns the runs whose leases were lost.
 pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<String>> {
     let nos: Vec<i64> = leases.iter().map(|lease| lease.no).collect();
@@ -345,43 +315,6 @@ pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
         tell(s).await?;
     }
     Ok(usize::try_from(freed).unwrap_or(usize::MAX))
-}
-
-/// Condition for runs that wait for a process at time `$1`.
-macro_rules! waiting {
-    () => {
-        concat!(
-            "ended IS NULL AND (owner IS NULL OR ",
-            expired!("$1"),
-            ") AND (status <> 'waiting' OR wake_at <= $1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
-             AND NOT EXISTS (SELECT 1 FROM run AS caller WHERE caller.id = run.parent AND caller.ended IS NULL) "
-        )
-    };
-}
-
-/// Runs that wait for a process.
-pub async fn claimable(s: &mut Session, now: u64, limit: usize) -> Done<Vec<String>> {
-    let select = concat!("SELECT id FROM run WHERE ", waiting!(), "ORDER BY no LIMIT $2");
-    let rows = s.rows(select, &[&int(now), &int(limit as u64)]).await?;
-    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
-}
-
-/// Claims some of these runs. Concurrent callers get different runs. If the outcome of a try is unknown, the runs that
-/// it may have claimed wait until their leases expire.
-pub async fn claim_some(s: &mut Session, claim: &Claim, except: &[String], most: usize) -> Done<Vec<Lease>> {
-    let take = concat!(
-        "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE no IN (SELECT no FROM run WHERE ",
-        waiting!(),
-        "AND id <> ALL ($4) ORDER BY no LIMIT $5 FOR UPDATE SKIP LOCKED) RETURNING id, no, epoch, content"
-    );
-    let except: Vec<_> = except.iter().map(|run| text(run)).collect();
-    let most = int(most as u64);
-    let rows = s.rows(take, &[&int(claim.now), &text(&claim.owner), &int(claim.until), &except, &most]).await?;
-    let lease = |row: &Row| -> Done<Lease> {
-        let (run, no, epoch) = (row.try_get(0)?, row.try_get(1)?, uint(row.try_get(2)?));
-        Ok(Lease { run, no, epoch, content: Content::of_number(row.try_get(3)?) })
-    };
-    rows.iter().map(lease).collect()
 }
 
 /// Notifies waiting processes that a run may be available.

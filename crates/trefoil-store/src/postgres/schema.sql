@@ -1,8 +1,8 @@
--- The first format. What a later version changes is a file of its own; this one stays as it is.
+-- Format 1. What older builds may ignore (a further table, column or index) is added here and needs no new format.
 -- The schema `trefoil` is made before it, and searched for names.
 
-CREATE TABLE format (
-  version  integer NOT NULL
+CREATE TABLE store (
+  format  integer NOT NULL
 );
 
 -- One row a run: what is known without its journal. Written in the transactions of its entries.
@@ -27,12 +27,14 @@ CREATE TABLE run (
   unpriced_calls  bigint  NOT NULL DEFAULT 0,         -- calls whose price nobody knows
   in_flight       bigint  NOT NULL DEFAULT 0,         -- calls that were begun and have not ended
   free            boolean NOT NULL DEFAULT false,     -- whether its models cost nothing
-  content         bigint  NOT NULL DEFAULT 0,         -- what is kept: 0 everything, 1 until it has ended, 2 nothing any more
+  content         bigint  NOT NULL DEFAULT 0,         -- what is kept: 0 everything, 1 until it has ended, 2 nothing any more, 3 its result
   parent          text,
   owner           text,
   epoch           bigint  NOT NULL DEFAULT 0,
   lease_until     bigint,
   wake_at         bigint,
+  taken_from      text,                               -- the process that had it last, if the run was taken from it
+  attended        boolean NOT NULL DEFAULT false,     -- whether only a person continues it, and no worker
   noted           boolean NOT NULL DEFAULT false      -- whether `asked` has what it asked for; of a run that goes on it does not count
 ) WITH (fillfactor = 80);  -- room for the next version of a row beside it: no step of a run touches an index
 CREATE INDEX run_started ON run (started DESC, no DESC);
@@ -44,6 +46,11 @@ CREATE INDEX run_owner ON run (owner) WHERE owner IS NOT NULL;
 CREATE INDEX run_open ON run (no) WHERE ended IS NULL;
 CREATE INDEX run_ended ON run (ended, no) WHERE ended IS NOT NULL;
 CREATE INDEX run_unnoted ON run (no) WHERE NOT noted;
+-- What a process that looks for work reads, in addition to those that have an owner: runs that are ready, and those whose time comes.
+CREATE INDEX run_ready ON run (flow, no) WHERE ended IS NULL AND owner IS NULL AND status <> 'waiting';
+CREATE INDEX run_wakes ON run (wake_at, no) WHERE wake_at IS NOT NULL;
+-- Results of runs without content that nobody has seen.
+CREATE INDEX run_unseen ON run (ended) WHERE content = 3;
 
 -- Which runs have asked models for what, by the first half of the content key. Filled in when somebody looks for answers.
 CREATE TABLE asked (
@@ -105,3 +112,11 @@ CREATE TABLE draft (
   text  bytea  NOT NULL,
   PRIMARY KEY (run, key)
 );
+
+-- One row a start of the server: when a client saw it for the first time. A lease cannot be renewed while the server is down or
+-- recovers, so leases that ended then count as valid until their owners had the time to reconnect.
+CREATE TABLE server (
+  started  timestamptz PRIMARY KEY,
+  seen     timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+INSERT INTO server (started) VALUES (pg_postmaster_start_time());

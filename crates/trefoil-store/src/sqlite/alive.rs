@@ -2,15 +2,21 @@
 //! operating system releases the lock however the process ends. A run of a killed process can therefore be resumed at
 //! once by any process on the same disk. If this cannot be determined, the lease decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
+
+use super::fault::Done;
 use super::open::{make_folder, private_file};
 use super::place::StorePlace;
+use super::uint;
 use crate::blob::Hash;
+use crate::record::{Content, UNSEEN_MS};
 
 /// The lock files of the processes that use this store.
 pub struct Alive {
@@ -18,6 +24,8 @@ pub struct Alive {
     held: Mutex<BTreeMap<String, Option<File>>>,
     /// Leases that this process has or may have: after a disk error, it is unknown whether a write took effect.
     leases: AtomicI64,
+    /// Leases that have expired although their owners live: as they were when they were first seen, by run.
+    expired: Mutex<BTreeMap<String, ((i64, u64), Instant)>>,
 }
 
 impl Alive {
@@ -25,7 +33,7 @@ impl Alive {
     pub fn new(place: &StorePlace) -> Self {
         let mut folder = place.path.clone().into_os_string();
         folder.push("-owners");
-        Self { folder: folder.into(), held: Mutex::default(), leases: AtomicI64::new(0) }
+        Self { folder: folder.into(), held: Mutex::default(), leases: AtomicI64::new(0), expired: Mutex::default() }
     }
 
     /// An owner's name may have any characters, so the file is named by its hash.
@@ -63,19 +71,79 @@ impl Alive {
         let _ = std::fs::remove_file(self.file(owner));
     }
 
-    /// Whether an owner has certainly ended.
-    pub fn is_gone(&self, owner: &str) -> bool {
-        self.lives(owner) == Some(false)
+    /// Whether an expired lease of an owner that lives has been seen unchanged for as long as a lease lasts. Clocks may be wrong, and
+    /// whoever wakes first after a machine has slept sees only expired leases, so the time is measured by this process.
+    pub fn is_stuck(&self, run: &str, lease: (i64, u64), lease_ms: u64) -> bool {
+        let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seen, since) = expired.entry(run.to_owned()).or_insert_with(|| (lease, Instant::now()));
+        if *seen != lease {
+            (*seen, *since) = (lease, Instant::now());
+        }
+        let stuck = since.elapsed() >= Duration::from_millis(lease_ms);
+        if stuck {
+            expired.remove(run);
+        }
+        stuck
     }
 
     /// Whether an owner is alive; `None` if this cannot be determined.
     pub fn lives(&self, owner: &str) -> Option<bool> {
-        let file = File::open(self.file(owner)).ok()?;
+        let path = self.file(owner);
+        // Opening a pipe would wait for whoever writes to it.
+        std::fs::metadata(&path).ok().filter(|file| file.is_file())?;
+        let file = File::open(path).ok()?;
         match file.try_lock() {
             Ok(()) => Some(false),
             Err(TryLockError::WouldBlock) => Some(true),
             Err(TryLockError::Error(_)) => None,
         }
+    }
+}
+
+/// Owners of runs whose processes have ended, although nobody has recorded that: for everybody who looks, their runs are
+/// pending.
+#[derive(Default)]
+pub struct GoneOwners {
+    owners: BTreeSet<String>,
+    now: u64,
+}
+
+impl GoneOwners {
+    /// Whether a run of this owner is in no process.
+    pub fn has(&self, owner: &str) -> bool {
+        self.owners.contains(owner)
+    }
+
+    /// What is kept of a run. A result that nobody has come for in time is gone for everybody who looks.
+    pub fn content(&self, recorded: i64, ended: Option<u64>) -> Content {
+        match Content::of_number(recorded) {
+            Content::Result if ended.is_some_and(|ended| ended.saturating_add(UNSEEN_MS) < self.now) => {
+                Content::Removed
+            }
+            content => content,
+        }
+    }
+
+    /// The owners as a JSON list.
+    pub fn json(&self) -> String {
+        serde_json::to_string(&self.owners).unwrap_or_else(|_| "[]".to_owned())
+    }
+}
+
+impl Alive {
+    /// The owners that have ended, or whose leases have expired and which cannot be looked for.
+    pub fn departed(&self, c: &Connection, now: u64) -> Done<GoneOwners> {
+        let mut select =
+            c.prepare_cached("SELECT owner, max(lease_until) FROM run WHERE owner IS NOT NULL GROUP BY owner")?;
+        let owners = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?)))?;
+        let mut departed = BTreeSet::new();
+        for owner in owners {
+            let (owner, until): (String, Option<i64>) = owner?;
+            if !self.lives(&owner).unwrap_or_else(|| until.is_some_and(|until| uint(until) >= now)) {
+                departed.insert(owner);
+            }
+        }
+        Ok(GoneOwners { owners: departed, now })
     }
 }
 

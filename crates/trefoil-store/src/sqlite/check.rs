@@ -1,7 +1,8 @@
 //! Reads and verifies all data.
 
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode};
 
+use super::alive::GoneOwners;
 use super::entries::page;
 use super::fault::{Done, Fault};
 use crate::audit::Said;
@@ -137,28 +138,12 @@ fn said(c: &Connection, run: &str) -> Done<Said> {
     Ok(said)
 }
 
-/// Counts the calls in progress of all runs that have not ended, for a store migrated from the first format, whose
-/// records lack these counts.
-pub fn count_open(c: &Connection) -> Done<()> {
-    let mut select = c.prepare("SELECT id FROM run WHERE ended IS NULL")?;
-    let runs: Vec<String> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    for run in runs {
-        // A run that cannot be read is reported when it is used.
-        let Ok(said) = said(c, &run) else { continue };
-        c.execute(
-            "UPDATE run SET in_flight = ?2, free = ?3 WHERE id = ?1",
-            params![run, said.open() as i64, said.free],
-        )?;
-    }
-    Ok(())
-}
-
 /// Verifies that a journal is complete and readable and matches the record of its run.
 fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
     let said = said(c, run)?;
     if said.is_whole(run, health) {
-        said.compare(&super::lists::record(c, run)?, health);
+        said.compare(&super::lists::record(c, run, &GoneOwners::default())?, health);
     }
     Ok(())
 }

@@ -4,19 +4,24 @@ use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use trefoil_runtime::Usage;
 
+use super::alive::GoneOwners;
 use super::fault::Done;
 use super::{int, uint};
 use crate::error::StoreError;
 use crate::list::{Cursor, Filter, Page};
-use crate::record::{Content, Record, Spent, Status};
+use crate::record::{Record, Spent, Status};
 
 const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, \
-                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content";
+                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content, taken_from";
+
+/// The status of a run for everybody who looks; the parameter is the list of departed owners.
+const SEEN: &str =
+    "CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?)) THEN 'pending' ELSE status END";
 
 /// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
 
-fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
+fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)> {
     let count = |name: &str| row.get::<_, i64>(name).map(uint);
     let status: String = row.get("status")?;
     let error = row.get::<_, Option<String>>("error_code")?.zip(row.get("error")?);
@@ -24,6 +29,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
     let status: Status = status
         .parse()
         .map_err(|why: String| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, why.into()))?;
+    let ended = row.get::<_, Option<i64>>("ended")?.map(uint);
+    let left = status == Status::Running && owner.as_deref().is_some_and(|owner| departed.has(owner));
+    let status = if left { Status::Pending } else { status };
     let in_flight = count("in_flight")?;
     let spent = Spent {
         calls: count("calls")?,
@@ -44,17 +52,18 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
         program: row.get("program")?,
         status,
         started: count("started")?,
-        ended: row.get::<_, Option<i64>>("ended")?.map(uint),
+        ended,
         error,
         // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.get("free")?) },
         in_flight,
         entries: count("next")?,
         parent: row.get("parent")?,
-        owner: owner.zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
+        owner: owner.filter(|owner| !departed.has(owner)).zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
         epoch: count("epoch")?,
         wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),
-        content: Content::of_number(row.get("content")?),
+        content: departed.content(row.get("content")?, ended),
+        taken_from: row.get("taken_from")?,
         labels: Vec::new(),
     };
     Ok((row.get("no")?, record))
@@ -68,21 +77,21 @@ fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {
 }
 
 /// Reads the record of a run.
-pub fn record(c: &Connection, run: &str) -> Done<Record> {
+pub fn record(c: &Connection, run: &str, departed: &GoneOwners) -> Done<Record> {
     let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE id = ?1"))?;
-    let found = select.query_row([run], read).optional()?;
+    let found = select.query_row([run], |row| read(row, departed)).optional()?;
     let (no, record) = found.ok_or_else(|| StoreError::NoRun { run: run.to_owned() })?;
     with_labels(c, no, record)
 }
 
 /// Lists runs, newest first.
-pub fn page(c: &Connection, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
+pub fn page(c: &Connection, departed: &GoneOwners, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
     let limit = limit.clamp(1, LIMIT);
-    let (conditions, mut parameters) = conditions(filter, after);
+    let (conditions, mut parameters) = conditions(filter, departed, after);
     parameters.push(Parameter::Integer(limit as i64 + 1));
     let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ?");
     let mut select = c.prepare_cached(&sql)?;
-    let found = select.query_map(params_from_iter(parameters), read)?;
+    let found = select.query_map(params_from_iter(parameters), |row| read(row, departed))?;
     let mut found: Vec<(i64, Record)> = found.collect::<Result<_, _>>()?;
     let more = found.len() > limit;
     found.truncate(limit);
@@ -92,7 +101,7 @@ pub fn page(c: &Connection, filter: &Filter, after: Option<Cursor>, limit: usize
 }
 
 /// The conditions of a filter, and their parameters.
-fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>) {
+fn conditions(filter: &Filter, departed: &GoneOwners, after: Option<Cursor>) -> (String, Vec<Parameter>) {
     let Filter { status, flow, since, until, text, label, parent, base } = filter;
     let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
     let mut add = |condition: &str, values: Vec<Parameter>| {
@@ -100,9 +109,15 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>
         parameters.extend(values);
     };
     if !status.is_empty() {
-        let marks = vec!["?"; status.len()].join(", ");
-        let names = status.iter().map(|status| Parameter::Text(status.name().to_owned()));
-        add(&format!("status IN ({marks})"), names.collect());
+        let text = |status: &Status| Parameter::Text(status.name().to_owned());
+        let names: Vec<Parameter> = status.iter().map(text).collect();
+        let marks = vec!["?"; names.len()].join(", ");
+        // The index has what is recorded.
+        let raw = names.iter().cloned().chain(status.contains(&Status::Pending).then(|| text(&Status::Running)));
+        let raw: Vec<Parameter> = raw.collect();
+        add(&format!("status IN ({})", vec!["?"; raw.len()].join(", ")), raw);
+        let departed = std::iter::once(Parameter::Text(departed.json()));
+        add(&format!("{SEEN} IN ({marks})"), departed.chain(names).collect());
     }
     if let Some(flow) = flow {
         add("flow = ?", vec![Parameter::Text(flow.clone())]);
@@ -137,12 +152,19 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>
 }
 
 /// The number of runs with each status.
-pub fn counts(c: &Connection) -> Done<Vec<(Status, u64)>> {
+pub fn counts(c: &Connection, departed: &GoneOwners) -> Done<Vec<(Status, u64)>> {
+    let left = "SELECT count(*) FROM run WHERE status = 'running' AND owner IN (SELECT value FROM json_each(?1))";
+    let left: i64 = c.prepare_cached(left)?.query_row([departed.json()], |row| row.get(0))?;
     let mut select = c.prepare_cached("SELECT n FROM tally WHERE status = ?1")?;
     let mut counts = Vec::new();
     for status in Status::ALL {
         let n: Option<i64> = select.query_row([status.name()], |row| row.get(0)).optional()?;
-        counts.push((status, uint(n.unwrap_or(0))));
+        let moved = match status {
+            Status::Pending => left,
+            Status::Running => -left,
+            _ => 0,
+        };
+        counts.push((status, uint(n.unwrap_or(0).saturating_add(moved))));
     }
     Ok(counts)
 }

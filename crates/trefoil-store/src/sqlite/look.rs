@@ -1,18 +1,22 @@
 //! Read-only connections, also to files and folders without write access, and to stores that other processes write.
 //!
 //! SQLite reads a write-ahead log through an index file next to it (`-shm`), which even a reader must create. If it
-//! cannot, a database without a log can still be opened as an immutable file. After each read, the file is checked for
-//! changes.
+//! cannot, the log is read into an index in memory, without locks; without a log, the file is opened as immutable. After each
+//! such read, the file is checked for changes.
+//!
+//! What only reads changes nothing: a log that a killed process has left stays where it is.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{Done, Fault};
-use super::open::{APPLICATION, busy};
+use super::format::APPLICATION;
+use super::open::{busy, careful};
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
@@ -23,8 +27,19 @@ const APPLICATION_AT: u64 = 68;
 pub struct Reader {
     /// The connection.
     pub connection: Connection,
-    /// The state of the file when it was opened as immutable; `None` if it was opened normally.
+    /// The state of the file when it was opened without locks; `None` if it was opened normally.
     frozen: Option<Stamp>,
+    /// The log, if closing the connection must not move it into the file.
+    log: Option<PathBuf>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // The last connection that closes removes an empty log, which this one may have created.
+        if self.log.as_ref().is_some_and(|log| std::fs::metadata(log).is_ok_and(|log| log.len() == 0)) {
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        }
+    }
 }
 
 /// The properties of a file that change when it is written.
@@ -47,7 +62,7 @@ impl Stamp {
 impl Reader {
     /// A connection to a store that this process also writes.
     pub fn beside_writer(connection: Connection) -> Self {
-        Self { connection, frozen: None }
+        Self { connection, frozen: None, log: None }
     }
 
     /// Whether everything read with this connection is from one state of the file.
@@ -66,27 +81,41 @@ impl StorePlace {
         self.is_store()?;
         // A connection with write access removes the files that it had to create.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        match self.look(&self.path, flags) {
-            Ok(connection) => Ok(Reader { connection, frozen: None }),
+        match self.look(&self.path, flags, false) {
+            Ok(connection) => Ok(Reader { connection, frozen: None, log: Some(self.wal()) }),
             Err(fault) if may_not_create(&fault) => self.frozen(),
+            Err(fault @ Fault::Store(_)) => Err(fault.at(self)),
             Err(fault) => Err(self.damaged(fault.at(self))),
         }
     }
 
-    /// Opens the file as immutable.
+    /// Opens the file without locks, and without creating anything.
     fn frozen(&self) -> Result<Reader> {
         let stamp = Stamp::of(self);
-        if stamp.log > 0 {
-            return Err(StoreError::Log { path: self.path.clone(), log: self.wal() });
-        }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let opened = self.look(Path::new(&unchanging(&self.path)), flags);
-        let connection = opened.map_err(|fault| self.damaged(fault.at(self)))?;
-        Ok(Reader { connection, frozen: Some(stamp) })
+        let has_log = stamp.log > 0;
+        let opened = self.look(Path::new(&unlocked(&self.path, has_log)), flags, has_log);
+        match opened {
+            Err(fault @ Fault::Store(_)) => Err(fault.at(self)),
+            Err(fault) => match fault.at(self) {
+                StoreError::Open { .. } | StoreError::Io { .. } if has_log => {
+                    Err(StoreError::Log { path: self.path.clone(), log: self.wal() })
+                }
+                error => Err(self.damaged(error)),
+            },
+            Ok(connection) => Ok(Reader { connection, frozen: Some(stamp), log: None }),
+        }
     }
 
-    fn look(&self, path: &Path, flags: OpenFlags) -> Done<Connection> {
+    fn look(&self, path: &Path, flags: OpenFlags, alone: bool) -> Done<Connection> {
         let c = Connection::open_with_flags(path, flags)?;
+        c.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        careful(&c)?;
+        c.execute_batch("PRAGMA query_only = ON")?;
+        if alone {
+            // Set before anything is read, this keeps the index of the log in memory.
+            c.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
+        }
         busy(&c, &self.options)?;
         if self.format(&c)? == 0 {
             return Err(StoreError::Missing { path: self.path.clone() }.into());
@@ -95,11 +124,25 @@ impl StorePlace {
         Ok(c)
     }
 
+    /// Checks that the name is not one of SQLite's own, and that the file is a regular one, if it exists: opening a pipe would
+    /// wait for whoever writes to it.
+    pub fn is_no_special_file(&self) -> Result<()> {
+        let path = self.path.clone();
+        if path.as_os_str() == ":memory:" {
+            return Err(StoreError::Memory);
+        }
+        match std::fs::metadata(&path) {
+            Ok(file) if file.is_dir() => Err(StoreError::Open { path, why: "it is a folder".to_owned() }),
+            Ok(file) if !file.is_file() => Err(StoreError::Open { path, why: "it is not a regular file".to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the file exists, is not empty, and can be read by this user.
     pub fn is_store(&self) -> Result<()> {
+        self.is_no_special_file()?;
         let path = self.path.clone();
         match File::open(&path).and_then(|file| file.metadata()) {
-            Ok(file) if file.is_dir() => Err(StoreError::Open { path, why: "it is a folder".to_owned() }),
             Ok(file) if file.len() == 0 && !self.wal().exists() => Err(StoreError::Missing { path }),
             Ok(_) => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(StoreError::Missing { path }),
@@ -135,8 +178,9 @@ fn may_not_create(fault: &Fault) -> bool {
     )
 }
 
-/// The URI with which SQLite opens a file as immutable.
-fn unchanging(path: &Path) -> String {
+/// The URI with which SQLite opens a file without locks: as immutable, or, because that would ignore the log, as a file of a
+/// system without locks.
+fn unlocked(path: &Path, has_log: bool) -> String {
     let mut uri = String::from("file:");
     if path.has_root() {
         uri.push_str("//");
@@ -156,7 +200,8 @@ fn unchanging(path: &Path) -> String {
             byte => uri.push_str(&format!("%{byte:02X}")),
         }
     }
-    uri + "?immutable=1"
+    let system = if cfg!(windows) { "win32-none" } else { "unix-none" };
+    if has_log { format!("{uri}?vfs={system}") } else { uri + "?immutable=1" }
 }
 
 #[cfg(test)]
@@ -166,7 +211,11 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn no_name_of_a_file_is_read_as_something_else() {
-        assert_eq!(unchanging(Path::new("/a b/r?mode=rw#%.db")), "file:///a%20b/r%3Fmode%3Drw%23%25.db?immutable=1");
-        assert_eq!(unchanging(Path::new("runs.db")), "file:runs.db?immutable=1");
+        assert_eq!(
+            unlocked(Path::new("/a b/r?mode=rw#%.db"), false),
+            "file:///a%20b/r%3Fmode%3Drw%23%25.db?immutable=1"
+        );
+        assert_eq!(unlocked(Path::new("runs.db"), false), "file:runs.db?immutable=1");
+        assert_eq!(unlocked(Path::new("runs.db"), true), "file:runs.db?vfs=unix-none");
     }
 }

@@ -15,9 +15,11 @@ mod alive;
 mod asked;
 mod blobs;
 mod check;
+mod claims;
 mod drafts;
 mod entries;
 mod fault;
+mod format;
 mod letters;
 mod lists;
 mod look;
@@ -26,11 +28,14 @@ mod place;
 mod readers;
 mod remove;
 mod runs;
+mod same;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use rusqlite::Connection;
 use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::ports::Draft;
 
@@ -38,14 +43,15 @@ use crate::batch::Batch;
 use crate::blob::Hash;
 use crate::error::{Result, StoreError};
 use crate::inbox::{Letter, Posted};
-use crate::lease::{Claim, Lease};
+use crate::lease::{Claim, ClaimShare, Lease};
 use crate::list::{Cursor, Filter, Page};
 use crate::packed::Packed;
 use crate::port::{NewRun, Store};
 use crate::record::{Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
-use alive::Alive;
+use alive::{Alive, GoneOwners};
+use fault::Done;
 use place::StorePlace;
 use readers::Readers;
 use writer::{Where, Writer, checkpoint};
@@ -68,7 +74,7 @@ pub struct SqliteStore {
     readers: Readers,
     /// `None` if the store is read-only.
     writer: Option<Writer>,
-    alive: Alive,
+    alive: Arc<Alive>,
     place: StorePlace,
 }
 
@@ -83,7 +89,12 @@ impl SqliteStore {
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let place = StorePlace { path: path.into(), options };
         let writer = Writer::open(place.clone())?;
-        Ok(Self { readers: Readers::new(place.clone()), writer: Some(writer), alive: Alive::new(&place), place })
+        Ok(Self {
+            readers: Readers::new(place.clone()),
+            writer: Some(writer),
+            alive: Arc::new(Alive::new(&place)),
+            place,
+        })
     }
 
     /// Opens a store for reading: creates and changes nothing, and needs no write access to the file or its folder.
@@ -94,14 +105,7 @@ impl SqliteStore {
     /// [`StoreError::Missing`] if there is no store yet.
     pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let place = StorePlace { path: path.into(), options };
-        if place.is_older()? {
-            // The records of an older format lack fields that this version reads, so the file is migrated first.
-            drop(Writer::open(StorePlace {
-                options: Options { create: false, ..place.options.clone() },
-                ..place.clone()
-            })?);
-        }
-        Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Alive::new(&place), place })
+        Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Arc::new(Alive::new(&place)), place })
     }
 
     fn writer(&self) -> Result<&Writer> {
@@ -173,16 +177,16 @@ impl Store for SqliteStore {
 
     async fn record(&self, run: &str) -> Result<Record> {
         let run = run.to_owned();
-        self.readers.read(move |c| lists::record(c, &run)).await
+        self.look(move |c, departed| lists::record(c, &run, departed)).await
     }
 
     async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page> {
         let filter = filter.clone();
-        self.readers.read(move |c| lists::page(c, &filter, after, limit)).await
+        self.look(move |c, departed| lists::page(c, departed, &filter, after, limit)).await
     }
 
     async fn counts(&self) -> Result<Vec<(Status, u64)>> {
-        self.readers.read(lists::counts).await
+        self.look(lists::counts).await
     }
 
     async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
@@ -198,18 +202,15 @@ impl Store for SqliteStore {
         self.writer()?;
         self.alive.is_here(&claim.owner);
         self.alive.took();
-        let claimed = match self.claim_as(run, claim.clone()).await {
-            // The owner may have been killed.
-            Err(StoreError::Held { owner, .. }) if self.alive.is_gone(&owner) => {
-                let claimed = self.claim_as(run, Claim { gone: Some(owner.clone()), ..claim }).await;
-                let name = owner.clone();
-                if let Ok(false) = self.readers.read(move |c| runs::has_any(c, &name)).await {
-                    self.alive.forget(&owner);
-                }
-                claimed
+        let (id, alive) = (run.to_owned(), self.alive.clone());
+        let claimed = self.writer()?.write(Where::There, move |c| claims::claim(c, &id, &claim, &alive)).await;
+        if let Ok((_, Some(ended))) = &claimed {
+            let name = ended.clone();
+            if let Ok(false) = self.readers.read(move |c| runs::has_any(c, &name)).await {
+                self.alive.forget(ended);
             }
-            claimed => claimed,
-        };
+        }
+        let claimed = claimed.map(|(lease, _)| lease);
         if let Err(StoreError::Held { .. } | StoreError::NoRun { .. } | StoreError::Ended { .. }) = &claimed {
             self.alive.gave();
         }
@@ -231,6 +232,7 @@ impl Store for SqliteStore {
 
     async fn reclaim(&self, now: u64) -> Result<usize> {
         let mut taken = 0;
+        self.expire_results(now).await?;
         for owner in self.readers.read(runs::owners).await? {
             let before = match self.alive.lives(&owner) {
                 Some(true) => continue,
@@ -247,7 +249,35 @@ impl Store for SqliteStore {
     }
 
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
-        self.readers.read(move |c| runs::claimable(c, now, limit)).await
+        let share = ClaimShare { most: limit, ..ClaimShare::default() };
+        self.readers.read(move |c| claims::claimable(c, now, &share, "")).await
+    }
+
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
+        let (now, owner) = (claim.now, claim.owner.clone());
+        let found = self.readers.read(move |c| claims::claimable(c, now, &share, &owner)).await?;
+        let mut leases = Vec::new();
+        for run in found {
+            match self.claim(&run, claim.clone()).await {
+                Ok(lease) => leases.push(lease),
+                Err(StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(leases)
+    }
+
+    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
+        let run = run.to_owned();
+        self.writer()?.write(Where::There, move |c| claims::evict_owner(c, &run)).await
+    }
+
+    async fn forget_result(&self, run: &str) -> Result<()> {
+        let (id, run) = (run.to_owned(), run.to_owned());
+        if self.readers.read(move |c| remove::has_result(c, &id)).await? {
+            self.writer()?.write(Where::There, move |c| remove::result(c, &run)).await?;
+        }
+        Ok(())
     }
 
     async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
@@ -273,6 +303,7 @@ impl Store for SqliteStore {
 
     async fn prune(&self, retention: &Retention) -> Result<Pruned> {
         let before = self.size().await?.disk;
+        self.expire_results(self.clock().wall_ms()).await?;
         let mut all = Pruned::default();
         loop {
             let retention = retention.clone();
@@ -291,6 +322,7 @@ impl Store for SqliteStore {
     }
 
     async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
+        self.expire_results(self.clock().wall_ms()).await?;
         let due = retention.clone();
         if !self.readers.read(move |c| remove::is_due(c, &due)).await? {
             return Ok(Pruned::default());
@@ -335,8 +367,11 @@ impl Store for SqliteStore {
         open::private_file(&part).map_err(&failed)?;
         let file = part.clone();
         let copied = self.readers.read(move |c| {
-            c.execute("VACUUM INTO ?1", [file.to_string_lossy()])?;
-            Ok(())
+            // Only the copy is written.
+            c.execute_batch("PRAGMA query_only = OFF")?;
+            let copied = c.execute("VACUUM INTO ?1", [file.to_string_lossy()]);
+            c.execute_batch("PRAGMA query_only = ON")?;
+            Ok(copied.map(drop)?)
         });
         let kept = match copied.await {
             // SQLite does not sync the copy to the disk.
@@ -356,9 +391,22 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn claim_as(&self, run: &str, claim: Claim) -> Result<Lease> {
-        let run = run.to_owned();
-        self.writer()?.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
+    /// Reads what depends on which processes have ended.
+    async fn look<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, &GoneOwners) -> Done<T> + Send + 'static,
+    {
+        let (alive, now) = (self.alive.clone(), self.clock().wall_ms());
+        self.readers.read(move |c| work(c, &alive.departed(c, now)?)).await
+    }
+
+    /// Deletes results that nobody has come for.
+    async fn expire_results(&self, now: u64) -> Result<()> {
+        while self.readers.read(move |c| remove::has_old_result(c, now)).await? {
+            self.writer()?.write(Where::There, move |c| remove::old_results(c, now, REMOVED)).await?;
+        }
+        Ok(())
     }
 
     /// Returns free pages to the disk, some at a time.

@@ -1,29 +1,19 @@
-//! Opening the file: permissions, file type, connection settings, formats.
+//! Opening the file: permissions, file type, connection settings.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::check;
 use super::fault::Done;
 use super::place::{Options, StorePlace};
 use crate::error::{Result, StoreError};
 
-/// `TREF`: the application id by which SQLite's tools and `file` recognize a store.
-pub const APPLICATION: i64 = 0x5452_4546;
-
-/// The formats in order. A store with an earlier format is migrated to the latest one when it is opened.
-const FORMATS: &[&str] = &[
-    include_str!("schema.sql"),
-    include_str!("format-2.sql"),
-    include_str!("format-3.sql"),
-    include_str!("format-4.sql"),
-    include_str!("format-5.sql"),
-];
+/// Page size of new stores in bytes. A step of a run writes a few whole pages, so small pages save most of what is written.
+pub const PAGE: u32 = 4_096;
 
 impl StorePlace {
-    /// Opens the writing connection; creates the file, or migrates it to the latest format.
+    /// Opens the writing connection; creates the file if it does not exist.
     pub fn writer(&self) -> Result<Connection> {
         self.create()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -49,18 +39,18 @@ impl StorePlace {
 
     fn prepare(&self, flags: OpenFlags) -> Done<Connection> {
         let c = Connection::open_with_flags(&self.path, flags)?;
+        careful(&c)?;
         if c.is_readonly("main")? {
             return Err(StoreError::ReadOnly { path: self.path.clone() }.into());
         }
         busy(&c, &self.options)?;
-        let format = self.format(&c)?;
-        if format == 0 {
+        if self.format(&c)? == 0 {
             // Both settings take effect only before anything is written.
-            c.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;")?;
+            c.execute_batch(&format!("PRAGMA page_size = {PAGE}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
         }
         c.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
         self.settings(&c)?;
-        self.migrate(&c)?;
+        self.fill(&c)?;
         Ok(c)
     }
 
@@ -83,62 +73,12 @@ impl StorePlace {
         Ok(())
     }
 
-    /// The version of the file's format; 0 if it is empty. Fails if it is not a store, or has a later format.
-    pub fn format(&self, c: &Connection) -> Done<i64> {
-        // A single statement sees one state of the file: another process may be creating it.
-        let (application, format, tables): (i64, i64, i64) = c.query_row(
-            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
-             FROM pragma_application_id, pragma_user_version",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?;
-        let path = self.path.clone();
-        let known = FORMATS.len() as i64;
-        match (application, format) {
-            (APPLICATION, found) if found > known => Err(StoreError::Newer { path, found, known }.into()),
-            (APPLICATION, found) => Ok(found),
-            (0, 0) if tables == 0 => Ok(0),
-            _ => Err(StoreError::Foreign { path, why: "it is the database of another program".to_owned() }.into()),
-        }
-    }
-
-    /// Whether the file has an earlier format.
-    pub fn is_older(&self) -> Result<bool> {
-        let reader = self.onlooker()?;
-        let format = self.format(&reader.connection).map_err(|fault| fault.at(self))?;
-        Ok(format > 0 && format < FORMATS.len() as i64)
-    }
-
-    fn migrate(&self, c: &Connection) -> Done<()> {
-        let format = self.format(c)?;
-        if format == FORMATS.len() as i64 {
-            return Ok(());
-        }
-        c.execute_batch("BEGIN IMMEDIATE")?;
-        let migrated = self.migrate_from(c);
-        c.execute_batch(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-        migrated
-    }
-
-    fn migrate_from(&self, c: &Connection) -> Done<()> {
-        // Another process may have migrated it first.
-        let format = self.format(c)?;
-        for format in FORMATS.iter().skip(usize::try_from(format).unwrap_or(0)) {
-            c.execute_batch(format)?;
-        }
-        if (1..4).contains(&format) {
-            check::count_open(c)?;
-        }
-        c.pragma_update(None, "application_id", APPLICATION)?;
-        c.pragma_update(None, "user_version", FORMATS.len() as i64)?;
-        Ok(())
-    }
-
     /// Opens a reading connection for a process that also writes.
     pub fn reader(&self) -> Result<Connection> {
         let open = || -> Done<Connection> {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let c = Connection::open_with_flags(&self.path, flags)?;
+            careful(&c)?;
             busy(&c, &self.options)?;
             c.set_prepared_statement_cache_capacity(64);
             Ok(c)
@@ -157,9 +97,7 @@ impl StorePlace {
                 _ => StoreError::Open { path, why: error.to_string() },
             }
         };
-        if self.path.is_dir() {
-            return Err(StoreError::Open { path: self.path.clone(), why: "it is a folder".to_owned() });
-        }
+        self.is_no_special_file()?;
         if !self.options.create {
             return self.is_store();
         }
@@ -172,6 +110,11 @@ impl StorePlace {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+/// Settings against a file from somebody else: its schema may call only harmless functions.
+pub fn careful(c: &Connection) -> rusqlite::Result<()> {
+    c.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")
 }
 
 /// Sets how long a connection waits for locks.

@@ -7,6 +7,7 @@ use super::fault::Done;
 use super::{asked, int, uint};
 use crate::batch::Body;
 use crate::error::StoreError;
+use crate::record::UNSEEN_MS;
 use crate::upkeep::{Pruned, Retention};
 
 /// Deletes a run that no process works on.
@@ -84,20 +85,69 @@ pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<Pruned>
     Ok(Pruned { runs: old.len() as u64, failed, bytes: 0 })
 }
 
-/// Deletes the content of prompts and answers, if the run has ended and keeps its content only until then.
+/// Deletes the content of a run that has ended, if it is kept only until then. The result of a completed run stays until somebody
+/// has seen it; those of the runs that it has called are in it.
 pub fn content(c: &Connection, no: i64) -> Done<()> {
-    let due = c.prepare_cached("UPDATE run SET content = 2 WHERE no = ?1 AND content = 1")?.execute([no])?;
-    if due == 0 {
+    let due = "UPDATE run SET content = CASE status WHEN 'completed' THEN 3 ELSE 2 END WHERE no = ?1 AND content = 1 RETURNING content";
+    let Some(left) = c.prepare_cached(due)?.query_row([no], |row| row.get::<_, i64>(0)).optional()? else {
         return Ok(());
-    }
-    // Freed pages are overwritten, too.
-    c.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
-    let removed = bare_entries(c, no).and_then(|()| contents(c, no)).and_then(|()| asked::forget(c, no));
-    c.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
-    removed
+    };
+    let called = "SELECT no FROM run WHERE content = 3 AND parent = (SELECT id FROM run WHERE no = ?1)";
+    let called: Vec<i64> = c.prepare_cached(called)?.query_map([no], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    overwriting(c, || {
+        strip(c, no, left == 3)?;
+        called.into_iter().try_for_each(|no| seen(c, no))
+    })
 }
 
-fn bare_entries(c: &Connection, no: i64) -> Done<()> {
+/// Whether the content of a run is its result.
+pub fn has_result(c: &Connection, run: &str) -> Done<bool> {
+    Ok(c.prepare_cached("SELECT 1 FROM run WHERE id = ?1 AND content = 3")?.exists([run])?)
+}
+
+/// Deletes the result of a run whose content is not kept.
+pub fn result(c: &Connection, run: &str) -> Done<()> {
+    let no = c.prepare_cached("SELECT no FROM run WHERE id = ?1 AND content = 3")?.query_row([run], |row| row.get(0));
+    match no.optional()? {
+        Some(no) => overwriting(c, || seen(c, no)),
+        None => Ok(()),
+    }
+}
+
+/// Whether there are results that nobody has come for.
+pub fn has_old_result(c: &Connection, now: u64) -> Done<bool> {
+    let found = "SELECT 1 FROM run INDEXED BY run_unseen WHERE content = 3 AND ended < ?1 LIMIT 1";
+    Ok(c.prepare_cached(found)?.exists([int(now.saturating_sub(UNSEEN_MS))])?)
+}
+
+/// Deletes some of the results that nobody has come for.
+pub fn old_results(c: &Connection, now: u64, limit: usize) -> Done<()> {
+    let old = "SELECT no FROM run INDEXED BY run_unseen WHERE content = 3 AND ended < ?1 LIMIT ?2";
+    let rows = params![int(now.saturating_sub(UNSEEN_MS)), int(limit as u64)];
+    let old: Vec<i64> = c.prepare_cached(old)?.query_map(rows, |row| row.get(0))?.collect::<Result<_, _>>()?;
+    overwriting(c, || old.into_iter().try_for_each(|no| seen(c, no)))
+}
+
+fn seen(c: &Connection, no: i64) -> Done<()> {
+    c.prepare_cached("UPDATE run SET content = 2 WHERE no = ?1")?.execute([no])?;
+    strip(c, no, false)
+}
+
+/// Deletes something that must not stay in the file: freed pages are overwritten, too.
+fn overwriting(c: &Connection, work: impl FnOnce() -> Done<()>) -> Done<()> {
+    c.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
+    let done = work();
+    c.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
+    done
+}
+
+fn strip(c: &Connection, no: i64, keeps_result: bool) -> Done<()> {
+    bare_entries(c, no, keeps_result)?;
+    contents(c, no)?;
+    asked::forget(c, no)
+}
+
+fn bare_entries(c: &Connection, no: i64, keeps_result: bool) -> Done<()> {
     let mut next = c.prepare_cached("SELECT id, body FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1")?;
     let mut change = c.prepare_cached("UPDATE entry SET body = ?2, value = NULL WHERE id = ?1")?;
     let mut from = id(no, 0);
@@ -105,21 +155,24 @@ fn bare_entries(c: &Connection, no: i64) -> Done<()> {
         .query_row([from, id(no, u64::MAX)], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
         .optional()?
     {
-        let bare = Body { seq: u64::from(id as u32), json, value: None }.bare()?;
-        change.execute(params![id, bare.json])?;
+        if let Some(bare) = (Body { seq: u64::from(id as u32), json, value: None }).bare(keeps_result)? {
+            change.execute(params![id, bare.json])?;
+        }
         from = id + 1;
     }
     Ok(())
 }
 
-/// Deletes files and values that only this run uses.
+/// Deletes the files and values of a run, except values that its entries still have, unless other runs use them.
 fn contents(c: &Connection, no: i64) -> Done<()> {
-    c.prepare_cached(
-        "DELETE FROM blob WHERE hash IN (SELECT hash FROM uses WHERE run = ?1) \
-         AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash AND uses.run <> ?1)",
-    )?
-    .execute([no])?;
-    c.prepare_cached("DELETE FROM uses WHERE run = ?1")?.execute([no])?;
+    let range = params![no, id(no, 0), id(no, u64::MAX)];
+    let unused = "run = ?1 AND hash NOT IN (SELECT value FROM entry WHERE id BETWEEN ?2 AND ?3 AND value IS NOT NULL)";
+    c.prepare_cached(&format!(
+        "DELETE FROM blob WHERE hash IN (SELECT hash FROM uses WHERE {unused}) \
+         AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash AND uses.run <> ?1)"
+    ))?
+    .execute(range)?;
+    c.prepare_cached(&format!("DELETE FROM uses WHERE {unused}"))?.execute(range)?;
     Ok(())
 }
 

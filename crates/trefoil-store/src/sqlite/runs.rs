@@ -4,26 +4,26 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::blobs;
 use super::entries::{self, number};
-use super::fault::{Done, Fault};
+use super::fault::Done;
 use super::{asked, drafts, int, remove, uint};
 use crate::batch::Batch;
 use crate::error::StoreError;
-use crate::lease::{Claim, Lease};
+use crate::lease::Lease;
 use crate::packed::Packed;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
 
 /// Creates a run.
 pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<Lease>> {
-    let NewRun { run, parent, labels, claim, batch, now, content, .. } = new;
+    let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
     let owner = claim.as_ref().map(|claim| &claim.owner);
     let until = claim.as_ref().map(|claim| int(claim.until));
     let epoch = i64::from(claim.is_some());
     let inserted = c
         .prepare_cached(
-            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content, attended) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             run,
@@ -33,7 +33,8 @@ pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<
             owner,
             epoch,
             until,
-            *content != Content::All
+            *content != Content::All,
+            attended
         ]);
     match inserted {
         Ok(_) => {}
@@ -190,42 +191,6 @@ fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> Done<()
     Ok(())
 }
 
-/// Claims a run that is free.
-pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
-    let taken = c
-        .prepare_cached(
-            "UPDATE run SET owner = ?2, epoch = epoch + 1, lease_until = ?3 WHERE id = ?1 \
-             AND (ended IS NULL OR (?6 AND status = 'failed')) AND (owner IS NULL OR owner = ?2 OR owner = ?5 OR lease_until < ?4) RETURNING no, epoch, content",
-        )?
-        .query_row(params![run, claim.owner, int(claim.until), int(claim.now), claim.gone, claim.failed], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })
-        .optional()?;
-    match taken {
-        Some((no, epoch, content)) => {
-            Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: Content::of_number(content) })
-        }
-        None => Err(not_free(c, run, claim)?),
-    }
-}
-
-/// Why a run cannot be claimed.
-fn not_free(c: &Connection, run: &str, claim: &Claim) -> Done<Fault> {
-    let found = c
-        .prepare_cached("SELECT owner, lease_until, ended FROM run WHERE id = ?1")?
-        .query_row([run], |row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?)))
-        .optional()?;
-    let run = run.to_owned();
-    Ok(match found {
-        None => StoreError::NoRun { run },
-        Some((Some(owner), until, ended)) if ended.is_none() || claim.failed => {
-            StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) }
-        }
-        Some(_) => StoreError::Ended { run },
-    }
-    .into())
-}
-
 /// Renews leases. Returns the runs whose leases were lost.
 pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> {
     let mut update =
@@ -247,7 +212,7 @@ pub fn release(c: &Connection, lease: &Lease) -> Done<()> {
 }
 
 /// Releases a run from its owner.
-const FREE: &str =
+pub const FREE: &str =
     "owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END";
 
 /// The processes that work on runs.
@@ -263,16 +228,4 @@ pub fn take(c: &Connection, owner: &str, before: Option<u64>) -> Done<usize> {
         .prepare_cached(&format!("UPDATE run SET {FREE} WHERE owner = ?1 AND (?2 IS NULL OR lease_until < ?2)"))?
         .execute(params![owner, before.map(int)])?;
     Ok(taken)
-}
-
-/// Runs that wait for a process.
-pub fn claimable(c: &Connection, now: u64, limit: usize) -> Done<Vec<String>> {
-    let mut select = c.prepare_cached(
-        "SELECT id FROM run INDEXED BY run_open WHERE ended IS NULL AND (owner IS NULL OR lease_until < ?1) \
-         AND (status <> 'waiting' OR wake_at <= ?1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
-         AND NOT EXISTS (SELECT 1 FROM run AS caller WHERE caller.id = run.parent AND caller.ended IS NULL) \
-         ORDER BY no LIMIT ?2",
-    )?;
-    let runs = select.query_map(params![int(now), int(limit as u64)], |row| row.get(0))?;
-    Ok(runs.collect::<Result<_, _>>()?)
 }

@@ -1,4 +1,4 @@
--- The first format. What a later version changes is a file of its own; this one stays as it is.
+-- Format 1. What older builds may ignore (a further table, column or plain index) is added here and needs no new format.
 
 -- One row a run: what is known without its journal. Written in the transactions of its entries.
 CREATE TABLE run (
@@ -23,7 +23,13 @@ CREATE TABLE run (
   owner           TEXT,
   epoch           INTEGER NOT NULL DEFAULT 0,
   lease_until     INTEGER,
-  wake_at         INTEGER
+  wake_at         INTEGER,
+  taken_from      TEXT,                               -- the process that had it last, if the run was taken from it
+  attended        INTEGER NOT NULL DEFAULT 0,         -- whether only a person continues it, and no worker
+  in_flight       INTEGER NOT NULL DEFAULT 0,         -- model calls that were begun and have not ended
+  free            INTEGER NOT NULL DEFAULT 0,         -- whether its models cost nothing
+  content         INTEGER NOT NULL DEFAULT 0,         -- what is kept: 0 everything, 1 until it has ended, 2 nothing any more, 3 its result
+  noted           INTEGER NOT NULL DEFAULT 0          -- whether `asked` has what it asked for; of a run that goes on it does not count
 ) STRICT;
 CREATE INDEX run_started ON run (started DESC, no DESC);
 CREATE INDEX run_status ON run (status, started DESC, no DESC);
@@ -32,6 +38,13 @@ CREATE INDEX run_flow_status ON run (flow, status, started DESC, no DESC);
 CREATE INDEX run_parent ON run (parent, started DESC, no DESC) WHERE parent IS NOT NULL;
 CREATE INDEX run_open ON run (no) WHERE ended IS NULL;
 CREATE INDEX run_ended ON run (ended, no) WHERE ended IS NOT NULL;
+-- What a process that looks for work reads: runs that are ready, those whose time comes, and those that have an owner.
+CREATE INDEX run_ready ON run (flow, no) WHERE ended IS NULL AND owner IS NULL AND status <> 'waiting';
+CREATE INDEX run_wakes ON run (wake_at, no) WHERE wake_at IS NOT NULL;
+CREATE INDEX run_owner ON run (owner) WHERE owner IS NOT NULL;
+CREATE INDEX run_unnoted ON run (no) WHERE noted = 0;
+-- Results of runs without content that nobody has seen.
+CREATE INDEX run_unseen ON run (ended) WHERE content = 3;
 
 CREATE TABLE label (
   run    INTEGER NOT NULL REFERENCES run (no) ON DELETE CASCADE,
@@ -87,3 +100,20 @@ CREATE TRIGGER tally_changed AFTER UPDATE OF status ON run WHEN OLD.status <> NE
   UPDATE tally SET n = n - 1 WHERE status = OLD.status;
   INSERT INTO tally VALUES (NEW.status, 1) ON CONFLICT DO UPDATE SET n = n + 1;
 END;
+
+-- What has come of answers that have not ended: evidence, if their process is killed. Written without waiting for the disk.
+CREATE TABLE draft (
+  run   INTEGER NOT NULL REFERENCES run (no) ON DELETE CASCADE,
+  key   TEXT    NOT NULL,
+  text  TEXT    NOT NULL,
+  PRIMARY KEY (run, key)
+) STRICT;
+
+-- Which runs have asked models for what, by the first half of the content key. Filled in when somebody looks for answers: a step
+-- of a run does not wait for it.
+CREATE TABLE asked (
+  content  BLOB    NOT NULL,
+  run      INTEGER NOT NULL REFERENCES run (no) ON DELETE CASCADE,
+  PRIMARY KEY (content, run)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX asked_run ON asked (run);

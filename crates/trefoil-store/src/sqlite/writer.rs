@@ -18,7 +18,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::fault::{Done, Fault};
+use super::open::PAGE;
 use super::place::StorePlace;
+use super::same::SameFiles;
 use crate::error::{Result, StoreError};
 
 /// Maximum number of jobs in one transaction.
@@ -27,8 +29,6 @@ const GROUP: usize = 1_024;
 const IDLE: Duration = Duration::from_millis(100);
 /// Above this size in bytes, the log is moved even if writers have to wait.
 const LARGE: i64 = 64 << 20;
-/// Page size in bytes.
-const PAGE: i64 = 8_192;
 
 /// The thread that commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub struct Writer {
 struct Shared {
     place: StorePlace,
     connection: Mutex<Connection>,
+    files: SameFiles,
     queue: Mutex<Queue>,
     wake: Condvar,
 }
@@ -117,9 +118,12 @@ impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
 impl Writer {
     /// Opens the file.
     pub fn open(place: StorePlace) -> Result<Self> {
-        let connection = Mutex::new(place.writer()?);
+        let connection = place.writer()?;
         let queue = Queue { jobs: VecDeque::new(), dirty: true, last: Instant::now(), closed: false };
-        let shared = Arc::new(Shared { place, connection, queue: Mutex::new(queue), wake: Condvar::new() });
+        let files = SameFiles::default();
+        files.look(&connection, &place, PAGE)?;
+        let connection = Mutex::new(connection);
+        let shared = Arc::new(Shared { place, connection, files, queue: Mutex::new(queue), wake: Condvar::new() });
         let writing = shared.clone();
         let thread = std::thread::Builder::new().name("trefoil-store".to_owned()).spawn(move || writing.serve());
         let failed =
@@ -210,10 +214,14 @@ impl Shared {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(work),
         };
-        let done = tokio::task::block_in_place(|| transaction(&c, work));
+        let done = tokio::task::block_in_place(|| {
+            let done = transaction(&c, work).map_err(|fault| fault.at(&self.place))?;
+            self.files.look(&c, &self.place, PAGE)?;
+            Ok(done)
+        });
         drop(c);
         self.committed();
-        Ok(done.map_err(|fault| fault.at(&self.place)))
+        Ok(done)
     }
 
     /// Records a commit.
@@ -267,6 +275,7 @@ impl Shared {
             jobs if lazy => self.lazily(&c, |c| together(c, jobs, &self.place)),
             jobs => transaction(&c, |c| together(c, jobs, &self.place)).map_err(|fault| fault.at(&self.place)),
         };
+        let kept = kept.and_then(|()| self.files.look(&c, &self.place, PAGE));
         drop(c);
         for job in jobs {
             job.end(kept.clone());
@@ -290,12 +299,14 @@ impl Shared {
         let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if idle {
             let _ = checkpoint(&c, "PASSIVE");
-        } else if checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(PAGE) > LARGE) {
+        } else if checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(i64::from(PAGE)) > LARGE) {
             // Long readers are not waited for, because all writers would wait, too.
             let _ = c.busy_timeout(IDLE);
             let _ = checkpoint(&c, "RESTART");
             let _ = c.busy_timeout(Duration::from_millis(self.place.options.busy_ms));
         }
+        // The file has grown. If something is wrong with it, the next commit says so.
+        let _ = self.files.look(&c, &self.place, PAGE);
     }
 }
 

@@ -1,11 +1,14 @@
 //! Files that cannot be opened or written, and their error messages. No acknowledged data is lost.
 
 use std::path::Path;
+use std::time::Duration;
 
 use expect_test::expect;
 use rusqlite::Connection;
 use trefoil_machine::Entry;
-use trefoil_store::{Batch, Options, SqliteStore, Status, Store, StoreError};
+use trefoil_store::{
+    Batch, Claim, ClaimShare, Content, Filter, Lease, Options, Retention, SqliteStore, Status, Store, StoreError,
+};
 
 use crate::runs::until;
 use crate::world::{append, claim, create, entries, on_both, open, started, step};
@@ -104,7 +107,8 @@ fn work_that_fails_spoils_nothing_that_is_committed_with_it() {
         for n in 0..50 {
             leases.push(create(&store, &format!("run-{n}")).await.unwrap());
         }
-        store.claim("run-7", trefoil_store::Claim { now: 10_000, until: 20_000, ..claim("other") }).await.unwrap();
+        let gone = Some("test".to_owned());
+        store.claim("run-7", Claim { gone, ..claim("other") }).await.unwrap();
         let all = leases.iter().map(|lease| append(&store, lease, step(1, 80)));
         for (n, result) in futures::future::join_all(all).await.into_iter().enumerate() {
             assert_eq!(result.is_err(), n == 7, "run-{n}: {result:?}");
@@ -127,11 +131,82 @@ fn a_store_of_a_later_version_is_left_alone() {
         let before = std::fs::read(&path).unwrap();
         let error = SqliteStore::open(&path, Options::default()).unwrap_err();
         expect![[r#"
-            the store `FOLDER/runs.db` was written by a later version: its format is 99, but this version supports only up to 5
+            the store `FOLDER/runs.db` was written by a later version: its format is 99, but this version supports only up to 1
             update trefoil, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert_eq!(std::fs::read(&path).unwrap(), before);
     });
+}
+
+/// Every application id and number that builds before the first format have written.
+#[test]
+fn a_store_of_an_earlier_build_is_refused_and_left_alone() {
+    for format in 1..=5 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(&format!(
+                "PRAGMA application_id = 0x54524546; PRAGMA user_version = {format}; CREATE TABLE run (no INTEGER PRIMARY KEY)"
+            ))
+            .unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let opened = [
+            SqliteStore::open(&path, Options::default()),
+            SqliteStore::open(&path, Options { create: false, ..Options::default() }),
+            SqliteStore::open_to_read(&path, Options::default()),
+        ];
+        for opened in opened {
+            expect![[r#"
+                the store `FOLDER/runs.db` was written by an earlier build, and this version cannot use it
+                move the file away, so that the next run creates a new one, or use another store with `--store PATH`"#]]
+            .assert_eq(&said(&opened.unwrap_err(), folder.path()));
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+}
+
+/// Neither a pipe, nor a name that SQLite has for itself, nor a schema that computes without end makes anybody wait.
+#[test]
+#[cfg(unix)]
+fn what_is_no_file_of_ours_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.db");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (endless, work) = (folder.path().join("endless.db"), folder.path().join("work.db"));
+    for path in [&endless, &work] {
+        drop(open(path));
+    }
+    Connection::open(&endless)
+        .unwrap()
+        .execute_batch(
+            "PRAGMA legacy_alter_table = ON; ALTER TABLE run RENAME TO hidden; CREATE VIEW run AS \
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT hidden.* FROM n, hidden",
+        )
+        .unwrap();
+    Connection::open(&work)
+        .unwrap()
+        .execute_batch("CREATE TRIGGER more AFTER UPDATE ON run BEGIN DELETE FROM entry; END")
+        .unwrap();
+    let mut all = String::new();
+    for path in [&pipe, &endless, &work, Path::new(":memory:")] {
+        let opened = [SqliteStore::open(path, Options::default()), SqliteStore::open_to_read(path, Options::default())];
+        let errors = opened.map(|opened| said(&opened.unwrap_err(), folder.path()));
+        assert_eq!(errors[0], errors[1]);
+        all += &format!("{}\n", errors[0]);
+    }
+    expect![[r#"
+        the store `FOLDER/pipe.db` cannot be opened: it is not a regular file
+        check the path and the disk, or use another store with `--store PATH`
+        `FOLDER/endless.db` is not a Trefoil store: `asked` in its schema is not what a store has
+        pass another file with `--store PATH`
+        `FOLDER/work.db` is not a Trefoil store: `more` in its schema is not what a store has
+        pass another file with `--store PATH`
+        the store `:memory:` would be lost when the process ends
+        store nothing with `--ephemeral`, or write `./:memory:` for a file of that name
+    "#]]
+    .assert_eq(&all);
+    assert!(!Path::new(":memory:").exists());
 }
 
 #[test]
@@ -194,12 +269,12 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
         let wanted = entries(&store, "r").await.unwrap();
         drop(store);
         let whole = std::fs::read(&path).unwrap();
-        let pages = whole.len() / 8_192;
+        let pages = whole.len() / 4_096;
         assert!(pages > 15, "{pages}");
-        let mut damaged: Vec<Vec<u8>> = (1..pages).map(|page| whole[..page * 8_192].to_vec()).collect();
+        let mut damaged: Vec<Vec<u8>> = (1..pages).map(|page| whole[..page * 4_096].to_vec()).collect();
         damaged.extend((0..pages).map(|page| {
             let mut bytes = whole.clone();
-            bytes[page * 8_192..(page + 1) * 8_192].fill(0x5a);
+            bytes[page * 4_096..(page + 1) * 4_096].fill(0x5a);
             bytes
         }));
         for (case, bytes) in damaged.into_iter().enumerate() {
@@ -235,9 +310,9 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
 /// The frames of a write-ahead log: the end of each, and whether it ends a commit.
 fn frames(wal: &[u8]) -> Vec<(usize, bool)> {
     let salt = &wal[16..24];
-    let frames = (0..).map(|n| 32 + n * (24 + 8_192)).take_while(|at| at + 24 + 8_192 <= wal.len());
+    let frames = (0..).map(|n| 32 + n * (24 + 4_096)).take_while(|at| at + 24 + 4_096 <= wal.len());
     let frames = frames.take_while(|at| &wal[at + 8..at + 16] == salt);
-    frames.map(|at| (at + 24 + 8_192, wal[at + 4..at + 8] != [0; 4])).collect()
+    frames.map(|at| (at + 24 + 4_096, wal[at + 4..at + 8] != [0; 4])).collect()
 }
 
 #[test]
@@ -273,7 +348,7 @@ fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
         assert!(all.len() > base + 11, "{all:?}");
         let mut kept = 1;
         for (end, commit) in &all[base..] {
-            for cut in [end - 1, end - 4_000, end - 8_192 - 12] {
+            for cut in [end - 1, end - 2_000, end - 4_096 - 12] {
                 assert_eq!(reopened(&bytes[..cut]).await, written[..kept], "cut at {cut}");
                 // A torn page: only its first part has reached the disk.
                 let torn: Vec<u8> = bytes[..cut].iter().copied().chain(std::iter::repeat_n(0, end - cut)).collect();
@@ -384,8 +459,26 @@ fn a_run_whose_process_was_killed_can_be_continued_at_once() {
         store.reclaim(100_000).await.unwrap();
         let status = async || store.record("r").await.unwrap().status;
         assert_eq!(status().await, Status::Running, "its process lives, whatever its lease says");
+        // Its lease has expired long ago; the lock is worth as much again, by the clock of whoever wants the run.
+        let late = |now| Claim { now, until: now + 300, ..claim("other") };
+        assert!(matches!(store.claim("r", late(100_000)).await, Err(StoreError::Held { .. })));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(
+            matches!(store.claim("r", late(100_000_000)).await, Err(StoreError::Held { .. })),
+            "however late it is"
+        );
         child.kill().unwrap();
         child.wait().unwrap();
+        let looking = SqliteStore::open_to_read(&path, Options::default()).unwrap();
+        let pending = Filter { status: vec![Status::Pending], ..Filter::default() };
+        let running = Filter { status: vec![Status::Running], ..Filter::default() };
+        let seen = looking.record("r").await.unwrap();
+        assert_eq!((seen.status, seen.owner), (Status::Pending, None), "whoever looks sees that it has ended");
+        assert_eq!(looking.list(&pending, None, 10).await.unwrap().runs.len(), 1);
+        assert_eq!(looking.list(&running, None, 10).await.unwrap().runs.len(), 0);
+        let counts = looking.counts().await.unwrap();
+        assert!(counts.contains(&(Status::Pending, 1)) && counts.contains(&(Status::Running, 0)), "{counts:?}");
+        drop(looking);
         assert_eq!(store.reclaim(0).await.unwrap(), 1);
         assert_eq!(status().await, Status::Pending);
         let lease = store.claim("r", claim("other")).await.unwrap();
@@ -395,6 +488,97 @@ fn a_run_whose_process_was_killed_can_be_continued_at_once() {
         store.release(&lease).await.unwrap();
         drop(store);
         assert!(!folder.path().join("runs.db-owners").exists(), "nothing is left of processes that have ended");
+    });
+}
+
+/// A process that lives and does not renew its leases keeps its runs for as long again; then another one gets them.
+#[test]
+fn a_run_of_a_process_that_is_stuck_is_taken_from_it() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "faults::holds_a_run", "--nocapture"]).env(HOLD, &path);
+        let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+        until(async || store.record("r").await.is_ok()).await;
+        let late = Claim { now: 100_000, until: 100_200, ..claim("other") };
+        let share = ClaimShare { most: 10, ..ClaimShare::default() };
+        assert_eq!(store.claim_some(late.clone(), share.clone()).await.unwrap(), []);
+        // A renewal begins the time again.
+        let holder = Lease { run: "r".to_owned(), no: 1, epoch: 1, content: Content::All };
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert_eq!(store.renew(vec![holder], 99_000).await.unwrap(), Vec::<String>::new());
+        assert_eq!(store.claim_some(late.clone(), share.clone()).await.unwrap(), []);
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert_eq!(store.claim_some(late.clone(), share.clone()).await.unwrap(), []);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let taken = store.claim_some(late, share).await.unwrap();
+        assert_eq!(taken.len(), 1);
+        assert_eq!(store.record("r").await.unwrap().taken_from.as_deref(), Some("test"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    });
+}
+
+/// What can happen to the file of a store while a process writes to it.
+#[test]
+#[cfg(unix)]
+fn a_store_that_is_taken_away_is_told_at_the_next_step() {
+    type Harm = fn(&Path, &Path);
+    let harms: [(&str, Harm); 8] = [
+        ("deleted", |file, _| std::fs::remove_file(file).unwrap()),
+        ("moved", |file, to| std::fs::rename(file, to).unwrap()),
+        ("replaced by another", |file, to| {
+            std::fs::copy(file, to).unwrap();
+            std::fs::rename(to, file).unwrap();
+        }),
+        ("replaced by an empty one", |file, _| {
+            std::fs::remove_file(file).unwrap();
+            std::fs::write(file, "").unwrap();
+        }),
+        ("emptied", |file, _| std::fs::write(file, "").unwrap()),
+        ("cut", |file, _| std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(3 * 4_096).unwrap()),
+        ("without its log", |file, _| std::fs::remove_file(file.with_file_name("runs.db-wal")).unwrap()),
+        ("in a moved folder", |file, to| std::fs::rename(file.parent().unwrap(), to).unwrap()),
+    ];
+    for (what, harm) in harms {
+        on_both(async || {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("data").join("runs.db");
+            let store = open(&path);
+            let lease = create(&store, "r").await.unwrap();
+            append(&store, &lease, step(1, 80)).await.unwrap();
+            // The log is moved into the file.
+            std::thread::sleep(Duration::from_millis(400));
+            harm(&path, &folder.path().join("elsewhere"));
+            let error = append(&store, &lease, step(2, 80)).await.unwrap_err();
+            let told =
+                matches!(error, StoreError::Replaced { .. } | StoreError::Corrupt { .. } | StoreError::Io { .. });
+            assert!(told, "{what}: {error:?}");
+        });
+    }
+}
+
+/// Space that is given back, here or by another process, is no harm.
+#[test]
+fn a_store_that_shrinks_by_itself_is_used_on() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let (store, other) = (open(&path), open(&path));
+        let lease = create(&store, "r").await.unwrap();
+        for n in 0..3 {
+            let run = format!("large-{n}");
+            let large = create(&store, &run).await.unwrap();
+            append(&store, &large, step(1, 900_000)).await.unwrap();
+            other.prune(&Retention::default()).await.unwrap();
+            store.release(&large).await.unwrap();
+            other.delete(&run, 100_000).await.unwrap();
+            other.prune(&Retention::default()).await.unwrap();
+            append(&store, &lease, step(n + 1, 80)).await.unwrap();
+        }
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
     });
 }
 
@@ -421,7 +605,7 @@ fn holds_a_run() {
         let [runtime, _] = crate::world::runtimes();
         let store = open(Path::new(&path));
         runtime.block_on(create(&store, "r")).unwrap();
-        std::thread::sleep(std::time::Duration::from_secs(600));
+        std::thread::sleep(Duration::from_secs(600));
     }
 }
 

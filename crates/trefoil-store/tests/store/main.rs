@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod faults;
+#[cfg(feature = "postgres")]
+mod figures;
 mod letters;
 mod one_act;
 #[cfg(feature = "postgres")]

@@ -42,7 +42,10 @@ fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
             // Others look for runs whose process has ended.
             let other = open(&url, Options::default());
             let now = other.clock().wall_ms();
-            let taken = other.claim_some(claim("other", now), &[], 10).await.unwrap();
+            let taken = other
+                .claim_some(claim("other", now), trefoil_store::ClaimShare { most: 10, ..Default::default() })
+                .await
+                .unwrap();
             (other.reclaim(now).await.unwrap(), taken.len())
         };
         // Otherwise the append may be done before the crash.
@@ -119,7 +122,7 @@ fn a_server_that_works_for_long_is_not_taken_for_a_silent_one() {
     // The server runs as long as somebody has it.
     let locking = server.clone();
     let locked = std::thread::spawn(move || {
-        locking.sql(&database, "BEGIN; LOCK TABLE trefoil.format; SELECT pg_sleep(25); COMMIT");
+        locking.sql(&database, "BEGIN; LOCK TABLE trefoil.store; SELECT pg_sleep(25); COMMIT");
     });
     std::thread::sleep(Duration::from_millis(700));
     let began = Instant::now();

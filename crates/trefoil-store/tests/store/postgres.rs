@@ -27,8 +27,11 @@ fn a_store_in_postgres_does_what_a_store_does() {
     for durability in [Durability::Sync, Durability::Batch] {
         for runtime in runtimes() {
             let options = Options { durability, ..Options::default() };
-            let store = open(&server.address(&server.database()), options);
+            let store = open(&server.address(&server.database()), options.clone());
             runtime.block_on(conformance::store(store)).unwrap();
+            // Leases of other runs would expire meanwhile.
+            let store = open(&server.address(&server.database()), options.clone());
+            runtime.block_on(conformance::expired_leases(store)).unwrap();
         }
     }
 }
@@ -239,11 +242,21 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     assert!(error.help().unwrap().contains("`sslrootcert`"), "{error}");
     let at = server.address(&database).replace(PASSWORD, &format!("{PASSWORD}@x"));
     assert!(fails(&at, None, true).to_string().contains("%40"));
-    server.sql(&database, "UPDATE trefoil.format SET version = 99");
+    server.sql(&database, "UPDATE trefoil.store SET format = 99");
     assert!(matches!(fails(&server.address(&database), None, true), StoreError::Newer { found: 99, .. }));
     let foreign = server.database();
     server.sql(&foreign, "CREATE SCHEMA trefoil; CREATE TABLE trefoil.run (x int)");
     assert!(matches!(fails(&server.address(&foreign), None, true), StoreError::Foreign { .. }));
+    let earlier = server.database();
+    server.sql(
+        &earlier,
+        "CREATE SCHEMA trefoil; CREATE TABLE trefoil.format (version integer); CREATE TABLE trefoil.run (x int)",
+    );
+    for create in [false, true] {
+        let error = fails(&server.address(&earlier), None, create);
+        assert!(matches!(error, StoreError::Earlier { .. }), "{error:?}");
+        assert!(error.help().unwrap().contains("DROP SCHEMA trefoil CASCADE"));
+    }
     let latin = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
     server.sql("postgres", latin);
     assert!(matches!(fails(&server.address("latin"), None, true), StoreError::Foreign { .. }));
@@ -330,7 +343,7 @@ fn whoever_may_only_read_can_look() {
         let reader = Location::parse(OsStr::new(&url), |_| None).unwrap().open_to_read(Options::default()).unwrap();
         assert_eq!(entries(&*reader, "seen").await.len(), 1);
         sound(&*reader).await;
-        assert!(matches!(reader.reclaim(reader.clock().wall_ms()).await, Err(StoreError::Denied { .. })));
+        assert!(matches!(reader.reclaim(reader.clock().wall_ms()).await, Err(StoreError::ReadOnly { .. })));
         assert!(matches!(reader.backup("copy.db".as_ref()).await, Err(StoreError::NoBackup { .. })));
     });
 }

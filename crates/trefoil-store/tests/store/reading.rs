@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trefoil_store::{Filter, Options, SqliteStore, Store, StoreError};
+use trefoil_store::{Filter, Options, SqliteStore, Status, Store, StoreError};
 
 use crate::world::{append, claim, create, entries, on_both, open, runtimes, started, step};
 
@@ -63,6 +63,30 @@ fn whoever_looks_sees_what_another_connection_has_just_written() {
             append(&store, &lease, step(seq, 80)).await.unwrap();
             assert_eq!(entries(&looking, "r").await.unwrap().len() as u64, seq + 1);
         }
+    });
+}
+
+/// A log that a killed process has left stays where it is, also in a folder that can be written.
+#[test]
+fn looking_leaves_a_log_as_it_is() {
+    on_both(async || {
+        let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = copy.path().join("runs.db");
+        let store = open(&folder.path().join("runs.db"));
+        let lease = create(&store, "r").await.unwrap();
+        append(&store, &lease, step(1, 80)).await.unwrap();
+        for name in ["runs.db", "runs.db-wal"] {
+            std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+        }
+        let bytes = || ["runs.db", "runs.db-wal"].map(|name| std::fs::read(copy.path().join(name)).unwrap());
+        let before = bytes();
+        let looking = look(&path).unwrap();
+        assert_eq!(entries(&looking, "r").await.unwrap().len(), 2);
+        assert_eq!(looking.list(&Filter::default(), None, 10).await.unwrap().runs[0].status, Status::Pending);
+        assert!(looking.check().await.unwrap().problems.is_empty());
+        drop(looking);
+        assert_eq!(bytes(), before);
+        assert_eq!(entries(&open(&path), "r").await.unwrap().len(), 2);
     });
 }
 
@@ -156,7 +180,7 @@ mod without_rights {
     }
 
     #[test]
-    fn a_log_that_cannot_be_read_without_rights_is_not_passed_over() {
+    fn a_log_that_a_killed_process_left_is_read_without_rights() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         let [runtime, _] = runtimes();
@@ -170,8 +194,10 @@ mod without_rights {
             }
         });
         expect![[r#"
-            the store `FOLDER/runs.db` cannot be read: part of it is in `FOLDER/runs.db-wal`, which needs a writable folder
+            1 entries
+            0 problems
             the store `FOLDER/runs.db` is read-only"#]]
         .assert_eq(&seen(copy.path()));
+        assert_eq!(names(copy.path()), ["runs.db", "runs.db-wal"]);
     }
 }

@@ -228,8 +228,10 @@ fn a_run_is_one_process_s_and_who_has_lost_it_cannot_write() {
         let second = owner(&path, "second");
         assert!(matches!(second.resume("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
         assert!(matches!(first.resume("r").await, Err(StoreError::Held { .. })));
-        // The first process hangs until its lease expires: the second one's clock is a day later.
-        let later = Owner::new(second.store().clone(), "later", Arc::new(Later(SystemClock::new())));
+        // The clock of another process is a day ahead, so every lease has expired there. It sees no renewal for its own lease, 0.2 s.
+        let later = Owner::with_lease(second.store().clone(), "later", Arc::new(Later(SystemClock::new())), 200);
+        assert!(matches!(later.resume("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
+        tokio::time::sleep(std::time::Duration::from_millis(250)).await;
         let hold = later.resume("r").await.unwrap();
         let lost = first.add("r", trefoil_store::Batch::default()).await;
         assert!(matches!(lost, Err(StoreError::NotHeld { .. })), "{lost:?}");

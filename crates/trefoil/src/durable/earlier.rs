@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
 use trefoil_runtime::driver::memo::Memo;
-use trefoil_store::{Content, Record, Store};
+use trefoil_store::{Record, Store};
 
 use super::Stored;
 use super::edit::own;
@@ -32,7 +32,7 @@ impl EarlierRuns {
     fn get(&self, record: &Record) -> Option<EarlierRun> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (entries, run) = all.get(&record.run)?;
-        (*entries == record.entries && record.content != Content::Removed).then(|| run.clone())
+        (*entries == record.entries && record.content.keeps_prompts()).then(|| run.clone())
     }
 
     fn put(&self, record: Record, run: EarlierRun) {

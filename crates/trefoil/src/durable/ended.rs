@@ -7,7 +7,7 @@ use trefoil_store::{Record, Store, StoreError};
 use crate::error::Result;
 
 /// The original outcome with its usage.
-pub(crate) async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
+pub async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
     let gone = || StoreError::NoContent { run: record.run.clone() };
     let (mut last, mut next) = (None, 0);
     loop {

@@ -8,7 +8,7 @@ use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::From;
 use trefoil_machine::{EntryKind, Identity};
 use trefoil_runtime::{Event, EventKind, EventSink};
-use trefoil_store::{Content, Filter, Record, Store};
+use trefoil_store::{Filter, Record, Store};
 use trefoil_syntax::{FileId, Location};
 
 use super::bundle::{Whereabouts, unpack, whereabouts};
@@ -216,7 +216,7 @@ async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted
                 return None;
             }
             let Record { run, started: at, content, .. } = record;
-            if content == Content::Removed {
+            if !content.keeps_prompts() {
                 continue;
             }
             let first = store.entries(&run, 0).await.ok().and_then(|page| page.into_iter().next());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::journal::{Answering, GivenPermissions};
 use trefoil_machine::{EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
-use trefoil_store::{Content, Store, StoreError};
+use trefoil_store::{Store, StoreError};
 
 use super::bundle::{FileOrigin, unpack};
 use super::called::without_edited;
@@ -35,7 +35,7 @@ impl Stored {
     /// Reads the start of a run, and loads its flow.
     pub async fn read(store: &dyn Store, run: &str) -> Result<Self> {
         let record = store.record(run).await?;
-        if record.content == Content::Removed {
+        if !record.content.keeps_prompts() {
             return Err(Error::Store(StoreError::NoContent { run: run.to_owned() }));
         }
         let first = store.entries(run, 0).await?.into_iter().next();

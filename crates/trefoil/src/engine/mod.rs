@@ -150,6 +150,9 @@ struct Parts {
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]
     content: trefoil_store::Content,
+    /// Whether workers leave its runs alone.
+    #[cfg(feature = "store")]
+    attended: bool,
     /// The earlier runs that it remembers, if it does.
     #[cfg(feature = "store")]
     earlier: Option<Arc<crate::durable::EarlierRuns>>,

@@ -66,6 +66,8 @@ pub struct Ready {
     kept: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]
     content: trefoil_store::Content,
+    #[cfg(feature = "store")]
+    attended: bool,
 }
 
 impl Ready {
@@ -130,6 +132,8 @@ impl Ready {
             kept: parts.owner.clone(),
             #[cfg(feature = "store")]
             content: parts.content,
+            #[cfg(feature = "store")]
+            attended: parts.attended,
         };
         // Nothing is sent in a rehearsal.
         if !is_rehearsal(&aimed.from) {
@@ -245,7 +249,8 @@ impl Ready {
                 let packed = self.flow.packed();
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
                 let (run, parent, content) = (self.run.clone(), self.caller.clone(), self.content);
-                let new = trefoil_store::NewRun { run, parent, content, files: packed.blobs, ..Default::default() };
+                let (files, attended) = (packed.blobs, self.attended);
+                let new = trefoil_store::NewRun { run, parent, content, files, attended, ..Default::default() };
                 self.ports.journal = Arc::new(owner.begin(new));
             }
             None => options.sources = self.sources(),

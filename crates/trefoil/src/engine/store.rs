@@ -52,10 +52,17 @@ impl Engine {
         self.parts.earlier.as_deref()
     }
     /// Keeps prompts and answers of its runs only as long as they are needed to resume the runs, and removes them when
-    /// a run has succeeded or was cancelled. Keys, hashes, codes, usage, models, times and status remain.
+    /// a run has succeeded or was cancelled. Keys, hashes, codes, usage, models, times and status remain. The result stays for a
+    /// day, or until [`Store::forget_result`] is called: whoever waits for it may not get it, and it is paid for.
     #[must_use]
     pub fn no_content(self) -> Self {
         self.with(|parts| parts.content = Content::UntilEnd)
+    }
+    /// Leaves its runs to people, if their process ends: workers do not continue them.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn attended(self) -> Self {
+        self.with(|parts| parts.attended = true)
     }
     /// Reuses answers of models in earlier runs of the [store](Self::store) for identical requests: from the run with
     /// this id, or from any run, newest first. Each answer is used once. Tools, commands and people are still called,

@@ -1,8 +1,10 @@
 //! Stores files with the user's secrets: written as a whole or not at all, and changed by one process at a time.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
+
+use crate::private;
 
 /// A lock: no other process changes the file while this value exists. The system releases it when the process ends.
 #[must_use]
@@ -10,10 +12,10 @@ pub struct Exclusive(#[allow(dead_code, reason = "closing it ends the lock")] Fi
 
 /// Waits until no other process changes a file. The lock is on a file next to it, because each change replaces the file itself.
 pub fn exclusive(path: &Path) -> io::Result<Exclusive> {
-    std::fs::create_dir_all(folder_of(path))?;
+    private::folder(folder_of(path))?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(".lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(beside)?;
+    let file = private::file(Path::new(&beside))?;
     file.lock()?;
     Ok(Exclusive(file))
 }
@@ -21,7 +23,7 @@ pub fn exclusive(path: &Path) -> io::Result<Exclusive> {
 /// Writes a file that only the user can read. After a power failure, the file is either the old or the new one.
 pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path);
-    std::fs::create_dir_all(folder)?;
+    private::folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;

@@ -222,8 +222,10 @@ impl SettingsReading<'_> {
         let field = match key {
             "in_flight" => &mut limits.in_flight,
             "in_flight_per_run" => &mut limits.in_flight_per_run,
+            "runs_per_flow" => &mut limits.runs_per_flow,
             _ => {
-                let keys = "`in_flight`, `in_flight_per_run`, and a table for a provider: `[limits.openai]`";
+                let keys =
+                    "`in_flight`, `in_flight_per_run`, `runs_per_flow`, and a table for a provider: `[limits.openai]`";
                 return self.wrong(at, &format!("`[limits]` has no key `{key}`; its keys are {keys}"));
             }
         };

@@ -13,6 +13,7 @@ use trefoil_syntax::SourceFile;
 
 use crate::door::{self, Door};
 use crate::load::project;
+use crate::private;
 
 /// The name of the list.
 pub(super) const LIST: &str = "trusted";
@@ -125,10 +126,12 @@ impl Trust {
         for (path, hash) in &self.hashes {
             let _ = writeln!(text, "{hash}  {}", path.display());
         }
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        private::folder(folder).map_err(failed)?;
         // Written as a whole or not at all, because half a list would remove trust.
         let beside = folder.join(format!(".{LIST}.{}.tmp", std::process::id()));
-        let written = std::fs::File::create(&beside)
+        // What an interrupted process has left.
+        let _ = std::fs::remove_file(&beside);
+        let written = private::new_file(&beside)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| std::fs::rename(&beside, &path));
         written.map_err(failed)

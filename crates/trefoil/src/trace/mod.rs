@@ -12,6 +12,7 @@ mod place;
 mod write;
 
 pub use about::About;
+pub use clock::rfc3339_ms;
 pub use trefoil_machine::key::{parent as outer, without_try};
 pub use write::{Pending, write_page};
 

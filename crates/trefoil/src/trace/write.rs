@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::private;
+
 /// A file to be written. It replaces the old one when it is complete.
 #[derive(Debug)]
 pub struct Pending {
@@ -32,7 +34,7 @@ impl Pending {
             beside.push(name);
             beside.push(format!(".{}-{attempt}.tmp", std::process::id()));
             let beside = path.with_file_name(beside);
-            match private(&beside) {
+            match private::new_file(&beside) {
                 Ok(file) => return Ok(Self { file, path: path.to_owned(), beside: Some(beside) }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => failed = error,
                 Err(error) => return Err(error),
@@ -72,15 +74,4 @@ impl Drop for Pending {
             let _ = std::fs::remove_file(beside);
         }
     }
-}
-
-fn private(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path)
 }

@@ -274,18 +274,14 @@ impl Replay {
             EntryKind::Reopened { .. } => {
                 Err(differs(format!("entry {} reopens the run: it has to be replayed from its start", entry.seq)))
             }
-            EntryKind::Restarted { key, usage, anew } => {
+            EntryKind::Restarted { key } => {
                 self.catch_up(watcher);
                 let Some((_, activity)) = self.asked.get(key) else {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
                 watcher.past(entry.at_ms, Past::Began(activity));
-                // A model call of an earlier build, which was not checked against limits.
-                self.machine.spent(key, usage.unwrap_or_default());
-                if *anew {
-                    let output = self.machine.restarted(key, entry.at_ms);
-                    self.take(output, watcher);
-                }
+                let output = self.machine.restarted(key, entry.at_ms);
+                self.take(output, watcher);
                 Ok(())
             }
             EntryKind::Suspended { wake_at, called, why } => {

@@ -207,14 +207,13 @@ impl Rebuild {
                 replay.machine.change(&prices);
                 Ok(())
             }
-            EntryKind::Restarted { key, anew: true, .. } => {
+            EntryKind::Restarted { key } => {
                 replay.catch_up(active);
                 let output = replay.machine.restarted(key, entry.at_ms);
                 replay.take(output, active);
                 Ok(())
             }
             EntryKind::Started(_)
-            | EntryKind::Restarted { .. }
             | EntryKind::Suspended { .. }
             | EntryKind::CancelRequested {}
             | EntryKind::Finished { .. } => Ok(()),

@@ -120,9 +120,7 @@ fn begin(
     listed: &[(ToolKind, Vec<ToolSpec>)],
 ) -> Result<(), EvalStop> {
     let offered = offers::of(turn.program, it, listed);
-    if turn.core.flags.checks_pins {
-        pins::check(turn, f, it, listed)?;
-    }
+    pins::check(turn, f, it, listed)?;
     if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.doing = Doing::Conversation(Box::new(Talk { offered, ..Talk::default() }));
     }

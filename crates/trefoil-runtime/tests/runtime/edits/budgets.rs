@@ -5,7 +5,6 @@ use std::sync::Arc;
 use testbed::Build;
 use testbed::build::graph_node;
 use trefoil_ir::{Budget, Expr, GraphNode, OnExceeded, OnItemFailure, Program, Source, StepId};
-use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_prices::{Price, Rates};
 use trefoil_runtime::driver::{self, Options};
@@ -207,43 +206,4 @@ fn a_budget_that_skips_nodes_counts_what_is_kept() {
         let (sent, new) = desk.run(&before, &format!("{name}-fork"), Some(desk.memo(&before, name)));
         assert_eq!((sent.len(), new.result), (0, old.result));
     }
-}
-
-/// In journals of earlier builds a result that was kept counted as a call: what followed from that is still so.
-#[test]
-fn a_journal_of_an_earlier_build_means_what_it_meant() {
-    let desk = Desk::new();
-    let skip = Budget { on_exceeded: OnExceeded::SkipRemaining, ..calls(1) };
-    let program = limited(&["first", "second", "third"], skip, chain);
-    let (sent, _) = desk.run(&program, "old", None);
-    assert_eq!(sent.len(), 2, "the second call passes the limit, and the third is not made");
-    // The same run, if the first call had been kept: the limit was passed all the same.
-    let kept = |reuses: bool, counts: bool| {
-        let mut entries = desk.world.journal.entries("old");
-        let content = entries.iter().find_map(|entry| match &entry.kind {
-            EntryKind::Scheduled { key, content, .. } if key.as_str() == "a" => Some(*content),
-            _ => None,
-        });
-        entries.retain(|entry| !matches!(&entry.kind, EntryKind::Scheduled { key, .. } if key.as_str() == "a"));
-        for (seq, entry) in entries.iter_mut().enumerate() {
-            entry.seq = seq as u64;
-            match &mut entry.kind {
-                EntryKind::Started(started) => {
-                    (started.flags.reuses, started.flags.counts_kept) = (reuses, counts);
-                }
-                EntryKind::Completed { key, about, .. } if key.as_str() == "a" => {
-                    let cited = Cited { run: "old".to_owned(), key: None, content: content.unwrap(), used: None };
-                    *about = About { usage: None, from: Some(Box::new(cited)), ..about.clone() };
-                }
-                _ => {}
-            }
-        }
-        let journal = MemoryJournal::new();
-        block_on(journal.append("old", &desk.world.journal.entries("old"), &[])).unwrap();
-        block_on(journal.append("kept", &entries, &[])).unwrap();
-        block_on(driver::verify(Prepared::new(program.clone()), "kept", &journal)).unwrap().differences.len()
-    };
-    assert_eq!(kept(false, false), 0);
-    assert_eq!(kept(true, false), 1, "a later build would have made the third call");
-    assert_eq!(kept(true, true), 0, "today what is kept counts again");
 }

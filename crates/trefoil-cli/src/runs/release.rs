@@ -1,0 +1,28 @@
+//! `trefoil runs release RUN`
+
+use clap::Args;
+use trefoil::store::Store as _;
+
+use crate::store::{StoreArgs, full_id, wait};
+use crate::{exit, output};
+
+/// Take a run away from a process that no longer responds, so that another one can continue it
+#[derive(Args)]
+pub struct Release {
+    /// The run's id, or its first characters
+    run: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub fn run(args: &Release) -> Result<u8, u8> {
+    let store = args.store.change()?;
+    let run = wait(full_id(&*store, &args.run))?;
+    match wait(store.evict_owner(&run))? {
+        Some(owner) => {
+            output::note(&format!("took {run} from the process {owner}, which can no longer store anything for it"))
+        }
+        None => output::note(&format!("no process works on {run}")),
+    }
+    Ok(exit::OK)
+}
