@@ -11,7 +11,6 @@ use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_models::{Limits, Scripted};
 use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
@@ -153,7 +152,7 @@ impl HostArgs {
             trefoil::internals::shell::adopt();
         }
         if commands {
-            engine = engine.commands(Shell::default()).python(settings.interpreter());
+            engine = engine.commands(settings.shell()).python(settings.python.clone());
         }
         engine
     }
