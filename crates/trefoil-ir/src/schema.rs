@@ -1,11 +1,14 @@
 //! How JSON Schemas are compiled, and how much work a check against one may take.
 //!
 //! All schemas are compiled with [`options`]: the regex engine takes linear time, so look-around and backreferences are
-//! not supported, and nothing is fetched. A [`Checker`] adds a budget. With references, a schema of a few lines can
-//! take an unbounded amount of work, so the work is estimated before a value is checked, and rejected beyond
-//! [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and the value, so a replay gets the same one.
+//! not supported, and nothing is fetched. A [`Checker`] adds limits, and is the only way to compile a schema that may be
+//! from anywhere (a server's tool, a file, a manifest): the size of its patterns before they are compiled, and the work
+//! of a check. With references, a schema of a few lines can take an unbounded amount of work, so the work is estimated
+//! before a value is checked, and rejected beyond [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and
+//! the value, so a replay gets the same one.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Value as Json};
@@ -60,7 +63,7 @@ pub fn pattern_weight(pattern: &str) -> Option<usize> {
         let only = Json::Object(Map::from_iter([("pattern".to_owned(), Json::from(pattern))]));
         within(*limit).build(&only).is_ok()
     };
-    [64 << 10, 512 << 10, limits::PATTERN_BYTES].into_iter().find(fits)
+    [8 << 10, 64 << 10, 512 << 10, limits::PATTERN_BYTES].into_iter().find(fits)
 }
 
 /// A compiled schema with a limit for work.
@@ -79,11 +82,57 @@ pub enum Misfit<'v> {
     TooMuchWork,
 }
 
+/// Why a schema is not compiled.
+#[derive(Debug)]
+pub enum SchemaFault {
+    /// It is not a JSON Schema.
+    Invalid(Box<ValidationError<'static>>),
+    /// No value could be checked against it.
+    Endless(Endless),
+    /// Its patterns need more than [`limits::PATTERNS_BYTES`].
+    Patterns,
+}
+
+impl fmt::Display for SchemaFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(error) => error.fmt(f),
+            Self::Endless(endless) if endless.circular => {
+                f.write_str("it refers to itself without going deeper into the value")
+            }
+            Self::Endless(_) => f.write_str("its references multiply, so checking one value would take forever"),
+            Self::Patterns => write!(f, "its patterns need more than {} MB", limits::PATTERNS_BYTES >> 20),
+        }
+    }
+}
+
+/// Checks the limits that need no compiled pattern.
+fn endable(schema: &Json) -> Result<Cost, SchemaFault> {
+    let cost = Cost::new(schema);
+    match cost.endless() {
+        Some(endless) => Err(SchemaFault::Endless(endless)),
+        None => Ok(cost),
+    }
+}
+
+/// Checks a schema without compiling its patterns, which may take a second: for many schemas of which few are used.
+pub fn check_form(schema: &Json) -> Result<(), SchemaFault> {
+    endable(schema)?;
+    let valid = jsonschema::draft202012::meta::validate(schema);
+    valid.map_err(|error| SchemaFault::Invalid(Box::new(error.to_owned())))
+}
+
 impl Checker {
-    /// Compiles a schema of draft 2020-12.
-    pub fn new(schema: &Json) -> Result<Self, ValidationError<'static>> {
-        let validator = options().with_draft(Draft::Draft202012).build(schema)?;
-        Ok(Self { validator, cost: Cost::new(schema) })
+    /// Compiles a schema of draft 2020-12 within the limits. May take a second, so an async task does this on a thread of
+    /// its own.
+    pub fn new(schema: &Json) -> Result<Self, SchemaFault> {
+        let cost = endable(schema)?;
+        if pattern_bytes([schema], limits::PATTERNS_BYTES) > limits::PATTERNS_BYTES {
+            return Err(SchemaFault::Patterns);
+        }
+        let built = options().with_draft(Draft::Draft202012).build(schema);
+        let validator = built.map_err(|error| SchemaFault::Invalid(Box::new(error)))?;
+        Ok(Self { validator, cost })
     }
 
     /// Whether a value matches. Also false if the check would take too long.
@@ -133,6 +182,8 @@ const SAME_MANY: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// The maximum depth of the walk. Deeper recursion would risk a stack overflow in a validator.
 const DEEPEST: usize = 1000;
+/// The number of names with which an unknown reference is compared.
+const MOST_COMPARED: usize = 100;
 
 impl Cost {
     /// The cost of a schema, which is compiled elsewhere.
@@ -183,6 +234,8 @@ impl Cost {
             Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => pointer.to_owned(),
             _ => match self.names.get(reference) {
                 Some(pointer) => pointer.clone(),
+                // Each unknown reference would be compared with each name.
+                None if self.names.len() > MOST_COMPARED => String::new(),
                 None => {
                     let (name, rest) = reference.split_once('#').unwrap_or((reference, ""));
                     let known = self.names.iter().find(|(id, _)| !name.is_empty() && id.ends_with(name));
@@ -423,7 +476,8 @@ mod tests {
         assert_eq!(Cost::new(&doubling(10)).endless(), None);
         let endless = Cost::new(&doubling(40)).endless().unwrap();
         assert!(!endless.circular, "{endless:?}");
-        assert!(matches!(Checker::new(&doubling(40)).unwrap().check(&json!("x")), Err(Misfit::TooMuchWork)));
+        assert!(matches!(Checker::new(&doubling(40)), Err(SchemaFault::Endless(_))));
+        assert!(check_form(&doubling(40)).is_err() && check_form(&doubling(10)).is_ok());
     }
 
     #[test]
@@ -455,6 +509,27 @@ mod tests {
             json!({"type": "array", "items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "integer", "minimum": 0}}});
         let list = Json::from((0..1_000_000).collect::<Vec<u32>>());
         assert!(Checker::new(&schema).unwrap().accepts(&list));
+    }
+
+    #[test]
+    fn patterns_are_refused_before_they_take_the_memory() {
+        let many = |n: usize| {
+            let all = (0..n).map(|i| (format!("x{i}"), json!({"pattern": format!("[a-z{i}]{{1,400}}é\\w{{200}}")})));
+            json!({"properties": all.collect::<Map<_, _>>()})
+        };
+        assert!(Checker::new(&many(2)).is_ok());
+        let refused = Checker::new(&many(200)).unwrap_err();
+        assert_eq!(refused.to_string(), "its patterns need more than 32 MB");
+        assert!(check_form(&many(200)).is_ok(), "nothing of it is compiled there");
+    }
+
+    #[test]
+    fn many_names_and_unknown_references_are_no_trouble() {
+        let all =
+            (0..20_000).map(|i| (format!("x{i}"), json!({"$id": format!("https://a/{i}"), "$ref": format!("no{i}")})));
+        let cost = Cost::new(&json!({"properties": all.collect::<Map<_, _>>()}));
+        assert_eq!(cost.names.len(), 20_000);
+        cost.endless();
     }
 
     #[test]

@@ -335,6 +335,10 @@ pub struct About {
     /// For an answer checked by guardrails: their verdicts. Empty if all of them passed it unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<Vec<Verdict>>,
+    /// For an answer that guardrails changed: a digest of their settings. A run with other settings asks again, because the
+    /// answer as it came is not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_by: Option<ContentKey>,
     /// For a failed model call: the text received so far, as it may be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,

@@ -47,10 +47,16 @@ fn compile(schema: &Value) -> Compiled {
     Checker::new(&schema.to_json()).map_err(|e| format!("the schema is not valid: {e}"))
 }
 
-/// Checks a value against a schema that is not part of the program. An invalid schema accepts everything.
-pub fn suits(schema: &Value, value: &Value) -> Result<(), String> {
-    let compiled = compile(schema);
-    if compiled.is_err() { Ok(()) } else { fits(&compiled, value) }
+/// A schema that is not part of the program, compiled on first use.
+#[derive(Debug, Default)]
+pub struct ForeignSchema(OnceLock<Compiled>);
+
+impl ForeignSchema {
+    /// Checks a value. An invalid schema, or one beyond the limits, accepts everything.
+    pub fn suits(&self, schema: &Value, value: &Value) -> Result<(), String> {
+        let compiled = self.0.get_or_init(|| compile(schema));
+        if compiled.is_err() { Ok(()) } else { fits(compiled, value) }
+    }
 }
 
 fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {

@@ -20,7 +20,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// The maximum length of a compared name in characters. Longer names are not typed by hand.
 const LONGEST: usize = 80;
 /// The maximum number of compared names. Thousands of wrong names in one file are not slips.
-const MOST: usize = 1000;
+const MOST: usize = 500;
 
 /// Like [`nearest`], with the distance.
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
@@ -59,6 +59,8 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
 /// The edit distance from one word to others: characters wrong, missing, extra, or swapped. Ignores case.
 struct Distance<'w> {
     word: &'w [char],
+    /// The letters of the word.
+    letters: u64,
     other: Vec<char>,
     /// The row before the last one, the last row, and the current one.
     rows: [Vec<usize>; 3],
@@ -66,7 +68,7 @@ struct Distance<'w> {
 
 impl<'w> Distance<'w> {
     fn to(word: &'w [char]) -> Self {
-        Self { word, other: Vec::new(), rows: Default::default() }
+        Self { word, letters: letters(word), other: Vec::new(), rows: Default::default() }
     }
 
     /// The distance to a name, if it is within the limit.
@@ -78,7 +80,10 @@ impl<'w> Distance<'w> {
         self.other.clear();
         self.other.extend(name.chars().flat_map(char::to_lowercase));
         let (word, other) = (self.word, &self.other);
-        if word.len().abs_diff(other.len()) > limit {
+        // Each letter that only one of them has is a slip.
+        let others = letters(other);
+        let alone = |one: u64, other: u64| (one & !other).count_ones() as usize;
+        if word.len().abs_diff(other.len()).max(alone(self.letters, others)).max(alone(others, self.letters)) > limit {
             return None;
         }
         let [before, last, row] = &mut self.rows;
@@ -119,6 +124,11 @@ impl<'w> Distance<'w> {
         }
         last.last().copied().filter(|d| *d <= limit)
     }
+}
+
+/// The set of a word's letters. Several may share a place, which only hides differences.
+fn letters(word: &[char]) -> u64 {
+    word.iter().fold(0, |set, c| set | 1 << (u32::from(*c) & 63))
 }
 
 /// Whether two names look like members of a series rather than a name and a slip: they have different numbers, or

@@ -34,7 +34,8 @@ pub const MANY_CALLS: u64 = 1_000;
 pub const INPUT_BYTES: u64 = 32 << 20;
 /// Bytes of an answer of a model or a server.
 pub const ANSWER_BYTES: usize = 32 << 20;
-/// Values in the JSON of a server's answer, including its envelope.
+/// Values in one JSON text, from wherever it comes: an answer of a model or a server, including its envelope, what a
+/// program prints, a text in a workflow that is read as JSON. Each takes many times the memory of its text.
 pub const ANSWER_NODES: usize = 1 << 20;
 /// Tool calls in one answer of a model.
 pub const ANSWER_CALLS: usize = 1_024;

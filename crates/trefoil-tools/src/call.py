@@ -1,5 +1,9 @@
 # Calls one function; see python.rs. Runs on every Python from 3.8 on, and imports nothing that it does not need.
-import json, os, re, sys
+import sys
+
+# First of all: no module of the current folder takes the place of an installed one, nor of those that this file imports.
+sys.path[:] = [place for place in sys.path if place not in ("", ".")]
+import json, os, re  # noqa: E402
 
 answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)  # what is printed, by whatever means, is not the result
@@ -23,8 +27,7 @@ def end(**what):
 
 asked = json.loads(sys.stdin.buffer.read().decode("utf-8"))
 call = asked["call"]
-# No module of the current folder takes the place of an installed one.
-sys.path[:] = [place for place in sys.path if place not in ("", ".")] + asked["path"]
+sys.path += asked["path"]
 module, function = call["module"], call["function"]
 import importlib  # noqa: E402
 

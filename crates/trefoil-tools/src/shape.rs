@@ -1,16 +1,30 @@
 //! Checks values against the schemas of tools.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 use trefoil_ir::schema::{Checker, Misfit};
 
 /// A compiled schema.
 #[derive(Debug, Clone)]
-pub struct Shape(Checker);
+pub struct Shape(Arc<Checker>);
 
 impl Shape {
     /// Compiles a JSON Schema, or returns why it is invalid.
     pub fn new(schema: &Json) -> Result<Self, String> {
-        Checker::new(schema).map(Self).map_err(|why| why.to_string())
+        Checker::new(schema).map(|checker| Self(Arc::new(checker))).map_err(|why| why.to_string())
+    }
+
+    /// The same for a schema that comes from a server, on another thread: even within the limits, its patterns may take a
+    /// second, in which this thread, often the only one, would see no time limit.
+    pub async fn of_server(schema: Json) -> Result<Self, String> {
+        apart(move || Self::new(&schema)).await
+    }
+
+    /// Checks a value from a server on another thread, and returns it.
+    pub async fn check_apart(&self, value: Json) -> Result<Json, String> {
+        let shape = self.clone();
+        apart(move || shape.check(&value).map(|()| value)).await
     }
 
     /// What is wrong with a value: its first error.
@@ -34,4 +48,9 @@ impl Shape {
         let said = if quotes { first.to_string() } else { first.masked().to_string() };
         Err(if path.is_empty() { said } else { format!("{said} (at `{path}`)") })
     }
+}
+
+/// Does work on another thread.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err("the check was interrupted".to_owned()))
 }

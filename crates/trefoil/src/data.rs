@@ -8,7 +8,7 @@ use trefoil_front::read::to_value;
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
 use trefoil_template::foreign::without_mark;
-use trefoil_template::{Value, json_nodes, limits, read_json};
+use trefoil_template::{Value, json_nodes, limits, read_own_json};
 
 /// Whether mistakes are described as those of JSON: in a file of that name, or in the value of an option.
 fn is_json(name: &str) -> bool {
@@ -57,8 +57,8 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
 
 /// Parses JSON and rejects duplicate keys, because only one of them would be used.
 pub(crate) fn json(text: &str) -> serde_json::Result<serde_json::Value> {
-    read_json::<Unique>(text)?;
-    read_json(text)
+    read_own_json::<Unique>(text)?;
+    read_own_json(text)
 }
 
 /// Any value whose objects have no duplicate keys.

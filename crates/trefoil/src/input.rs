@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Expr, Flow, InputField, Program, SlotId, Source};
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
-use trefoil_template::{Object, Reference, Value, json_text, read_json};
+use trefoil_template::{Object, Reference, Value, json_text, read_own_json};
 
 use crate::engine::INPUT;
 
@@ -286,7 +286,7 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
     if types.is_empty() || types == ["string"] {
         return Ok(Value::from(text));
     }
-    let json: Option<serde_json::Value> = read_json(json_text(text)).ok();
+    let json: Option<serde_json::Value> = read_own_json(json_text(text)).ok();
     let fits = |json: &serde_json::Value| {
         types.iter().any(|t| match *t {
             // A word typed for a text property means the word.

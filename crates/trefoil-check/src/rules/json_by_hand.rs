@@ -21,9 +21,15 @@ fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     for &(flow, id) in model.reachable() {
         let Some(step) = model.program.step(id) else { continue };
-        for broken in written(&step.kind).into_iter().filter_map(|text| breaks(model, flow, text)) {
+        let sent = matches!(step.kind, StepKind::Tool(_));
+        for broken in written(&step.kind).into_iter().filter_map(|text| breaks(model, flow, text, sent)) {
             let Some((path, at)) = broken.value.path().zip(broken.value.at()) else { continue };
+            // Another system acts on a request. Whoever writes a value there could set any of its properties.
+            let author = sent.then(|| model.taint().value(model.program, flow, id, &broken.value).untrusted()).flatten();
             let message = match broken.quoted {
+                true if let Some((who, _)) = author => {
+                    format!("a quotation mark in `{path}` could add properties to this request, and it comes from {who}")
+                }
                 true => format!("a quotation mark or a line break in `{path}` would break this JSON"),
                 false => format!("text in `{path}` would break this JSON, because it has no quotes"),
             };
@@ -32,7 +38,12 @@ fn run(cx: &mut Context<'_>) {
                 Some(json) => format!("write `{json}`"),
                 None => "have a step answer with the whole JSON, and pass only that answer".to_owned(),
             };
-            cx.report(cx.finding(at, message).help(help));
+            let mut finding = cx.finding(at, message).help(help);
+            if let Some((_, from)) = author {
+                finding.severity = finding.severity.max(Severity::Warning);
+                finding = finding.label(from, "comes from here");
+            }
+            cx.report(finding);
         }
     }
 }
@@ -75,8 +86,8 @@ struct Broken<'p> {
     quoted: bool,
 }
 
-/// The first value in a text that is valid JSON for some values but not for others.
-fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text) -> Option<Broken<'p>> {
+/// The first value in a text that is valid JSON for some values but not for others. `sent`: in a request.
+fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text, sent: bool) -> Option<Broken<'p>> {
     let pieces = pieces(text);
     let starts = |piece: &Piece<'_>| matches!(piece, Piece::Written(text) if text.trim_start().starts_with(['{', '[']));
     if pieces.len() < 2 || !pieces.first().is_some_and(starts) {
@@ -95,7 +106,7 @@ fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text) -> Option<Broken<
             }
             Piece::Value(value) => {
                 sample.push(if quoted { 'x' } else { '0' });
-                if found.is_none() && !value.as_json && !is_safe(model, flow, &value, quoted) {
+                if found.is_none() && !value.as_json && !is_safe(model, flow, &value, (quoted, sent)) {
                     found = Some(Broken { value, quoted });
                 }
             }
@@ -112,8 +123,9 @@ fn is_given(model: &Model<'_>, flow: FlowId, source: &Source) -> bool {
 }
 
 /// Whether no value of its type can make the JSON invalid here.
-fn is_safe(model: &Model<'_>, flow: FlowId, value: &Slotted<'_>, quoted: bool) -> bool {
-    let Some(source) = value.source.filter(|source| !is_given(model, flow, source)) else { return true };
+fn is_safe(model: &Model<'_>, flow: FlowId, value: &Slotted<'_>, (quoted, sent): (bool, bool)) -> bool {
+    let reported = |source: &&Source| sent || !is_given(model, flow, source);
+    let Some(source) = value.source.filter(reported) else { return true };
     let rest = value.rest();
     let path: Vec<&str> = rest.iter().map(|name| &**name).collect();
     let schema = model.types().source(flow, source, &path, None).schema;

@@ -16,16 +16,26 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Declared(run),
 };
 
+/// The number of ranges of one state that are compared with each other.
+const MOST: usize = 50;
+
 fn run(cx: &mut Context<'_>) {
     for (machine, _) in cx.model.machines() {
         for state in machine.states.iter().filter(|s| cx.model.reach().is_alive(s.step)) {
-            for (at, second) in state.transitions.iter().enumerate() {
-                for first in state.transitions.iter().take(at) {
+            let ranges: Vec<&Transition> = state.transitions.iter().filter(|t| is_range(t)).take(MOST).collect();
+            for (at, second) in ranges.iter().enumerate() {
+                for first in ranges.iter().take(at) {
                     pair(cx, state, first, second);
                 }
             }
         }
     }
+}
+
+/// Whether a condition compares the order of one value.
+fn is_range(transition: &Transition) -> bool {
+    let cases = transition.when.as_ref().and_then(|when| Cases::new([when], &|_, _| None));
+    cases.is_some_and(|cases| matches!(cases.values(), [value] if value.is_ordered()) && !cases.is_open(0))
 }
 
 fn pair(cx: &mut Context<'_>, state: &State, first: &Transition, second: &Transition) {

@@ -122,7 +122,8 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
 
 /// A value of a command as written, and its place.
 pub(super) fn shown(name: &str, value: &Expr) -> (String, Option<Location>) {
-    let parameter = name.starts_with(|c: char| c.is_ascii_digit());
+    // A parameter, or the working folder.
+    let parameter = !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let path = pieces_of(value).into_iter().find_map(|piece| match piece {
         Piece::Value(value) => Some((value.path()?, value.at())),
         Piece::Written(_) => None,

@@ -1,5 +1,6 @@
 //! State machines: when each transition is taken, which ones never are, and which outcomes match none.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use trefoil_ir::{
@@ -83,6 +84,8 @@ struct Table<'t> {
     /// The index of the condition that must hold for outcomes that need a transition.
     fails: Option<usize>,
     first: Vec<bool>,
+    /// See [`Table::first_sure`].
+    sure: [OnceCell<Option<usize>>; 3],
 }
 
 impl<'t> Table<'t> {
@@ -94,7 +97,14 @@ impl<'t> Table<'t> {
                 next - 1
             })
         });
-        Self { transitions, cases, condition: condition.collect(), fails: None, first: vec![false; transitions.len()] }
+        Self {
+            transitions,
+            cases,
+            condition: condition.collect(),
+            fails: None,
+            first: vec![false; transitions.len()],
+            sure: Default::default(),
+        }
     }
     fn open(&self, at: usize) -> bool {
         match self.condition.get(at).copied().flatten() {
@@ -155,11 +165,20 @@ impl<'t> Table<'t> {
         if transition.takes == Takes::Failure && !failing {
             return Taken::NoFailure;
         }
-        let covers = |t: &Transition| {
-            (t.takes == Takes::Both || t.takes == transition.takes)
-                && t.when.as_ref().is_none_or(|w| truth(w) == Truth::Always)
+        let covers = |first: Option<usize>| first.filter(|first| *first < at);
+        let same = covers(self.first_sure(transition.takes));
+        Taken::Shadowed(same.into_iter().chain(covers(self.first_sure(Takes::Both))).min())
+    }
+    /// The first transition for exactly this outcome whose condition always holds.
+    fn first_sure(&self, takes: Takes) -> Option<usize> {
+        let [success, failure, both] = &self.sure;
+        let known = match takes {
+            Takes::Success => success,
+            Takes::Failure => failure,
+            Takes::Both => both,
         };
-        Taken::Shadowed(self.transitions.iter().take(at).position(covers))
+        let sure = |t: &Transition| t.takes == takes && t.when.as_ref().is_none_or(|w| truth(w) == Truth::Always);
+        *known.get_or_init(|| self.transitions.iter().position(sure))
     }
     /// An expected outcome that matches no transition: a case in which every condition is false.
     fn gap(&self, outcome: Takes) -> Option<Gap> {
@@ -173,8 +192,7 @@ impl<'t> Table<'t> {
         }
         let conditions: Vec<usize> =
             candidates.iter().filter_map(|at| self.condition.get(*at).copied().flatten()).collect();
-        let opposed = |(i, one): (usize, &usize)| conditions.iter().skip(i + 1).any(|o| cases.are_opposite(*one, *o));
-        if conditions.iter().enumerate().any(opposed) {
+        if cases.have_opposites(&conditions) {
             return None;
         }
         let mut found = None;

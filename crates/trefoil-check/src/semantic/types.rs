@@ -19,6 +19,8 @@ use trefoil_ir::types::{self, Member};
 
 /// The maximum depth to which types are followed: chains of fan-outs and calls, not of steps.
 const DEEPEST: u32 = 64;
+/// The number of writers of one slot whose types are combined.
+const MOST_WRITERS: usize = 200;
 
 /// The types of a program.
 pub struct Types<'p> {
@@ -145,6 +147,10 @@ impl<'p> Types<'p> {
         self.slots.borrow_mut().insert((flow, slot), None);
         let found = self.deeper(|| {
             let writers = self.writers.of_slot(flow, slot);
+            // Each may add a member to what the others have written.
+            if writers.len() > MOST_WRITERS {
+                return types::any();
+            }
             types::union(writers.iter().map(|w| self.written(flow, w)))
         });
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));

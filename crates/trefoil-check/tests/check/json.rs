@@ -55,9 +55,10 @@ fn so_are_those_in_the_body_of_a_request() {
         "sirenspec",
         &[("m.yaml", &body(r#"{"q": "{{ a.output }}"}"#))],
         expect![[r#"
-        5:103 info json-by-hand: a quotation mark or a line break in `a.output` would break this JSON
+        5:103 warning json-by-hand: a quotation mark in `a.output` could add properties to this request, and it comes from a model's answer
           | ....org/x", method: POST, body: '{"q": "{{ a.output }}"}' } }
           |                                            ^^^^^^^^
+          at 4:3: comes from here
           help: have a step answer with the whole JSON, and pass only that answer
     "#]],
     );

@@ -10,7 +10,6 @@ use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::ports::Shell;
 use trefoil::store::Store;
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_machine::journal::GivenPermissions;
@@ -154,7 +153,7 @@ impl HostArgs {
             trefoil::internals::shell::adopt();
         }
         if commands {
-            engine = engine.commands(Shell::default()).python(settings.interpreter());
+            engine = engine.commands(settings.shell()).python(settings.python.clone());
         }
         engine
     }

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
-use trefoil_template::read_json;
+use trefoil_template::read_own_json;
 
 /// Maximum size of a trace file in bytes.
 const MOST: u64 = 512 << 20;
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<(Value, Option<String>), (String, Option<Stri
         let help = "record one with `trefoil run TARGET --trace FILE`".to_owned();
         (format!("`{name}` is not a trace: {why}"), Some(help))
     };
-    let json: Value = read_json(&text).map_err(|e| not_one(&format!("it is not JSON ({e})")))?;
+    let json: Value = read_own_json(&text).map_err(|e| not_one(&format!("it is not JSON ({e})")))?;
     let version = json.get("version").and_then(Value::as_u64);
     match (version, json.get("steps").and_then(Value::as_array)) {
         (Some(1), Some(_)) => {

@@ -26,7 +26,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     let mut all: Vec<(&Link, &Edge<'_>)> =
         links.edges.iter().chain(&links.idle).filter_map(|l| Some((l, subject.manifest.edges.get(l.edge)?))).collect();
     all.sort_unstable_by_key(|(link, _)| link.edge);
-    let mut by_ends: HashMap<(usize, usize), Vec<&Edge<'_>>> = HashMap::default();
+    let mut by_ends: HashMap<(usize, usize), Twins<'_, '_>> = HashMap::default();
     for (link, edge) in all {
         let same = by_ends.entry((link.from, link.to)).or_default();
         if !is_twin(subject, edge, same, found) {
@@ -37,10 +37,29 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     links.idle.iter().for_each(|link| idle(subject, link, found));
 }
 
+/// The edges between two nodes.
+#[derive(Default)]
+struct Twins<'e, 'm> {
+    /// The first one with each condition.
+    by_condition: HashMap<Option<String>, &'e Edge<'m>>,
+    /// The first one that has a condition.
+    conditional: Option<&'e Edge<'m>>,
+}
+
+impl<'e, 'm> Twins<'e, 'm> {
+    fn push(&mut self, edge: &'e Edge<'m>) {
+        self.by_condition.entry(condition(edge)).or_insert(edge);
+        self.conditional = self.conditional.or(edge.when.map(|_| edge));
+    }
+}
+
+fn condition(edge: &Edge<'_>) -> Option<String> {
+    edge.when.map(|when| when.value.trim().to_owned())
+}
+
 /// An edge that repeats an earlier one with the same condition.
-fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &mut Found) -> bool {
-    let when = |e: &Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
-    let Some(twin) = same.iter().find(|other| when(other) == when(edge)) else { return false };
+fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &Twins<'_, '_>, found: &mut Found) -> bool {
+    let Some(twin) = same.by_condition.get(&condition(edge)) else { return false };
     let message = format!("the edge from `{}` to `{}` is listed twice", edge.from.value, edge.to.value);
     let d = Diagnostic::warning("redundant", subject.at(edge.node.span), message);
     found.push(d.label(subject.at(twin.node.span), "the first one").help("remove one of them"));
@@ -48,8 +67,12 @@ fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &m
 }
 
 /// A conditional edge next to an unconditional one with the same nodes.
-fn is_needless(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &mut Found) {
-    let Some(other) = same.iter().find(|other| other.when.is_some() != edge.when.is_some()) else { return };
+fn is_needless(subject: &Subject<'_>, edge: &Edge<'_>, same: &Twins<'_, '_>, found: &mut Found) {
+    let other = match edge.when {
+        Some(_) => same.by_condition.get(&None).copied(),
+        None => same.conditional,
+    };
+    let Some(other) = other else { return };
     let Some(when) = edge.when.or(other.when) else { return };
     let free = if edge.when.is_none() { edge.node } else { other.node };
     let message = format!(

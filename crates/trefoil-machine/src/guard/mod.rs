@@ -21,6 +21,7 @@ use trefoil_ir::{Guard, PiiAction, Program, StepKind};
 use trefoil_template::{Masked, Object, Piece, Value};
 
 use crate::provenance::{self, From, TextPart};
+use crate::said;
 use crate::schemas::Schemas;
 
 pub use stored::StoredInput;
@@ -193,6 +194,22 @@ pub fn concealing(program: &Program) -> Vec<Guard> {
 /// Whether a guard hides its matches, so that text must not even be shown provisionally.
 pub fn conceals(guard: &Guard) -> bool {
     matches!(guard, Guard::Pii { action, .. } if *action != PiiAction::Flag)
+}
+
+/// Whether a guard can change an answer that it accepts.
+pub fn changes(guard: &Guard) -> bool {
+    match guard {
+        Guard::Length { refuse, .. } => !refuse,
+        Guard::Pii { action, .. } => pii::ruling(*action) == Ruling::Changed,
+        _ => false,
+    }
+}
+
+/// Checks the value of an earlier model call again, under the guards of a run that reuses it.
+pub fn again(guards: &[Guard], value: Value, schemas: &Schemas) -> Looked<Value> {
+    let (text, calls) = said::calls(&value).unwrap_or((value, Vec::new()));
+    let Looked { text, verdicts } = answer(guards, text.to_text().to_string(), schemas);
+    Looked { text: said::value(text, calls), verdicts }
 }
 
 /// Whether a guard can change or reject an answer, so that the workflow gets no text before the answer is complete.

@@ -27,9 +27,6 @@ pub struct AskModel {
     /// The JSON Schema for the provider.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
     pub schema: Option<Value>,
-    /// The guardrails applied to the answer before it is journaled.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub guards: Vec<WireGuard>,
     /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,

@@ -66,8 +66,8 @@ impl WireRequest {
 }
 
 fn model(ask: AskModel, how: HowModel, program: &Program) -> Result<ModelRequest, WireError> {
-    let AskModel { provider, model, messages, parameters, format, schema, guards, tools } = ask;
-    let HowModel { speaker, schema_name, timeout_ms, stream, provisional } = how;
+    let AskModel { provider, model, messages, parameters, format, schema, tools } = ask;
+    let HowModel { speaker, schema_name, timeout_ms, stream, provisional, guards } = how;
     let format = match format {
         WireFormat::Text => AnswerFormat::Text,
         WireFormat::Json => AnswerFormat::Json(known(schema.as_ref(), program)?),

@@ -30,6 +30,7 @@ pub use ask::{
 pub use back::WireError;
 pub use canonical::canonical;
 pub(crate) use canonical::digest;
+pub use of::changing_guards;
 
 /// The version that this build writes. It can read this and all earlier versions.
 pub const VERSION: u16 = 1;
@@ -99,6 +100,10 @@ pub struct HowModel {
     /// Whether text shown before the answer is complete is provisional.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
+    /// The guardrails applied to the answer before it is journaled. The model does not see them, and a reused answer is
+    /// checked again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<WireGuard>,
 }
 
 /// How a tool call is shown.

@@ -1,11 +1,13 @@
 //! Converts from the machine's requests.
 
-use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, ToolKind};
-use trefoil_template::Question;
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, SchemaId, ToolKind};
+use trefoil_template::{Question, Value};
 
 use super::ask::WireEntry;
 use super::*;
 use crate::clock::Due;
+use crate::guard;
+use crate::key::ContentKey;
 use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
 
 impl WireRequest {
@@ -74,12 +76,18 @@ fn model(request: &ModelRequest, program: &Program) -> WireKind {
         parameters: parameters_of(parameters),
         format,
         schema,
-        guards: guards.iter().map(|guard| guard_of(guard, program)).collect(),
         tools: tools.clone(),
     };
     let timeout_ms = parameters.timeout_ms;
-    let how =
-        HowModel { speaker: speaker.clone(), schema_name, timeout_ms, stream: *stream, provisional: *provisional };
+    let json = |id| program.schema(id).map(|schema| schema.json.clone()).unwrap_or_default();
+    let how = HowModel {
+        speaker: speaker.clone(),
+        schema_name,
+        timeout_ms,
+        stream: *stream,
+        provisional: *provisional,
+        guards: guards.iter().map(|guard| guard_of(guard, &json)).collect(),
+    };
     WireKind::Model { ask: Box::new(ask), how }
 }
 
@@ -109,19 +117,24 @@ fn parameters_of(parameters: &ModelParameters) -> WireParameters {
     }
 }
 
-fn guard_of(guard: &Guard, program: &Program) -> WireGuard {
+fn guard_of(guard: &Guard, json: &dyn Fn(SchemaId) -> Value) -> WireGuard {
     match guard {
         Guard::Injection => WireGuard::Injection {},
         Guard::Length { max_chars, refuse } => WireGuard::Length { max_chars: *max_chars as u64, refuse: *refuse },
         Guard::Pii { entities, action, replacement } => {
             WireGuard::Pii { entities: entities.clone(), action: *action, replacement: replacement.clone() }
         }
-        Guard::Schema(id) => {
-            WireGuard::Schema { schema: program.schema(*id).map(|s| s.json.clone()).unwrap_or_default() }
-        }
+        Guard::Schema(id) => WireGuard::Schema { schema: json(*id) },
         Guard::TokenCap { max_tokens, warn } => WireGuard::TokenCap { max_tokens: *max_tokens, warn: *warn },
         Guard::CostCap { max_micro, warn } => WireGuard::CostCap { max_micro: *max_micro, warn: *warn },
     }
+}
+
+/// A digest of the settings of those guardrails that can change an answer.
+pub fn changing_guards(guards: &[Guard]) -> ContentKey {
+    // No schema is among them, so none is looked up.
+    let of = guards.iter().filter(|guard| guard::changes(guard)).map(|guard| guard_of(guard, &|_| Value::Null));
+    ContentKey::of_text(&String::from_utf8_lossy(&super::canonical(&of.collect::<Vec<_>>())))
 }
 
 fn tool(request: &ToolRequest) -> WireKind {

@@ -102,6 +102,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             from: vec!["input.mail".into()],
             ..Verdict::found("pii", Side::Answer, Ruling::Changed, "personal data".to_owned())
         }]),
+        changed_by: None,
         partial: Some("so far".to_owned()),
         sent: Some("POST somewhere".to_owned()),
         kept: Some(3),

@@ -237,6 +237,7 @@ pub async fn perform(
     // A failed call binds nothing: its server may be repaired before the run continues.
     let tools = if result.is_ok() { meter.take_seen() } else { Vec::new() };
     let (kept, from, called) = (None, None, meter.called());
+    let changed_by = model::changed_by(&activity, verdicts.as_deref());
     let about = About {
         model,
         usage,
@@ -245,6 +246,7 @@ pub async fn perform(
         told,
         warnings,
         verdicts,
+        changed_by,
         partial,
         sent,
         kept,

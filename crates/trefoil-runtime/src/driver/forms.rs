@@ -1,4 +1,4 @@
-//! The encoded forms in which a recipient may return a secret: JSON, URL encodings, HTML, base64, hexadecimal.
+//! The encoded forms in which a recipient may return a secret: other case, JSON, URL encodings, HTML, base64, hexadecimal.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -12,6 +12,8 @@ const SHORTEST_BASE64: usize = 8;
 const SHORTEST_LINE: usize = 16;
 /// A longer secret is known in fewer forms: as it is, in JSON, and encoded. The others would take too much memory.
 const LONGEST: usize = 8 << 10;
+/// A longer secret is not known in the forms that write each of its characters as several others.
+const LONGEST_SPELLED: usize = 1 << 10;
 
 /// The percent-encode sets for a query, a path and a value (<https://url.spec.whatwg.org/#percent-encoded-bytes>, RFC 3986).
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
@@ -92,8 +94,9 @@ fn forms_of(value: &str) -> Vec<String> {
         add(once);
         return all;
     }
-    // As a host name.
+    // As a host name; as the name of a variable or a header, or shouted.
     add(value.to_lowercase());
+    add(value.to_uppercase());
     for form in [&once, &quoted(&once)] {
         for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
             for few in [&[], FOR_HTML, FOR_ALL] {
@@ -108,22 +111,68 @@ fn forms_of(value: &str) -> Vec<String> {
         add(form.clone());
         add(form.replace('/', "\\/"));
     }
-    // In HTML.
-    for quote in ["&quot;", "&#34;"] {
-        for apostrophe in ["&#39;", "&#039;", "&#x27;", "&apos;", "'"] {
-            let page = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-            add(page.replace('\'', apostrophe));
-            add(page.replace('"', quote).replace('\'', apostrophe));
-        }
-    }
-    for set in SETS {
-        let encoded = utf8_percent_encode(value, set).to_string();
-        add(lower_hex(&encoded).replace(' ', "+"));
-        add(lower_hex(&encoded));
-        add(encoded.replace(' ', "+"));
-        add(encoded);
+    for form in in_html(value).into_iter().chain(in_addresses(value)) {
+        add(form);
     }
     all
+}
+
+/// What the template engines and encoders of HTML write: some characters as entities, also when a text is escaped twice.
+fn in_html(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let page = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    for quote in ["&quot;", "&#34;", "&#x22;"] {
+        for apostrophe in ["&#39;", "&#039;", "&#x27;", "&apos;", "'"] {
+            all.push(page.replace('\'', apostrophe));
+            let page = page.replace('"', quote).replace('\'', apostrophe);
+            // Handlebars, and Mustache.
+            let bars = page.replace('`', "&#x60;").replace('=', "&#x3D;");
+            all.push(bars.replace('/', "&#x2F;"));
+            all.extend([bars, page]);
+        }
+    }
+    // Encoders that spare only letters and digits, or only ASCII, or nothing at all.
+    let spelled = value.len() <= LONGEST_SPELLED;
+    let decimal = |c: char| format!("&#{};", u32::from(c));
+    let small = |c: char| format!("&#x{:x};", u32::from(c));
+    let large = |c: char| format!("&#x{:X};", u32::from(c));
+    for entity in [decimal, small, large] {
+        all.push(written(value, entity, |c| !c.is_ascii_alphanumeric()));
+        all.push(written(value, entity, |c| !c.is_ascii_alphanumeric() && !" .,-_".contains(c)));
+        all.push(written(&page, entity, |c| !c.is_ascii()));
+        all.extend(spelled.then(|| written(value, entity, |_| true)));
+    }
+    let twice: Vec<String> = all.iter().map(|form| form.replace('&', "&amp;")).collect();
+    all.extend(twice);
+    all
+}
+
+/// What encoders of URLs and forms write, also when a text is encoded twice.
+fn in_addresses(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for set in SETS {
+        let encoded = utf8_percent_encode(value, set).to_string();
+        all.extend([lower_hex(&encoded), encoded]);
+    }
+    if value.len() <= LONGEST_SPELLED {
+        // Each byte, as attackers and obfuscators write it.
+        let encoded: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        all.extend([lower_hex(&encoded), encoded]);
+    }
+    let spaced: Vec<String> = all.iter().map(|form| form.replace(' ', "+")).collect();
+    all.extend(spaced);
+    let again = all.iter().flat_map(|form| {
+        let twice = form.replace('%', "%25");
+        [twice.replace('+', "%2B"), twice.replace('+', "%2b"), twice]
+    });
+    let again: Vec<String> = again.collect();
+    all.extend(again);
+    all
+}
+
+/// Writes some characters in another way.
+fn written(text: &str, how: fn(char) -> String, those: impl Fn(char) -> bool) -> String {
+    text.chars().map(|c| if those(c) { how(c) } else { c.to_string() }).collect()
 }
 
 /// The encodings of its bytes, which may be wrapped at any length: base64, also of base64 and of UTF-16, and hexadecimal.
@@ -293,8 +342,91 @@ mod tests {
 
     #[test]
     fn a_plain_value_has_few_forms() {
-        assert_eq!(forms("abcdefghijkl"), ["abcdefghijkl"]);
-        assert_eq!(forms("Abcdefghijkl"), ["Abcdefghijkl", "abcdefghijkl"]);
+        assert!(forms("abcdefghijkl").len() < 16, "{:?}", forms("abcdefghijkl"));
+        assert!(forms(&"abcdefghijkl".repeat(100)).len() < 5);
+        assert!(forms(VALUE).len() < 300, "{}", forms(VALUE).len());
+    }
+
+    /// Encoders as others write them, independent of those above.
+    fn encoders() -> Vec<(&'static str, fn(&str) -> String)> {
+        fn each(text: &str, how: impl Fn(char) -> Option<String>) -> String {
+            text.chars().map(|c| how(c).unwrap_or_else(|| c.to_string())).collect()
+        }
+        fn bytes(text: &str, spare: &str) -> String {
+            let one = |b: u8| match b {
+                b if b.is_ascii_alphanumeric() || spare.contains(char::from(b)) && b.is_ascii() => {
+                    char::from(b).to_string()
+                }
+                b => format!("%{b:02X}"),
+            };
+            text.bytes().map(one).collect()
+        }
+        vec![
+            ("upper case", |t| t.to_uppercase()),
+            ("lower case", |t| t.to_lowercase()),
+            ("encodeURIComponent", |t| bytes(t, "-_.!~*'()")),
+            ("encodeURI", |t| bytes(t, "-_.!~*'();,/?:@&=+$#")),
+            ("quote_plus", |t| bytes(t, "-_.~ ").replace(' ', "+")),
+            ("every byte", |t| t.bytes().map(|b| format!("%{b:02X}")).collect()),
+            ("every byte, small", |t| t.bytes().map(|b| format!("%{b:02x}")).collect()),
+            ("encodeURIComponent twice", |t| bytes(&bytes(t, "-_.!~*'()"), "-_.!~*'()")),
+            ("quote twice", |t| bytes(&bytes(t, "-_.~/"), "-_.~/")),
+            ("quote_plus twice", |t| bytes(&bytes(t, "-_.~ ").replace(' ', "+"), "-_.~ ")),
+            ("every byte, then as a value", |t| {
+                bytes(&t.bytes().map(|b| format!("%{b:02X}")).collect::<String>(), "-_.~")
+            }),
+            ("html.escape of Python", |t| {
+                t.replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('>', "&gt;")
+                    .replace('"', "&quot;")
+                    .replace('\'', "&#x27;")
+            }),
+            ("html.escape, then once more", |t| {
+                let once = t.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                once.replace('"', "&quot;").replace('\'', "&#x27;").replace('&', "&amp;")
+            }),
+            ("decimal entities", |t| each(t, |c| Some(format!("&#{};", c as u32)))),
+            ("hexadecimal entities", |t| each(t, |c| Some(format!("&#x{:x};", c as u32)))),
+            ("large hexadecimal entities", |t| each(t, |c| Some(format!("&#x{:X};", c as u32)))),
+            ("the encoder of OWASP", |t| {
+                each(t, |c| (!c.is_ascii_alphanumeric()).then(|| format!("&#x{:x};", c as u32)))
+            }),
+            ("entities beyond ASCII", |t| each(t, |c| (!c.is_ascii()).then(|| format!("&#{};", c as u32)))),
+            ("Mustache", |t| {
+                each(t, |c| {
+                    Some(match c {
+                        '&' => "&amp;".to_owned(),
+                        '<' => "&lt;".to_owned(),
+                        '>' => "&gt;".to_owned(),
+                        '"' => "&quot;".to_owned(),
+                        '\'' => "&#39;".to_owned(),
+                        '/' => "&#x2F;".to_owned(),
+                        '`' => "&#x60;".to_owned(),
+                        '=' => "&#x3D;".to_owned(),
+                        _ => return None,
+                    })
+                })
+            }),
+        ]
+    }
+
+    #[test]
+    fn every_encoder_is_known_for_every_value() {
+        let values =
+            [VALUE, "Zm9v+Ym/Fy==", "hunter2-HUNTER", "a b&c d/e", "pa$$<w>'o`rd", "plainoldtoken", "Passwört 2026"];
+        let mut count = 0;
+        for value in values {
+            let known: Vec<String> = forms(value).into_iter().chain(encoded(value)).collect();
+            for (name, encode) in encoders() {
+                // Entities beyond ASCII are mixed with others only where a page is escaped, too.
+                let text = encode(value);
+                count += 1;
+                let skipped = name == "entities beyond ASCII" && value.contains(['&', '<', '>', '"']);
+                assert!(skipped || known.iter().any(|form| text.contains(form)), "{name} of {value}: {text}");
+            }
+        }
+        assert_eq!(count, 133);
     }
 
     #[test]

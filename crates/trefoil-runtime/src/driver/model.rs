@@ -11,8 +11,10 @@ use trefoil_machine::answer as machine_answer;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{AskedBefore, EventKind, Told};
 use trefoil_machine::guard::{self, Ruling, Verdict};
-use trefoil_machine::request::{Finish, Message, ModelRequest};
-use trefoil_machine::said;
+use trefoil_machine::journal::About;
+use trefoil_machine::key::ContentKey;
+use trefoil_machine::request::{Activity, Finish, Message, ModelRequest, Request};
+use trefoil_machine::{said, wire};
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -56,7 +58,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     }
     let looked = guard::answer(&request.guards, answer.text.clone(), &at.world.prepared.schemas);
     let refusal = looked.refusal();
-    let verdicts = kept(at, looked.verdicts);
+    let verdicts = kept(at.world, looked.verdicts);
     if let Some(refusal) = refusal {
         return Came { verdicts, ..broken(at, request, refusal, Some(answer)) };
     }
@@ -70,15 +72,36 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
 }
 
 /// The verdicts for the journal: an empty list if all of them passed, `None` if there are none.
-fn kept(at: &At<'_>, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
+fn kept(world: &World, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
     for verdict in &mut verdicts {
-        verdict.why = at.world.secrets.hide(&verdict.why);
+        verdict.why = world.secrets.hide(&verdict.why);
     }
     match verdicts.iter().all(|verdict| verdict.ruling == Ruling::Passed) {
         true if verdicts.is_empty() => None,
         true => Some(Vec::new()),
         false => Some(verdicts),
     }
+}
+
+/// For an answer that guardrails changed: their settings.
+pub fn changed_by(activity: &Activity, verdicts: Option<&[Verdict]>) -> Option<ContentKey> {
+    let Request::Model(request) = &activity.request else { return None };
+    let changed = verdicts?.iter().any(|verdict| verdict.ruling == Ruling::Changed);
+    changed.then(|| wire::changing_guards(&request.guards))
+}
+
+/// Checks the answer of an earlier run as an answer that has just arrived.
+pub fn again(world: &World, activity: &Activity, value: Value, about: About) -> (Result<Value, RunError>, About) {
+    let Request::Model(request) = &activity.request else { return (Ok(value), about) };
+    let looked = guard::again(&request.guards, value.clone(), &world.prepared.schemas);
+    let refusal = looked.refusal();
+    if about.changed_by.is_some() {
+        // The same guardrails have changed it before.
+        return (refusal.map_or(Ok(value), Err), about);
+    }
+    let verdicts = kept(world, looked.verdicts);
+    let changed_by = changed_by(activity, verdicts.as_deref());
+    (refusal.map_or(Ok(looked.text), Err), About { verdicts, changed_by, ..about })
 }
 
 /// A call without an answer for the workflow. The received text is kept for watchers, with the text hidden that guardrails redact.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Options;
 use super::activity::{Done, World};
 use super::memo::{ClaimPlace, Memo, Perhaps};
+use super::model;
 use super::recovery;
 use super::turns::Driver;
 use crate::ports::Letters;
@@ -148,7 +149,8 @@ impl Driver {
                     // What its tools said of themselves then does not bind this run.
                     let (from, tools) = (Some(Box::new(cited)), Vec::new());
                     let about = About { usage: None, kept: None, from, tools, ..earlier.about };
-                    self.is_done(activity, earlier.value, about);
+                    let (result, about) = model::again(&self.world, &activity, earlier.value, about);
+                    self.is_over(activity, result, about);
                 }
                 None => self.asked.push(activity),
             }
@@ -157,8 +159,12 @@ impl Driver {
     }
 
     fn is_done(&mut self, activity: Arc<Activity>, value: trefoil_template::Value, about: About) {
+        self.is_over(activity, Ok(value), about);
+    }
+
+    fn is_over(&mut self, activity: Arc<Activity>, result: Result<trefoil_template::Value, RunError>, about: About) {
         self.tell_began(&activity);
-        self.done.push(Done { about, ..Done::of(activity, Ok(value), Letters::default()) });
+        self.done.push(Done { about, ..Done::of(activity, result, Letters::default()) });
     }
 }
 

@@ -103,6 +103,8 @@ struct Citation {
     key: Key,
     cited: Cited,
     value: Value,
+    /// Whether guardrails of this run have changed it, so that it may differ.
+    changed: bool,
 }
 
 /// Compares a run's journal with its program, and with the journals of the runs that it cites.
@@ -132,7 +134,8 @@ fn note(verified: &mut Verified, entry: &Entry, citations: &mut Vec<Citation>) {
             if let Some(cited) = about.from.as_deref().filter(|_| about.kept.is_none()) {
                 *verified.cited.entry(cited.run.clone()).or_default() += 1;
                 let (key, cited, value) = (key.clone(), cited.clone(), value.clone());
-                citations.push(Citation { seq: entry.seq, key, cited, value });
+                let changed = about.changed_by.is_some();
+                citations.push(Citation { seq: entry.seq, key, cited, value, changed });
             }
         }
         EntryKind::Failed { .. } => verified.results += 1,
@@ -153,7 +156,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], verified: &mut V
             verified.unchecked.insert(run.to_owned(), of_run.count() as u64);
             continue;
         }
-        for Citation { seq, key, cited, value } in of_run {
+        for Citation { seq, key, cited, value, changed } in of_run {
             let there = cited.key.as_ref().unwrap_or(key);
             let message = match &results {
                 Err(error) => format!("`{key}` is said to be of run {run}, which cannot be read: {}", error.message),
@@ -162,7 +165,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], verified: &mut V
                     Some((content, _)) if *content != Some(cited.content) => {
                         format!("`{key}` is said to be `{there}` of run {run}, which asked for something else there")
                     }
-                    Some((_, known)) if known != value => {
+                    Some((_, known)) if known != value && !changed => {
                         format!("`{key}` was taken from `{there}` of run {run}, which has a different result there")
                     }
                     Some(_) => continue,

@@ -6,12 +6,18 @@
 //! - Half of a surrogate pair (`\ud83c`) becomes U+FFFD. Senders that cut text by UTF-16 units write such halves. If a text
 //!   arrives in pieces, the halves of neighbouring pieces are joined: [`read_piece`], then [`join_halves`] or [`HalfJoiner`].
 //!
+//! A text with more than [`limits::ANSWER_NODES`] values is rejected before any of them is created, because each takes many
+//! times the memory of its text. Only files of the user may have more: [`read_own_json`].
+//!
 //! A text that `serde_json` accepts is parsed once and not copied. `cargo xtask tidy` finds code that parses JSON in another
 //! way.
 
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
+
+use super::has_too_many_nodes;
+use crate::limits;
 
 /// The byte order mark.
 const MARK: char = '\u{feff}';
@@ -29,8 +35,21 @@ pub fn json_text(text: &str) -> &str {
     text.strip_prefix(MARK).map_or(text, str::trim)
 }
 
+fn limited(text: &[u8]) -> serde_json::Result<()> {
+    if has_too_many_nodes(text) {
+        return Err(serde::de::Error::custom(format_args!("it contains more than {} values", limits::ANSWER_NODES)));
+    }
+    Ok(())
+}
+
 /// Parses a text as JSON.
 pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    limited(text.as_bytes())?;
+    read_own_json(text)
+}
+
+/// Parses a file of the user, whose size the caller limits, as JSON.
+pub fn read_own_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     let text = text.strip_prefix(MARK).unwrap_or(text);
     serde_json::from_str(text).or_else(|error| match replace_halves(text.as_bytes()) {
         Cow::Owned(whole) => serde_json::from_slice(&whole),
@@ -40,6 +59,7 @@ pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 
 /// Parses bytes as JSON.
 pub fn read_json_bytes<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    limited(bytes)?;
     let bytes = without_mark(bytes);
     serde_json::from_slice(bytes).or_else(|error| match replace_halves(bytes) {
         Cow::Owned(whole) => serde_json::from_slice(&whole),
@@ -66,6 +86,7 @@ pub fn replace_halves(json: &[u8]) -> Cow<'_, [u8]> {
 /// Parses a piece of a stream as JSON. Halves in its texts stay until [`join_halves`] or a [`HalfJoiner`] has seen the next
 /// piece.
 pub fn read_piece(text: &str) -> serde_json::Result<serde_json::Value> {
+    limited(text.as_bytes())?;
     let text = text.strip_prefix(MARK).unwrap_or(text);
     serde_json::from_str(text).or_else(|error| {
         let mut marked = String::with_capacity(text.len() + 16);
@@ -242,6 +263,19 @@ mod tests {
             shown.push_str(joiner.finish());
             assert_eq!(shown, *whole, "{pieces:?}");
         }
+    }
+
+    #[test]
+    fn a_text_of_too_many_values_is_read_by_no_reader_of_foreign_text() {
+        let list = |n: usize| format!("[{}0]", "0,".repeat(n - 2));
+        let (most, more) = (list(limits::ANSWER_NODES), list(limits::ANSWER_NODES + 1));
+        assert!(read_json::<serde::de::IgnoredAny>(&most).is_ok() && read_json_bytes::<Json>(most.as_bytes()).is_ok());
+        let why = "it contains more than 1048576 values";
+        assert_eq!(read_json::<Json>(&more).unwrap_err().to_string(), why);
+        assert_eq!(read_json_bytes::<Json>(more.as_bytes()).unwrap_err().to_string(), why);
+        assert_eq!(read_piece(&more).unwrap_err().to_string(), why);
+        assert_eq!(crate::Value::parse(&more).unwrap_err().to_string(), why);
+        assert!(read_own_json::<serde::de::IgnoredAny>(&more).is_ok());
     }
 
     proptest! {

@@ -12,33 +12,47 @@ use crate::limits;
 
 /// An upper bound for the number of values in a JSON text, computed without parsing it.
 pub fn json_nodes(text: &[u8]) -> usize {
-    let (mut nodes, mut within, mut escaped) = (1, false, false);
-    for byte in text {
-        if within {
+    let mut counter = NodeCounter::default();
+    counter.push(text);
+    counter.nodes()
+}
+
+/// Whether a JSON text has more than [`limits::ANSWER_NODES`] values.
+pub fn has_too_many_nodes(text: &[u8]) -> bool {
+    text.len() > limits::ANSWER_NODES && json_nodes(text) > limits::ANSWER_NODES
+}
+
+/// Counts the values in a JSON text that arrives in pieces, as [`json_nodes`] does.
+#[derive(Debug, Clone, Default)]
+pub struct NodeCounter {
+    seen: usize,
+    within: bool,
+    escaped: bool,
+}
+
+impl NodeCounter {
+    /// Counts a piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        for byte in piece {
             match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => within = false,
-                _ => {}
-            }
-        } else {
-            match byte {
-                b'"' => within = true,
-                b',' | b'[' | b'{' => nodes += 1,
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.within => self.escaped = true,
+                b'"' => self.within = !self.within,
+                b',' | b'[' | b'{' if !self.within => self.seen += 1,
                 _ => {}
             }
         }
     }
-    nodes
+
+    /// The number of values so far.
+    pub fn nodes(&self) -> usize {
+        self.seen + 1
+    }
 }
 
 impl Value {
-    /// Parses a JSON text from outside, see [`foreign`](super::foreign). A text with more than [`limits::VALUE_NODES`]
-    /// values is rejected before any of them is created, because each value takes much more memory than its text.
+    /// Parses a JSON text from outside, see [`foreign`](super::foreign).
     pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
-        if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
-            return Err(serde::de::Error::custom(format_args!("it contains more than {} values", limits::VALUE_NODES)));
-        }
         read_json(text)
     }
     /// Converts from JSON.

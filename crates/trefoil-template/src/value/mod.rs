@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 
 use crate::limits;
 
-pub use json::json_nodes;
+pub use json::{NodeCounter, has_too_many_nodes, json_nodes};
 pub use masked::{Hole, HoleKind, Masked, Piece};
 pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
@@ -95,14 +95,20 @@ impl Value {
 
     fn weighed(&self, fresh: bool) -> u64 {
         const NODE: u64 = std::mem::size_of::<Value>() as u64;
+        /// What each shared allocation needs besides its content. Without it, empty lists and short texts would count as
+        /// half of what they take.
+        const HELD: u64 = 16;
         fn shared<T: ?Sized>(held: &Arc<T>) -> bool {
             Arc::strong_count(held) > 1
         }
         NODE + match self {
-            Self::Str(text) if !(fresh && shared(text)) => text.len() as u64,
-            Self::List(items) if !(fresh && shared(items)) => items.iter().map(|v| v.weighed(fresh)).sum(),
+            Self::Str(text) if !(fresh && shared(text)) => HELD + text.len() as u64,
+            Self::List(items) if !(fresh && shared(items)) => {
+                HELD + items.iter().map(|v| v.weighed(fresh)).sum::<u64>()
+            }
             Self::Object(object) if !(fresh && shared(object)) => {
-                object.iter().map(|(key, v)| NODE * 2 + key.len() as u64 + v.weighed(fresh)).sum()
+                let members = object.iter().map(|(key, v)| NODE * 2 + HELD + key.len() as u64 + v.weighed(fresh));
+                HELD + std::mem::size_of::<Object>() as u64 + members.sum::<u64>()
             }
             Self::Masked(masked) if !(fresh && shared(masked)) => masked.pieces.iter().map(Piece::weight).sum(),
             _ => 0,

@@ -222,11 +222,12 @@ impl Connection {
                 return Err(failed("the arguments of an MCP tool must be an object".to_owned()));
             };
             let arguments = tool.takes(arguments)?;
+            let shape = tool.result().await?;
             let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
             self.budget.renew();
             meter.sends();
             match self.peer.call_tool_once(params).await {
-                Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, tool, result),
+                Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, shape, result).await,
                 Ok(_) => Err(ToolError::advised(
                     format!("`{}` asks for something during the call, which is not supported", self.server.name),
                     "pass everything that it needs as arguments, or call another tool",

@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
-use trefoil_template::{Value, read_json_bytes};
+use trefoil_template::{NodeCounter, Value, has_too_many_nodes, limits, read_json_bytes};
 
 use super::lines::JsonLines;
 use super::trouble::Trouble;
@@ -86,7 +86,12 @@ impl Guarded {
 
     async fn whole(&self, opened: Opened) -> Result<HttpAnswer, HttpFailure> {
         let read = tokio::time::timeout(self.time, opened.whole()).await;
-        read.unwrap_or(Err(Fault::Timeout(self.time.as_secs()))).map_err(|fault| self.fault(fault))
+        let answer = read.unwrap_or(Err(Fault::Timeout(self.time.as_secs()))).map_err(|fault| self.fault(fault))?;
+        if has_too_many_nodes(&answer.body) {
+            self.trouble.tell(too_many());
+            return Err(StreamableHttpError::UnexpectedServerResponse(too_many().to_string().into()));
+        }
+        Ok(answer)
     }
 
     fn fault(&self, fault: Fault) -> HttpFailure {
@@ -96,10 +101,15 @@ impl Guarded {
 
     /// The events of an answer. `trouble`: where a failure is reported.
     fn events(opened: Opened, trouble: Trouble) -> EventStream {
-        let pieces = futures::stream::unfold(Some((opened, JsonLines::default(), trouble)), |held| async move {
-            let (mut opened, mut lines, trouble) = held?;
+        let held = (opened, JsonLines::default(), trouble, EventCounter::default());
+        let pieces = futures::stream::unfold(Some(held), |held| async move {
+            let (mut opened, mut lines, trouble, mut counter) = held?;
             match opened.next().await {
-                Ok(Some(piece)) => Some((Ok(Bytes::from(lines.push(&piece))), Some((opened, lines, trouble)))),
+                Ok(Some(piece)) if counter.is_beyond(&piece) => {
+                    trouble.tell(too_many());
+                    None
+                }
+                Ok(Some(piece)) => Some((Ok(Bytes::from(lines.push(&piece))), Some((opened, lines, trouble, counter)))),
                 Ok(None) => Some((Ok(Bytes::from(lines.take())), None)),
                 Err(fault) => {
                     trouble.tell(fault.clone().into());
@@ -160,6 +170,35 @@ impl Guarded {
             retry_after_ms: None,
         });
         StreamableHttpError::UnexpectedServerResponse(message.into())
+    }
+}
+
+fn too_many() -> trefoil_runtime::ToolError {
+    let why = format!("the server sent a message with more than {} values", limits::ANSWER_NODES);
+    trefoil_runtime::ToolError::Unusable(why)
+}
+
+/// Counts the values in each event of a stream.
+#[derive(Default)]
+struct EventCounter {
+    nodes: NodeCounter,
+    /// Whether the last line so far is empty.
+    empty: bool,
+}
+
+impl EventCounter {
+    /// Counts a piece of the stream, and returns whether an event has too many values.
+    fn is_beyond(&mut self, piece: &[u8]) -> bool {
+        piece.split_inclusive(|byte| *byte == b'\n').any(|line| {
+            let ends = line.ends_with(b"\n");
+            // An empty line ends an event.
+            if ends && self.empty && line.trim_ascii().is_empty() {
+                self.nodes = NodeCounter::default();
+            }
+            self.empty = ends;
+            self.nodes.push(line);
+            self.nodes.nodes() > limits::ANSWER_NODES
+        })
     }
 }
 

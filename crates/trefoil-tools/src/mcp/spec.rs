@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::Tool;
 use serde_json::Value as Json;
+use tokio::sync::OnceCell;
+use trefoil_ir::schema::check_form;
 use trefoil_machine::key::ContentKey;
 use trefoil_machine::parameters::{accepts_null, required_parameters, unknown_parameter};
 use trefoil_machine::{Effects, ToolSpec};
@@ -28,17 +30,21 @@ pub struct Described {
     /// The specification that tool hosts pass on.
     pub spec: ToolSpec,
     /// The schema of its results, if it has one.
-    pub result: Option<Shape>,
+    output: Option<Json>,
+    /// The same, compiled at the first call; or why the schemas cannot be used.
+    compiled: OnceCell<Result<Option<Shape>, ToolError>>,
+    /// The name of its server.
+    server: String,
     /// A digest of everything that the server says about the tool.
     says: String,
 }
 
 impl Described {
-    /// Checks a server's description of a tool.
+    /// Checks a server's description of a tool. Patterns in its schemas are compiled when it is called: a server may have
+    /// thousands of tools.
     pub fn of(server: &McpServer, tool: &Tool) -> Result<Self, ToolError> {
         let name = tool.name.as_ref();
-        let wrong =
-            |what: &str| lies(format!("`{}` describes its tool `{}` incorrectly: {what}", server.name, cut(name)));
+        let wrong = |what: &str| incorrect(&server.name, name, what);
         if name.is_empty() || name.len() > NAME || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(wrong("its name is invalid"));
         }
@@ -50,11 +56,11 @@ impl Described {
         if input.get("type").is_some_and(|kind| kind != "object") {
             return Err(wrong("the schema of its arguments does not describe an object"));
         }
-        Shape::new(&input).map_err(|why| wrong(&format!("the schema of its arguments is not a JSON Schema: {why}")))?;
+        check_form(&input).map_err(|why| wrong(&unusable(ARGUMENTS_SCHEMA, &why.to_string())))?;
         let output = tool.output_schema.as_ref().map(|schema| Json::Object(schema.as_ref().clone()));
-        let result = output.as_ref().map(Shape::new).transpose();
-        let result = result.map_err(|why| wrong(&format!("the schema of its results is not a JSON Schema: {why}")))?;
-        let says = Json::from(vec![description.into(), input.clone(), output.unwrap_or_default()]).to_string();
+        let checked = output.as_ref().map_or(Ok(()), check_form);
+        checked.map_err(|why| wrong(&unusable(RESULT_SCHEMA, &why.to_string())))?;
+        let says = Json::from(vec![description.into(), input.clone(), output.clone().unwrap_or_default()]).to_string();
         let says = ContentKey::of_text(&says).to_string();
         let reads = tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
         let effects = match (server.idempotent.holds(name), reads) {
@@ -64,7 +70,19 @@ impl Described {
         };
         let parameters = Value::from_json(input);
         let spec = ToolSpec { name: name.into(), description: description.into(), parameters, effects };
-        Ok(Self { spec, result, says })
+        Ok(Self { spec, output, compiled: OnceCell::new(), server: server.name.clone(), says })
+    }
+
+    /// Compiles its schemas before its first call, within the limits. Returns that of its results, if it has one.
+    pub async fn result(&self) -> Result<Option<&Shape>, ToolError> {
+        let compiled = self.compiled.get_or_init(|| async {
+            let wrong = |what: &str, why: &str| incorrect(&self.server, &self.spec.name, &unusable(what, why));
+            let input = Shape::of_server(self.spec.parameters.to_json()).await;
+            input.map_err(|why| wrong(ARGUMENTS_SCHEMA, &why))?;
+            let Some(output) = self.output.clone() else { return Ok(None) };
+            Shape::of_server(output).await.map(Some).map_err(|why| wrong(RESULT_SCHEMA, &why))
+        });
+        compiled.await.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 
     /// Checks the names of arguments: unknown and missing ones are not sent to the server. The server itself checks the
@@ -85,6 +103,17 @@ impl Described {
             None => Ok(arguments),
         }
     }
+}
+
+const ARGUMENTS_SCHEMA: &str = "the schema of its arguments";
+const RESULT_SCHEMA: &str = "the schema of its results";
+
+fn unusable(schema: &str, why: &str) -> String {
+    format!("{schema} cannot be used: {why}")
+}
+
+fn incorrect(server: &str, tool: &str, what: &str) -> ToolError {
+    lies(format!("`{server}` describes its tool `{}` incorrectly: {what}", cut(tool)))
 }
 
 fn cut(name: &str) -> String {

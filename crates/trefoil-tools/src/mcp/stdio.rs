@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::process::{ChildStderr, ChildStdout};
 use trefoil_runtime::ToolError;
+use trefoil_template::{NodeCounter, limits};
 
 use super::lines::JsonLines;
 use super::trouble::Trouble;
@@ -36,6 +37,8 @@ pub struct Bounded {
     lines: JsonLines,
     /// Complete lines that the SDK has not read, and how much of them it has.
     ready: (Vec<u8>, usize),
+    /// The values in it. The SDK parses a line as a whole, and each value takes many times the memory of its text.
+    nodes: NodeCounter,
     said: LastWords,
     trouble: Trouble,
 }
@@ -54,8 +57,8 @@ impl Budget {
 impl Bounded {
     /// Wraps the output of a server.
     pub fn new(stdout: ChildStdout, budget: Arc<Budget>, said: LastWords, trouble: Trouble) -> Self {
-        let (lines, ready) = (JsonLines::default(), (Vec::new(), 0));
-        Self { stdout, budget, line: 0, start: Vec::new(), lines, ready, said, trouble }
+        let (lines, ready, nodes) = (JsonLines::default(), (Vec::new(), 0), NodeCounter::default());
+        Self { stdout, budget, line: 0, start: Vec::new(), lines, ready, nodes, said, trouble }
     }
 
     /// The longest line that is accepted.
@@ -69,8 +72,13 @@ impl Bounded {
             if self.line > LINE {
                 return self.stop(format!("the server sent a message of more than {} MB", LINE >> 20));
             }
+            self.nodes.push(piece);
+            if self.nodes.nodes() > limits::ANSWER_NODES {
+                return self.stop(format!("the server sent a message with more than {} values", limits::ANSWER_NODES));
+            }
             if piece.ends_with(b"\n") {
                 self.line = 0;
+                self.nodes = NodeCounter::default();
                 self.said.line(&self.start);
                 self.start.clear();
             }

@@ -1,13 +1,15 @@
-//! The environment of a tool's process: what every program needs, and the operator's list.
+//! The environment of a child process (a tool, an MCP server, an interpreter, a command): what every program needs, and
+//! the operator's list.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Secrets;
 use trefoil_template::{Hole, HoleKind, Value};
 
-/// Variables that every program gets; none of them contains credentials.
+/// Variables that every program gets; none of them contains credentials. A list of what is secret could never be complete,
+/// because everybody chooses names.
 const USUAL: &[&str] = &[
     "PATH",
     "HOME",
@@ -20,10 +22,28 @@ const USUAL: &[&str] = &[
     "TMPDIR",
     "TEMP",
     "TMP",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "CI",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
+    // Where tool chains and certificates are.
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
     // Windows cannot start programs without these.
     "SYSTEMROOT",
     "SYSTEMDRIVE",
@@ -41,9 +61,6 @@ const USUAL: &[&str] = &[
 /// The environment of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// If set, passes all variables that this function accepts by name and value (those that do not look like credentials)
-    /// instead of only the usual ones.
-    pub harmless: Option<fn(&str, &str) -> bool>,
     /// Variables that are passed on.
     pub pass: Vec<String>,
     /// Variables with values, which may have holes for secrets.
@@ -51,16 +68,17 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Computes the variables for a process.
+    /// The variables that are passed on from this process.
     #[allow(clippy::disallowed_methods, reason = "this is what decides what of the environment is passed on")]
+    pub fn inherited(&self) -> Vec<(OsString, OsString)> {
+        let usual = |name: &str| USUAL.contains(&name.to_ascii_uppercase().as_str()) || name.starts_with("LC_");
+        let passes = |name: &str| usual(name) || self.pass.iter().any(|pass| pass == name);
+        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
+    }
+
+    /// Computes the variables for a process.
     pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Vec<(OsString, OsString)>, ToolError> {
-        let passes = |name: &str, value: &OsStr| {
-            let usual = || USUAL.contains(&name.to_ascii_uppercase().as_str()) || name.starts_with("LC_");
-            self.harmless.map_or_else(usual, |harmless| harmless(name, &value.to_string_lossy()))
-                || self.pass.iter().any(|pass| pass == name)
-        };
-        let mut all: Vec<(OsString, OsString)> =
-            std::env::vars_os().filter(|(name, value)| name.to_str().is_some_and(|name| passes(name, value))).collect();
+        let mut all = self.inherited();
         for (name, text) in &self.set {
             all.push((name.into(), fill(text, secrets)?.into()));
         }

@@ -42,7 +42,7 @@ async fn a_server_that_behaves_conforms() {
         fails: Some(request(kind(), "fails", json!({}))),
         unknown: request(ToolKind::Local, "echo", json!({})),
         lists: vec![
-            "babbles", "changes", "dies", "echo", "env", "fails", "floods", "hangs", "huge", "lies", "parts",
+            "babbles", "changes", "dies", "echo", "env", "fails", "floods", "hangs", "huge", "lies", "many", "parts",
             "picture", "turns",
         ],
     };
@@ -53,7 +53,7 @@ async fn a_server_that_behaves_conforms() {
 #[tokio::test]
 async fn a_list_may_have_pages_and_only_what_is_allowed_counts() {
     let pages = host(server("two pages"));
-    assert_eq!(list(&pages, &kind()).await.unwrap().len(), 13);
+    assert_eq!(list(&pages, &kind()).await.unwrap().len(), 14);
     let few = host(McpServer { tools: Some(vec!["echo".to_owned()]), ..server("good") });
     assert_eq!(list(&few, &kind()).await.unwrap(), ["echo"]);
     assert!(!few.offers("env", &kind()) && few.offers("echo", &kind()));
@@ -80,7 +80,7 @@ async fn a_server_gets_what_the_operator_lists_and_nothing_else() {
     let all = said(&host, "env").await.unwrap().to_text().to_string();
     let names: Vec<&str> = all.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     assert!(all.contains("TOKEN=canary-17"), "{all}");
-    assert!(names.contains(&"PATH") && !names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
+    assert!(names.contains(&"PATH") && !names.iter().any(|name| name.starts_with("CARGO_PKG")), "{names:?}");
 }
 
 #[tokio::test]
@@ -109,6 +109,62 @@ async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
         ]],
         said(&host, "ecko").await,
     );
+}
+
+#[tokio::test]
+async fn patterns_and_references_of_a_server_cost_no_more_than_the_limits_and_only_when_a_tool_is_called() {
+    let host = host(McpServer { time: Duration::from_secs(300), ..server("patterns") });
+    // 200 tools with 12,000 patterns, of which none is compiled for the list; of the tools, one is called.
+    let before = Instant::now();
+    assert_eq!(list(&host, &kind()).await.unwrap().len(), 202);
+    assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    assert!(before.elapsed() < Duration::from_secs(60), "{:?}", before.elapsed());
+    let why = |found: Result<Value, ToolError>| found.unwrap_err().to_string();
+    let said_of = async |tool: &str| why(call(&host, &request(kind(), tool, json!({})), false).await);
+    expect!["`stand-in` describes its tool `heavy0` incorrectly: the schema of its arguments cannot be used: its patterns need more than 32 MB"]
+        .assert_eq(&said_of("heavy0").await);
+    expect!["`stand-in` describes its tool `doubling` incorrectly: the schema of its arguments cannot be used: its references multiply, so checking one value would take forever"]
+        .assert_eq(&said_of("doubling").await);
+}
+
+#[tokio::test]
+async fn time_limits_are_seen_while_schemas_are_compiled() {
+    let host = host(McpServer { time: Duration::from_millis(1500), ..server("patterns") });
+    let ticks = async {
+        let mut longest = Duration::ZERO;
+        for _ in 0..50 {
+            let before = Instant::now();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            longest = longest.max(before.elapsed());
+        }
+        longest
+    };
+    let (_, longest) = tokio::join!(call_heavy(&host), ticks);
+    assert!(longest < Duration::from_secs(4), "the only thread was busy for {longest:?}");
+}
+
+async fn call_heavy(host: &McpTools) -> Result<Value, ToolError> {
+    call(host, &request(kind(), "heavy1", json!({})), false).await
+}
+
+#[tokio::test]
+async fn a_message_of_too_many_values_is_not_read() {
+    let host = host(server("good"));
+    fails(
+        expect![[r#"Unusable("the server sent a message with more than 1048576 values")"#]],
+        said(&host, "many").await,
+    );
+    assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    for kind_of_answer in ["application/json", "text/event-stream"] {
+        let many = format!("{{\"v\": [{}0]}}", "[],".repeat(1_100_000));
+        let body = if kind_of_answer == "application/json" { many } else { format!("data: {many}\n\n") };
+        let server = Server::answering("200 OK", &format!("Content-Type: {kind_of_answer}\r\n"), &body).await;
+        let place = McpPlace::Http { url: server.url("/"), headers: Vec::new() };
+        let host =
+            McpTools::new([McpServer { place, ..super::stand_in::server("good") }], None, Arc::new(MapSecrets::new()));
+        let why = said(&host, "echo").await.unwrap_err().to_string();
+        assert!(why.contains("more than 1048576 values"), "{kind_of_answer}: {why}");
+    }
 }
 
 #[tokio::test]

@@ -83,8 +83,10 @@ fn say(line: &str) {
 
 fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
     let tool = |name: &str| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}});
-    let names =
-        ["echo", "env", "dies", "hangs", "floods", "babbles", "fails", "huge", "changes", "picture", "parts", "turns"];
+    let names = [
+        "echo", "env", "dies", "hangs", "floods", "babbles", "fails", "huge", "many", "changes", "picture", "parts",
+        "turns",
+    ];
     let mut all: Vec<Value> = names.map(tool).to_vec();
     let mut lies = tool("lies");
     lies["outputSchema"] = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
@@ -114,6 +116,18 @@ fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
             long["description"] = "x".repeat(20 << 10).into();
             json!({"tools": [tool("echo"), bad, long, tool("parts"), tool("parts")]})
         }
+        ("patterns", _) => {
+            let pattern = |i: usize| json!({"pattern": format!("[a-z{i}]{{1,400}}é\\w{{200}}")});
+            let properties: serde_json::Map<_, _> = (0..60).map(|i| (format!("x{i}"), pattern(i))).collect();
+            let schema = json!({"type": "object", "properties": properties});
+            let heavy = (0..200).map(|i| json!({"name": format!("heavy{i}"), "inputSchema": schema}));
+            let twice = |i: usize| json!({"allOf": [{"$ref": format!("#/$defs/d{}", i + 1)}, {"$ref": format!("#/$defs/d{}", i + 1)}]});
+            let mut defs: serde_json::Map<_, _> = (0..40).map(|i| (format!("d{i}"), twice(i))).collect();
+            defs.insert("d40".to_owned(), json!({}));
+            let doubling = json!({"type": "object", "$defs": defs, "properties": {"x": {"$ref": "#/$defs/d0"}}});
+            let doubling = json!({"name": "doubling", "inputSchema": doubling});
+            json!({"tools": heavy.chain([tool("echo"), doubling]).collect::<Vec<_>>()})
+        }
         ("schema", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "array"}}]}),
         ("pattern", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object", "properties": 7}}]}),
         ("name", _) => json!({"tools": [tool("echo \u{1b}[2J")]}),
@@ -136,6 +150,10 @@ fn call(params: &Value, changed: &mut bool) -> Value {
         "dies" => {
             eprintln!("out of memory");
             std::process::exit(3);
+        }
+        "many" => {
+            let all = vec![json!([]); 2_000_000];
+            json!({"result": {"content": [], "structuredContent": {"v": all}}})
         }
         "hangs" => loop {
             std::thread::sleep(Duration::from_secs(60));

@@ -61,6 +61,10 @@ impl Hosts {
         };
         // A key must not be stored or shown, whatever answers.
         hosts.keys = engine.kept.registry(parts).keys();
+        if parts.commands.is_some() {
+            let passed = parts.settings.command_env.iter();
+            hosts.holes.extend(passed.map(|name| (HoleKind::Env, Arc::from(name.as_str()))));
+        }
         // Without models nothing runs, but what else is missing is reported, too.
         if from.is_none_or(|from| !is_rehearsal(from)) {
             hosts.world(engine, secrets, &mut all);

@@ -28,6 +28,7 @@ use trefoil_tools::{CommandTool, Python};
 use crate::door::{self, Door};
 use crate::load::{LoadOptions, Target, entry_file, project};
 use crate::secrets::SecretSources;
+use crate::shell::Shell;
 
 pub use keep::{Keep, keep_size, keep_time};
 pub use providers::DeclaredProvider;
@@ -83,6 +84,8 @@ pub struct Settings {
     pub python: Python,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
+    /// `[run] env`: the variables that commands get in addition to the usual ones.
+    pub command_env: Vec<String>,
     /// `[limits]`: the number of concurrent model calls, and their rate.
     pub limits: Option<HostLimits>,
     /// `[run] reserve`: the amount that cost limits reserve for a call.
@@ -158,12 +161,9 @@ impl Settings {
         Supplied { tools: tools.collect(), servers, providers, prices }
     }
 
-    /// The interpreter for Python functions, if commands may run: without keys in its environment that are not passed
-    /// explicitly.
-    pub fn interpreter(&self) -> Python {
-        let mut python = self.python.clone();
-        python.environment.harmless = Some(|name, value| !crate::shell::is_kept_back(name, value));
-        python
+    /// The shell of commands, if they may run.
+    pub fn shell(&self) -> Shell {
+        Shell { pass: self.command_env.clone(), ..Shell::default() }
     }
 }
 

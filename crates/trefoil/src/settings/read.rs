@@ -29,7 +29,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("tools", "run programs as tools"),
     ("mcp", "start or call MCP servers"),
     ("python", "choose the program that runs Python functions"),
-    ("run", "let steps run commands, or choose what cost limits reserve"),
+    ("run", "let steps run commands, pass them variables, or choose what cost limits reserve"),
     ("limits", "limit the number and rate of model calls"),
     ("store", "delete old runs"),
     ("recovery", "decide whether commands and tool calls are repeated after a crash"),
@@ -133,6 +133,10 @@ impl SettingsReading<'_> {
                 ("run", "allow-command") => match value.get_ref().as_bool() {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
+                },
+                ("run", "env") => match super::tools::words(value) {
+                    Ok(names) => self.found.settings.command_env = names,
+                    Err((at, why)) => self.wrong(at, &why),
                 },
                 ("run", "reserve") => match value.get_ref().as_str() {
                     Some("bound") => self.found.settings.reserve = Some(Reserve::Bound),

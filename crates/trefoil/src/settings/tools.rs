@@ -264,7 +264,7 @@ fn text<'v>(value: &'v TableEntry<'_>) -> Result<&'v str, Wrong> {
     value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a string".to_owned()))
 }
 
-fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
+pub(super) fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
     let all = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
     let all: Option<Vec<&str>> = all.flatten();
     all.map(|all| all.into_iter().map(str::to_owned).collect())

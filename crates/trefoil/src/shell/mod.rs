@@ -1,9 +1,7 @@
 //! Runs commands on this computer, for operators who allow them.
 //!
-//! Each runs as `sh -c script trefoil arguments…` in its own process group, without stdin, and without keys in its
-//! environment. When it ends, fails or is cancelled, everything it started is killed.
-
-mod kept_back;
+//! Each runs as `sh -c script trefoil arguments…` in its own process group, without stdin, and with the environment that
+//! tools get. When it ends, fails or is cancelled, everything it started is killed.
 
 use std::path::PathBuf;
 
@@ -12,9 +10,8 @@ use tokio::process::Command;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, ToolError};
 use trefoil_template::Value;
-use trefoil_tools::process;
+use trefoil_tools::process::{self, Environment};
 
-pub(crate) use kept_back::is_kept_back;
 pub use trefoil_tools::process::{adopt, end_all, hide};
 
 /// Runs commands with the shell.
@@ -22,6 +19,8 @@ pub use trefoil_tools::process::{adopt, end_all, hide};
 pub struct Shell {
     /// The working directory of commands that set none; `None`: the current one.
     pub folder: Option<PathBuf>,
+    /// The variables that commands get in addition to the usual ones: `[run] env`.
+    pub pass: Vec<String>,
 }
 
 #[async_trait]
@@ -30,11 +29,8 @@ impl CommandHost for Shell {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
         command.args(request.arguments.iter().map(|a| a.to_text().to_string()));
-        for (name, value) in std::env::vars_os() {
-            if name.to_str().is_some_and(|name| is_kept_back(name, &value.to_string_lossy())) {
-                command.env_remove(name);
-            }
-        }
+        let environment = Environment { pass: self.pass.clone(), ..Environment::default() };
+        command.env_clear().envs(environment.inherited());
         for (name, value) in &request.env {
             command.env(&**name, &*value.to_text());
         }

@@ -29,6 +29,7 @@ mod plan;
 mod providers;
 #[cfg(feature = "store")]
 mod reused;
+mod scale;
 mod schema;
 mod tool_loop;
 

@@ -7,6 +7,7 @@
 
 pub mod claim;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{Cond, SlotId, Source};
@@ -14,6 +15,11 @@ use trefoil_template::{Binding, Comparison, Condition, Expression, Found, Functi
 
 /// The maximum number of cases that are tried.
 const CASES: usize = 4096;
+/// The maximum number of values that are tried: with more, there are too many cases, because each value has at least two.
+const VALUES: usize = 12;
+/// The maximum number of parts of conditions that are evaluated in all cases together. Otherwise a long condition, which
+/// distinguishes as many cases as it has parts, would take quadratic time.
+const WORK: usize = 1 << 20;
 
 /// Conditions that are decided together, and the values that they distinguish.
 pub struct Cases {
@@ -94,6 +100,10 @@ pub fn truth(cond: &Cond) -> Truth {
 /// For parts joined with `and` of which some cannot be tried: if the others never hold together, the whole never holds.
 fn in_part(cond: &Cond) -> Truth {
     let Expression::And(parts) = cond.condition.expression() else { return Truth::Sometimes };
+    // Each part is tried with all references of the whole.
+    if parts.len().saturating_mul(cond.condition.references().len()) > WORK / 16 {
+        return Truth::Sometimes;
+    }
     let alone = |expression: Expression| Cond { condition: cond.condition.with(expression), ..cond.clone() };
     let can_be_tried = |part: &&Expression| {
         let cases = Cases::new([&alone((*part).clone())], &|_, _| None);
@@ -113,8 +123,16 @@ impl Cases {
     /// The cases of these conditions; `None` if there are too many. `known`: a member of a slot with a constant value.
     pub fn new<'p>(conds: impl IntoIterator<Item = &'p Cond>, known: &Known<'_>) -> Option<Self> {
         let mut all = Self { conditions: Vec::new(), values: Vec::new(), count: 1 };
+        let mut parts = 0usize;
         for cond in conds {
+            parts = parts.saturating_add(parts_of(cond.condition.expression(), WORK));
+            if parts > WORK {
+                return None;
+            }
             all.add(cond);
+            if all.values.len() > VALUES {
+                return None;
+            }
         }
         for read in &mut all.values {
             let fixed = match &read.key.source {
@@ -130,22 +148,24 @@ impl Cases {
             }
             all.count = all.count.saturating_mul(read.choices.len() + 1);
         }
-        (all.count <= CASES).then_some(all)
+        (all.count <= CASES && all.count.saturating_mul(parts) <= WORK).then_some(all)
     }
     /// Whether a condition contains something that cannot be tried.
     pub fn is_open(&self, condition: usize) -> bool {
         self.conditions.get(condition).is_none_or(|c| c.open)
     }
-    /// Whether two conditions are each other's opposite for all numbers: `a < b` and `a >= b`. People who write both
-    /// compare numbers.
-    pub fn are_opposite(&self, one: usize, other: usize) -> bool {
-        let claim = |at: usize| {
-            let condition = &self.conditions.get(at)?.condition;
+    /// Whether two of these conditions are each other's opposite for all numbers: `a < b` and `a >= b`. People who write
+    /// both compare numbers.
+    pub fn have_opposites(&self, conditions: &[usize]) -> bool {
+        let claim = |at: &usize| {
+            let condition = &self.conditions.get(*at)?.condition;
             claim::of(condition.expression(), &|r| {
                 condition.references().get(r as usize).map(|r| format!("value {}", r.binding.source))
             })
         };
-        claim(one).zip(claim(other)).is_some_and(|(a, b)| a.about == b.about && a.holds != b.holds)
+        let mut seen: BTreeMap<String, bool> = BTreeMap::new();
+        let mut claims = conditions.iter().filter_map(claim);
+        claims.any(|claim| *seen.entry(claim.about).or_insert(claim.holds) != claim.holds)
     }
     /// The values that a condition reads.
     pub fn read_by(&self, condition: usize) -> impl Iterator<Item = usize> {
@@ -181,12 +201,18 @@ impl Cases {
         let mut read = Vec::new();
         let mut constant = Vec::new();
         condition.bind(|reference| {
+            if self.values.len() > VALUES {
+                return Binding { source: 0, skip: 0 };
+            }
             let source = cond.sources.get(reference.binding.source as usize);
             constant.push(source.is_some_and(|s| matches!(s, Source::Const(_) | Source::Missing(..))));
             let at = self.value(reference, source);
             read.push(at);
             Binding { source: at as u32, skip: reference.path.len() as u16 }
         });
+        if self.values.len() > VALUES {
+            return;
+        }
         // A value that is known at load time, even to be missing, must not be tried with other values.
         let open = constant.contains(&true);
         let mut reading = CaseReading { cases: self, read: &read, open };
@@ -426,6 +452,28 @@ impl CaseReading<'_> {
             _ => self.leave_open(&[a, b]),
         }
     }
+}
+
+/// The number of parts of an expression, at most `most` and one more.
+fn parts_of(expression: &Expression, most: usize) -> usize {
+    let mut count = 0;
+    let mut stack = vec![expression];
+    while let Some(one) = stack.pop()
+        && count <= most
+    {
+        count += 1;
+        match one {
+            Expression::Reference(_) | Expression::Literal(..) | Expression::Local(_) => {}
+            Expression::List(all)
+            | Expression::And(all)
+            | Expression::Or(all)
+            | Expression::Compare(all, _)
+            | Expression::Call(_, all) => stack.extend(all),
+            Expression::Not(e) | Expression::Negate(e) | Expression::Member(e, _) => stack.push(e),
+            Expression::Arithmetic(_, a, b) | Expression::Index(a, b) => stack.extend([&**a, &**b]),
+        }
+    }
+    count
 }
 
 /// The single value that an operand reads.

@@ -101,8 +101,12 @@ impl<'p> Walk<'_, 'p> {
         }
         // Repeat until nothing changes.
         self.silent += 1;
+        // In turns over all states: with the first one next, each transition back to it would repeat all before.
         let mut todo = std::collections::BTreeSet::from([initial]);
-        while let Some(at) = todo.pop_first() {
+        let mut turn = 0;
+        while let Some(at) = todo.range(turn..).next().or_else(|| todo.first()).copied() {
+            todo.remove(&at);
+            turn = at + 1;
             let Some(Some(here)) = entry.get(at).cloned() else { continue };
             for (target, state) in self.leave(machine, at, here) {
                 let Some(known) = entry.get_mut(target) else { continue };

@@ -92,7 +92,7 @@ impl Follow<'_> {
         let lead = word.lead.as_str();
         let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
         let takes_code = words.language.long.contains(&name);
-        if takes_code || matches!(name, "--file" | "--makefile") {
+        if takes_code || matches!(name, "--file" | "--makefile" | "--directory") {
             words.given = true;
             match if attached { Some(word) } else { words.rest.next() } {
                 Some(code) if takes_code => self.code(words.program, words.language, code, &[], words.input),
@@ -113,6 +113,10 @@ impl Follow<'_> {
         let plain = word.whole.is_some();
         let letters = word.lead.trim_start_matches('-');
         if language.switched {
+            // An interactive shell reads the file that this variable names.
+            if letters.contains('i') {
+                self.note(self.held("ENV"), &How::Setting("ENV".to_owned()));
+            }
             words.switched |= letters.contains(|c| language.code.contains(c));
             // `-s`: all arguments belong to the script.
             if !words.switched && letters.contains('s') {
@@ -128,6 +132,11 @@ impl Follow<'_> {
             [language.code, language.file, language.takes].iter().any(|all| all.contains(*c)) || setting == Some(*c)
         });
         let Some((at, letter)) = found else { return ControlFlow::Continue(()) };
+        // `vim -es` is silent; only `vim -s FILE` reads a file.
+        let option_follows = words.rest.as_slice().first().is_some_and(|next| next.lead.starts_with(['-', '+']));
+        if language.plus && letter == 's' && (letters.contains(['e', 'E']) || option_follows) {
+            return ControlFlow::Continue(());
+        }
         // `node -pe CODE`
         let behind = letters.get(at + 1..).unwrap_or_default().trim_matches(|c| language.code.contains(c));
         let value = if behind.is_empty() && plain { words.rest.next() } else { Some(word) };
@@ -248,6 +257,9 @@ impl Follow<'_> {
         }
         if let Some(held) = word.key.as_deref().and_then(|name| self.files.get(file(name))) {
             self.note(held.clone(), &how);
+        }
+        if word.is_local() {
+            self.note(self.folder.clone(), &How::Program);
         }
         // `source` reads it into the current shell, and `<( )` is the text itself rather than a name.
         let names = word.names();

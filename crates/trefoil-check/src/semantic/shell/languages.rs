@@ -164,10 +164,10 @@ fn interpreter(stem: &str) -> Option<Language> {
 fn tool(stem: &str) -> Option<Language> {
     use Operands::Rest;
     Some(match stem {
-        "make" | "gmake" => Language { file: "f", takes: "CIoW", long: &["--eval"], ..NONE },
+        "make" | "gmake" => Language { file: "fC", takes: "IoW", long: &["--eval"], ..NONE },
         "ed" | "red" => Language { takes: "p", input: true, ..NONE },
         "ex" => Language { code: "c", file: "S", takes: "tTuU", long: &["--cmd"], plus: true, input: true, ..NONE },
-        "vi" | "vim" | "nvim" | "view" | "vimdiff" => {
+        "vi" | "vim" | "nvim" | "view" | "vimdiff" | "rvim" | "rview" | "gvim" | "gview" | "evim" => {
             Language { code: "c", file: "Ss", takes: "tTuU", long: &["--cmd"], plus: true, ..NONE }
         }
         "emacs" => Language { file: "l", takes: "fu", long: &["--eval", "-eval"], ..NONE },
@@ -244,35 +244,140 @@ fn starter(stem: &str) -> Option<Language> {
     })
 }
 
-/// Environment variables that determine which code programs run.
-pub fn decides_code(name: &str) -> bool {
-    let exact = matches!(
-        name,
-        "PATH"
-            | "BASH_ENV"
-            | "SHELLOPTS"
-            | "BASHOPTS"
-            | "PROMPT_COMMAND"
-            | "PS4"
-            | "PYTHONPATH"
-            | "PYTHONHOME"
-            | "PYTHONSTARTUP"
-            | "PERL5OPT"
-            | "PERL5LIB"
-            | "PERLLIB"
-            | "RUBYOPT"
-            | "RUBYLIB"
-            | "NODE_OPTIONS"
-            | "NODE_PATH"
-            | "GIT_SSH"
-            | "GIT_SSH_COMMAND"
-            | "GIT_EXTERNAL_DIFF"
-            | "GIT_PROXY_COMMAND"
-            | "GIT_ASKPASS"
-            | "JAVA_TOOL_OPTIONS"
-            | "_JAVA_OPTIONS"
-            | "CLASSPATH"
-            | "RUSTC_WRAPPER"
-    );
-    exact || matches!(name, "LD_PRELOAD" | "LD_LIBRARY_PATH" | "LD_AUDIT") || name.starts_with("DYLD_")
+/// Programs that run code of the folder in which they are started, such as a `Makefile`.
+pub fn runs_its_folder(program: &str) -> bool {
+    const ALL: &[&str] = &[
+        "make",
+        "gmake",
+        "npm",
+        "npx",
+        "yarn",
+        "pnpm",
+        "bun",
+        "bunx",
+        "deno",
+        "cargo",
+        "gradle",
+        "mvn",
+        "ant",
+        "sbt",
+        "rake",
+        "bundle",
+        "just",
+        "task",
+        "tox",
+        "nox",
+        "pytest",
+        "cmake",
+        "ninja",
+        "meson",
+        "scons",
+        "bazel",
+        "mix",
+        "composer",
+        "terraform",
+        "tofu",
+        "vagrant",
+        "ansible-playbook",
+        "docker-compose",
+        "pre-commit",
+        "direnv",
+        "dune",
+        "stack",
+    ];
+    ALL.contains(&program)
 }
+
+/// Environment variables that determine which code programs run. `ENV` is not one of them: only interactive shells read
+/// it, and it is a common name for something else.
+pub fn decides_code(name: &str) -> bool {
+    DECIDING.contains(&name)
+        || ["LD_", "DYLD_", "BASH_FUNC_", "GIT_CONFIG", "npm_config_", "NPM_CONFIG_"]
+            .iter()
+            .any(|p| name.starts_with(p))
+}
+
+const DECIDING: &[&str] = &[
+    "PATH",
+    // Shells.
+    "BASH_ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PROMPT_COMMAND",
+    "PS4",
+    "ZDOTDIR",
+    "SHELL",
+    // Languages.
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "PYTHONBREAKPOINT",
+    "PYTHONWARNINGS",
+    "PERL5OPT",
+    "PERL5LIB",
+    "PERL5DB",
+    "PERLLIB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "GEM_HOME",
+    "GEM_PATH",
+    "BUNDLE_GEMFILE",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "LUA_CPATH",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+    "JULIA_LOAD_PATH",
+    "DOTNET_STARTUP_HOOKS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "CLASSPATH",
+    // Builds.
+    "MAKEFLAGS",
+    "GNUMAKEFLAGS",
+    "MFLAGS",
+    "MAKEFILES",
+    "MAVEN_OPTS",
+    "GRADLE_OPTS",
+    "GOFLAGS",
+    "RUSTC",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTFLAGS",
+    // Editors, pagers and helpers that other programs start.
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "MANPAGER",
+    "BROWSER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "VIMINIT",
+    "EXINIT",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PROXY_COMMAND",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_PAGER",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "GIT_DIR",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "TAR_OPTIONS",
+    "OPENSSL_CONF",
+    "GCONV_PATH",
+    // Folders with settings that name programs.
+    "HOME",
+    "XDG_CONFIG_HOME",
+];

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use argv::{ArgPart, RunsValue, values_that_run};
 pub use languages::decides_code;
 pub use uses::How;
-use uses::Use;
+use uses::{FOLDER, Use};
 
 /// The uses of a command's values.
 pub fn uses(call: &CommandCall) -> BTreeSet<Use> {
@@ -37,8 +37,11 @@ pub fn uses(call: &CommandCall) -> BTreeSet<Use> {
     uses::uses(&call.script, &|name| value(call, name).is_some(), constants)
 }
 
-/// The value of a parameter or a variable of a command.
+/// The value of a parameter or a variable of a command, or its working folder.
 pub fn value<'c>(call: &'c CommandCall, name: &str) -> Option<&'c Expr> {
+    if name == FOLDER {
+        return call.workdir.as_ref();
+    }
     match name.parse::<usize>() {
         Ok(n) => call.arguments.get(n.checked_sub(1)?),
         Err(_) => call.env.iter().find(|(n, _)| **n == *name).map(|(_, value)| value),

@@ -156,8 +156,27 @@ fn options_before_code_and_where_another_program_takes_it() {
             "tar --to-command=\"$Q\" -xf a.tar",
             "rsync -e \"$Q\" a b",
             "make --eval=\"$Q\"",
+            "vim -es -c \"$Q\" f",
+            "vim -e -s -c \"$Q\" f",
+            "nvim --headless -c \"$Q\" f",
         ],
     );
+    each(
+        &["setting"],
+        &[
+            "MAKEFLAGS=\"$Q\" make",
+            "export GNUMAKEFLAGS=\"$Q\"; make",
+            "ENV=\"$Q\" sh -i",
+            "export ENV=\"$Q\"; dash -ic ls",
+            "BASH_FUNC_ls=\"$Q\" ls",
+            "GIT_CONFIG_VALUE_0=\"$Q\" git log",
+            "NPM_CONFIG_SCRIPT_SHELL=\"$Q\" npm test",
+            "EDITOR=\"$Q\" git commit",
+            "LESSOPEN=\"$Q\" less f",
+            "GOFLAGS=\"$Q\" go build",
+        ],
+    );
+    each(&[], &["ENV=\"$Q\" ./run.sh", "ENV=\"$Q\" sh -c ls", "vim -s keys f"]);
     each(
         &[],
         &[
@@ -343,6 +362,36 @@ fn what_a_program_takes_for_an_option_and_which_one_another_starts() {
 }
 
 #[test]
+fn the_folder_decides_which_program_runs() {
+    each(
+        &["program"],
+        &[
+            "cd \"$Q\"; ./run.sh",
+            "cd \"${1}\" && bin/run",
+            "cd -- \"$Q\" && sh run.sh",
+            "cd \"out/$Q\"; python3 main.py",
+            "cd \"$Q\"; . ./env.sh",
+            "pushd \"$Q\"; make",
+            "cd \"$Q\"; cd sub; npm test",
+            "cd \"$Q\" && timeout 5 ./run.sh",
+            "cd \"$Q\" && cargo build",
+            "make -C \"$Q\"",
+        ],
+    );
+    each(
+        &[],
+        &[
+            "cd \"$Q\"; ls",
+            "cd \"$Q\"; /usr/bin/run",
+            "cd \"$Q\"; cd /srv; ./run.sh",
+            "cd \"$Q\"; cd; make",
+            "cd src; ./run.sh \"$Q\"",
+            "cd \"$Q\" && git log",
+        ],
+    );
+}
+
+#[test]
 fn what_a_shell_takes_for_the_name_of_a_variable() {
     each(
         &["name"],
@@ -369,7 +418,7 @@ fn what_a_shell_takes_for_the_name_of_a_variable() {
 
 #[test]
 fn what_is_written_where() {
-    each(&["file"], &["ls > \"${1}\"", "ls >> \"$Q\"", "ls | tee -- \"$Q\""]);
+    each(&["file"], &["ls > \"${1}\"", "ls >> \"$Q\"", "ls | tee -- \"$Q\"", "ls | dd of=\"$Q\"", "dd if=a of=\"$Q\""]);
     each(
         &["later"],
         &[
@@ -377,6 +426,7 @@ fn what_is_written_where() {
             "echo \"$Q\" > \"$HOME/.profile\"",
             "echo \"$Q\" > .git/hooks/pre-commit",
             "echo \"$Q\" | tee -a /etc/cron.d/a",
+            "echo \"$Q\" | dd of=$HOME/.bashrc",
         ],
     );
     each(&[], &["ls > \"out/$Q.txt\"", "echo \"$Q\" >> notes.txt", "echo a >> ~/.bashrc; echo \"$Q\""]);

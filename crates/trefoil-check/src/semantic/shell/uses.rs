@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trefoil_shell::{Command, Part, Quoted, Redirect, Substitution, Word, read};
 
-use super::languages::{UNNAMED, decides_code, language};
+use super::languages::{UNNAMED, decides_code, language, runs_its_folder};
 use super::names;
 use super::options::{is_known, starts_another};
 use super::places::run_later;
@@ -53,13 +53,19 @@ pub(super) struct Follow<'k> {
     maps: BTreeSet<String>,
     /// The values in files that the script writes.
     pub(super) files: BTreeMap<String, Names>,
+    /// The values that determine the current folder.
+    pub(super) folder: Names,
     pub(super) uses: BTreeSet<Use>,
 }
+
+/// The name of the value that is the working folder of a script.
+pub const FOLDER: &str = "./";
 
 /// The uses of the values of variables and parameters in `known`. `constants`: variables that are set to a literal
 /// text.
 pub fn uses(script: &str, known: &dyn Fn(&str) -> bool, constants: BTreeMap<String, String>) -> BTreeSet<Use> {
     let mut follow = Follow::new(known, constants);
+    follow.folder.extend(known(FOLDER).then(|| FOLDER.to_owned()));
     follow.all(&read(script, &[]).commands, &Names::new());
     follow.uses
 }
@@ -77,6 +83,7 @@ impl<'k> Follow<'k> {
             outer: Vec::new(),
             maps: BTreeSet::new(),
             files: BTreeMap::new(),
+            folder: Names::new(),
             uses: BTreeSet::new(),
         }
     }
@@ -145,7 +152,7 @@ impl<'k> Follow<'k> {
     }
 
     /// The values in a variable.
-    fn held(&self, name: &str) -> Names {
+    pub(super) fn held(&self, name: &str) -> Names {
         match self.variables.get(name) {
             Some(names) => names.clone(),
             None if (self.known)(name) => Names::from([name.to_owned()]),
@@ -313,6 +320,20 @@ impl<'k> Follow<'k> {
                     self.variables.insert(name, held);
                 }
             }
+            "cd" | "pushd" | "chdir" => {
+                let to = operands.iter().find(|w| !w.lead.starts_with('-') || w.whole.is_none());
+                match to {
+                    // What follows is still below the same folder.
+                    Some(to) if to.is_local() => {}
+                    Some(to) => self.folder = to.names(),
+                    None => self.folder = Names::new(),
+                }
+            }
+            "dd" => {
+                for target in operands.iter().filter_map(|w| w.after("of=")) {
+                    self.write(&target, input);
+                }
+            }
             "env" | "sudo" | "docker" | "podman" => {
                 operands.iter().for_each(|w| self.assignment(w, false));
             }
@@ -352,6 +373,11 @@ impl<'k> Follow<'k> {
 
     /// A program and its arguments; `appends`: it is started by `xargs`, which appends its input.
     pub(super) fn runs(&mut self, program: &Seen, operands: &[Seen], input: &Names, appends: bool) {
+        if program.whole.as_deref().is_some_and(|path| path.contains('/')) && program.is_local()
+            || runs_its_folder(program.program())
+        {
+            self.note(self.folder.clone(), &How::Program);
+        }
         let (name, sure) = match (&program.whole, &program.guess) {
             (Some(_), _) => (program.program(), true),
             (None, Some(guess)) => (guess.name.as_str(), guess.sure),

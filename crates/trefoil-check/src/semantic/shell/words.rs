@@ -6,6 +6,10 @@ use trefoil_shell::{Part, Word, assigned, is_keyword, is_name};
 
 pub(super) type Names = BTreeSet<String>;
 
+/// The number of values that are followed through one variable, so that a script which adds to one variable again and
+/// again takes linear time.
+const MOST: usize = 256;
+
 /// A word, and the values in it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Seen {
@@ -34,7 +38,7 @@ impl Seen {
         Seen { values, text: VALUE.into(), many: true, ..Seen::default() }
     }
     pub fn names(&self) -> Names {
-        self.values.iter().flat_map(|(_, names, _)| names.iter().cloned()).collect()
+        self.values.iter().flat_map(|(_, names, _)| names.iter().cloned()).take(MOST).collect()
     }
     /// The values in the first bytes of its text.
     pub fn names_before(&self, end: usize) -> Names {
@@ -51,6 +55,27 @@ impl Seen {
     pub fn program(&self) -> &str {
         let path = self.whole.as_deref().unwrap_or_default();
         path.rsplit('/').next().unwrap_or(path)
+    }
+    /// Whether it is a literal path from the current folder.
+    pub fn is_local(&self) -> bool {
+        self.whole.as_deref().is_some_and(|path| !path.is_empty() && !path.starts_with(['/', '~', '-']))
+    }
+    /// The rest of the word after a literal start.
+    pub fn after(&self, start: &str) -> Option<Self> {
+        let cut = |text: &String| text.strip_prefix(start).map(str::to_owned);
+        Some(Seen {
+            lead: cut(&self.lead)?,
+            values: self
+                .values
+                .iter()
+                .filter_map(|(b, names, splits)| Some((cut(b)?, names.clone(), *splits)))
+                .collect(),
+            whole: self.whole.as_ref().and_then(cut),
+            text: cut(&self.text)?,
+            key: self.key.as_ref().and_then(cut),
+            guess: None,
+            many: self.many,
+        })
     }
     pub fn assigns(&self) -> Option<&str> {
         assigned(&self.lead)

@@ -40,15 +40,79 @@ fn a_command_has_no_keys_in_its_environment() {
     folder.write("a.yaml", workflow("env"));
     let mut command = folder.command(&["run", "a.yaml", "--allow-command", "--output", "json", "-q"]);
     command.env("OPENAI_API_KEY", "sk-planted-1").env("MY_OWN_API_KEY", "planted-2").env("GITHUB_TOKEN", "planted-3");
-    command.env("AWS_SECRET_ACCESS_KEY", "planted-4").env("HARMLESS", "seen");
-    for name in ["PGPASSWORD", "GITHUB_PAT", "APIKEY", "TOKEN", "SECRET", "KEY_PASSPHRASE"] {
+    command.env("AWS_SECRET_ACCESS_KEY", "planted-4").env("LANG", "seen").env("CARGO_HOME", "seen");
+    for name in SECRETS {
         command.env(name, "planted-5");
     }
-    command.env("DATABASE_URL", "postgres://u:planted-6@localhost/db");
+    command.env("DATABASE_URL", "postgres://u:planted-6@localhost/db").env("ANYTHING", "planted-7");
     let ran = finish(command);
     let env = stdout(&ran);
-    assert!(env.contains("HARMLESS=seen"), "{env}");
+    assert!(env.contains("LANG=seen") && env.contains("CARGO_HOME=seen") && env.contains("PATH="), "{env}");
     assert!(!env.contains("planted"), "{env}");
+}
+
+/// Usual names of variables with secrets. No list of them is complete, so commands get a list of what is none.
+const SECRETS: [&str; 24] = [
+    "PGPASSWORD",
+    "GITHUB_PAT",
+    "APIKEY",
+    "API_KEYS",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "KEY_PASSPHRASE",
+    "GH_AUTH",
+    "COOKIE",
+    "SENTRY_DSN",
+    "DOCKER_AUTH_CONFIG",
+    "NETRC",
+    "AUTHORIZATION",
+    "BEARER",
+    "SESSION",
+    "KUBECONFIG_DATA",
+    "NPM_CONFIG__AUTH",
+    "TF_VAR_admin",
+    "SLACK_WEBHOOK_URL",
+    "SSH_AUTH_SOCK",
+    "GPG_KEYGRIP",
+    "SIGNING_CERT",
+    "VAULT_ADDR",
+];
+
+#[test]
+fn a_command_gets_the_variables_that_the_operator_lists() {
+    let folder = Folder::new();
+    folder.write("a.yaml", workflow("echo \"$KUBECONFIG $OTHER_ONE\""));
+    folder.write("config/config.toml", "[run]\nallow-command = true\nenv = [\"KUBECONFIG\"]\n");
+    let mut command = folder.command(&["run", "a.yaml", "--output", "json", "-q"]);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    command.env("KUBECONFIG", "abc").env("OTHER_ONE", "planted");
+    assert_eq!(stdout(&finish(command)).trim(), "abc");
+}
+
+#[test]
+fn no_module_of_the_current_folder_runs_in_a_python_tool() {
+    let Ok(known) = Command::new("python3").args(["-c", "import sys; print(*sys.stdlib_module_names)"]).output() else {
+        return;
+    };
+    let folder = Folder::new();
+    folder.write(
+        "flow/a.yaml",
+        r#"{"version": "0.1", "input": {"message": "x"}, "nodes": {"n": {"type": "tool", "tool": "python",
+            "config": {"module": "os.path", "function": "basename", "args": {"p": "/a/b"}}, "writes": "output.x"}}}"#,
+    );
+    let names = String::from_utf8(known.stdout).unwrap();
+    let names: Vec<&str> = names.split_whitespace().chain(["json", "re", "sitecustomize", "usercustomize"]).collect();
+    assert!(names.len() > 3, "{names:?}");
+    for name in &names {
+        folder.write(&format!("here/{name}.py"), "open('PWN', 'a').write(__name__ + ' ')\n");
+    }
+    let mut command = folder.command(&["run", "../flow/a.yaml", "--allow-command", "--input", "x", "-q"]);
+    command.current_dir(folder.path().join("here"));
+    let ran = finish(command);
+    let ran_there = std::fs::read_to_string(folder.path().join("here/PWN")).unwrap_or_default();
+    assert_eq!(ran_there, "", "{ran:?}");
+    ran.exits(0);
 }
 
 #[test]

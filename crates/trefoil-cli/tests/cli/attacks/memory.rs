@@ -7,6 +7,8 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::world::{Folder, Ran, bare, finish};
 
 /// Address space in kilobytes. It is generous, because the allocator reserves more than it uses.
@@ -123,7 +125,7 @@ fn a_text_answer_that_is_json_of_too_many_values_is_no_value() {
                  outputSchema: { type: array }\n";
     folder.write("a.yaml", agent).write("s.json", serde_json::json!({"answers": {"a": text}}).to_string());
     let ran = run(&folder, &["run", "a.yaml", "--model", "scripted=s.json", "--no-check"]);
-    ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID", "more than 4194304 values"]);
+    ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID", "more than 1048576 values"]);
 }
 
 #[test]
@@ -134,6 +136,38 @@ fn an_input_without_end_is_not_read_to_its_end() {
     command.stdin(Stdio::from(std::fs::File::open("/dev/zero").unwrap()));
     finish(command).silent(2).says(&["the input", "32 MB"]);
     run(&folder, &["run", "a.yaml", "--input-json", "@/dev/zero"]).silent(2).says(&["the input", "32 MB"]);
+}
+
+/// A workflow in which each state puts the last value twice into a new one, as JSON text.
+fn doubling(first: &str, next: &str) -> String {
+    let state = |i: usize| {
+        let value = if i == 0 { first } else { next };
+        let transitions =
+            if i < 29 { json!([{"condition": "always", "target": format!("S{}", i + 1)}]) } else { json!([]) };
+        let state =
+            json!({"kind": "System", "command": "update_blackboard", "env": {"x": value}, "transitions": transitions});
+        (format!("S{i}"), state)
+    };
+    let states: serde_json::Map<String, serde_json::Value> = (0..30).map(state).collect();
+    let spec = json!({"initial_state": "S0", "states": states});
+    let metadata = json!({"name": "w", "version": "1.0.0"});
+    json!({"apiVersion": "100monkeys.ai/v1", "kind": "Workflow", "metadata": metadata, "spec": spec}).to_string()
+}
+
+#[test]
+fn json_that_doubles_in_the_state_ends_the_run_at_a_limit() {
+    let (object, list) = (
+        r#"{"a": {{{json blackboard.x}}}, "b": {{{json blackboard.x}}}}"#,
+        "[{{{json blackboard.x}}}, {{{json blackboard.x}}}]",
+    );
+    for (first, next) in
+        [(r#"{"a": 1, "b": []}"#, object), ("[[], []]", list), ("text", "{{blackboard.x}}{{blackboard.x}}")]
+    {
+        let folder = Folder::new();
+        folder.write("a.yaml", doubling(first, next));
+        let ran = run(&folder, &["run", "a.yaml", "--input", "x", "--no-check"]);
+        ran.silent(1).says(&["LIMIT_EXCEEDED"]);
+    }
 }
 
 #[test]

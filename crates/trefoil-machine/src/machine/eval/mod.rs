@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, Object, Question, Reference, Value};
+use trefoil_template::{EvalError, Object, Question, Reference, Value, has_too_many_nodes, limits};
 
 use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
@@ -146,9 +146,16 @@ impl Context<'_> {
             }
             Expr::Structured(inner) => {
                 let value = self.value(inner)?;
+                is_bounded(&value)?;
                 value.as_str().and_then(answer::structure).unwrap_or(value)
             }
-            Expr::Coerce(inner, kind) => coerce(self.value(inner)?, *kind),
+            Expr::Coerce(inner, kind) => {
+                let value = self.value(inner)?;
+                if *kind == JsonType::Json {
+                    is_bounded(&value)?;
+                }
+                coerce(value, *kind)
+            }
             Expr::Consensus { verdicts, consensus: rules } => {
                 let outputs = verdicts.iter().map(|ballot| {
                     let value = self.value(&ballot.value)?;
@@ -296,6 +303,19 @@ fn coerce(value: Value, kind: JsonType) -> Value {
         },
         JsonType::Boolean => (text == "true").into(),
         JsonType::Json => Value::parse(strip_fence(text)).unwrap_or_default(),
+    }
+}
+
+/// Fails for a text that would be read as JSON and has too many values. Without the limit, a workflow that joins such texts
+/// doubles its state with each step; and the text must not silently stay one.
+fn is_bounded(value: &Value) -> Result<(), EvalStop> {
+    let reads_as_json = |text: &&str| strip_fence(text).starts_with(['{', '[']);
+    match value.as_str().filter(reads_as_json) {
+        Some(text) if has_too_many_nodes(text.as_bytes()) => {
+            let message = format!("the text has more than {} values, too many for JSON", limits::ANSWER_NODES);
+            Err(RunError::new("LIMIT_EXCEEDED", message).into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The tools that a model may call: the offers in the manifest combined with the tools' own descriptions.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{Conversation, Offer, Program, StepKind, ToolCall, ToolKind};
@@ -7,7 +8,7 @@ use trefoil_template::{Object, Value};
 
 use super::conversation::Given;
 use crate::request::{ToolSpec, ToolUse, ToolsRequest};
-use crate::schemas;
+use crate::schemas::ForeignSchema;
 
 /// The maximum length of a tool's name that all providers accept, in characters.
 const LONGEST_NAME: usize = 64;
@@ -21,6 +22,8 @@ pub struct Offered {
     offer: usize,
     /// Its own name, if the offer is for several tools.
     tool: Option<Arc<str>>,
+    /// The schema of its parameters.
+    takes: ForeignSchema,
 }
 
 /// The descriptions to request: of tools that the manifest does not describe.
@@ -59,13 +62,14 @@ pub fn listed(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKi
 /// All tools that the model may call.
 pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpec>)]) -> Vec<Offered> {
     let mut all: Vec<Offered> = Vec::new();
+    let mut names = FreeNames::default();
     for (at, offer) in it.offers.iter().enumerate() {
         let mut add = |name: &str, spec: ToolSpec, tool| {
-            let name = free(name, &all);
+            let name = names.free(name);
             let description = offer.description.clone().unwrap_or(spec.description);
             let parameters = without(spec.parameters, &offer.pinned);
             let spec = ToolSpec { name, description, parameters, effects: spec.effects };
-            all.push(Offered { spec, offer: at, tool });
+            all.push(Offered { spec, offer: at, tool, takes: ForeignSchema::default() });
         };
         if let Some(schema) = offer.parameters {
             let parameters = program.schema(schema).map(|s| s.json.clone()).unwrap_or_default();
@@ -98,7 +102,8 @@ pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(
         Value::Null => Value::Object(Default::default()),
         _ => return Err("its arguments are not a JSON object".to_owned()),
     };
-    schemas::suits(&tool.spec.parameters, &arguments).map_err(|why| format!("its arguments do not fit: {why}"))?;
+    let suits = tool.takes.suits(&tool.spec.parameters, &arguments);
+    suits.map_err(|why| format!("its arguments do not fit: {why}"))?;
     let member = it.offers.get(tool.offer).and_then(|offer| offer.member.as_ref());
     let arguments = match member {
         Some(member) => arguments.get(member).cloned().unwrap_or_default(),
@@ -114,17 +119,29 @@ fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
     }
 }
 
-/// A name that providers accept and that no other tool has.
-fn free(name: &str, taken: &[Offered]) -> Arc<str> {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let plain: String = name.chars().map(fits).take(LONGEST_NAME).collect();
-    let is_free = |name: &str| taken.iter().all(|tool| *tool.spec.name != *name);
-    let numbered = (2..).map(|n: u32| {
-        let end = format!("_{n}");
-        let kept: String = plain.chars().take(LONGEST_NAME - end.len()).collect();
-        format!("{kept}{end}")
-    });
-    std::iter::once(plain.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or(plain).into()
+/// Names that providers accept and that no other tool has.
+#[derive(Default)]
+struct FreeNames {
+    taken: BTreeSet<Arc<str>>,
+    /// The next number for a name that is taken.
+    next: BTreeMap<String, u32>,
+}
+
+impl FreeNames {
+    fn free(&mut self, name: &str) -> Arc<str> {
+        let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+        let plain: String = name.chars().map(fits).take(LONGEST_NAME).collect();
+        let mut free: Arc<str> = plain.as_str().into();
+        while self.taken.contains(&free) {
+            let next = self.next.entry(plain.clone()).or_insert(2);
+            let end = format!("_{next}");
+            *next += 1;
+            let kept: String = plain.chars().take(LONGEST_NAME - end.len()).collect();
+            free = format!("{kept}{end}").into();
+        }
+        self.taken.insert(free.clone());
+        free
+    }
 }
 
 /// The parameters that are not pinned.

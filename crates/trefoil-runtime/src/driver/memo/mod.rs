@@ -25,6 +25,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
+use trefoil_machine::wire;
 use trefoil_template::Value;
 
 use crate::ports::Ports;
@@ -67,6 +68,14 @@ impl Earlier {
 fn is_real(about: &About, by: Option<&str>) -> bool {
     match about.model.as_deref() {
         Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
+        _ => true,
+    }
+}
+
+/// Whether an answer is as the model gave it, or was changed by the same guardrails.
+fn is_whole(about: &About, asked: &Activity) -> bool {
+    match (&about.changed_by, &asked.request) {
+        (Some(by), Request::Model(request)) => *by == wire::changing_guards(&request.guards),
         _ => true,
     }
 }
@@ -383,7 +392,7 @@ impl Memo {
     fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
         let at = self.layers.iter().position(|layer| layer.has(&asked.key, asked.content))?;
         let place = (at, asked.key.clone());
-        (self.is_last_word(&place, &asked.request) && self.is_same_question(&place, asked)).then_some(place)
+        self.is_valid(&place, asked).then_some(place)
     }
 
     /// A result with the same content that no other activity has a claim to. An effect is what it does, so of equal ones the first
@@ -405,12 +414,19 @@ impl Memo {
                 Some(now) => *now != asked.content,
                 None => self.gone.contains(*place) || alike(place),
             };
-            let valid = || self.is_last_word(place, &asked.request) && self.is_same_question(place, asked);
-            free && !taken.contains(*place) && valid()
+            free && !taken.contains(*place) && self.is_valid(place, asked)
         };
         let mut all = self.by_content.get(&asked.content)?.iter().filter(may);
         let first = all.next()?;
         Some(std::iter::once(first).chain(all).find(|place| alike(place)).unwrap_or(first).clone())
+    }
+
+    /// Whether a result with the same content can be used.
+    fn is_valid(&self, place: &ClaimPlace, asked: &Activity) -> bool {
+        let (at, key) = place;
+        let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
+        let whole = earlier.is_none_or(|earlier| is_whole(&earlier.about, asked));
+        whole && self.is_last_word(place, &asked.request) && self.is_same_question(place, asked)
     }
 
     /// Whether no newer run has performed anything under this key or in its place. Model answers stay valid.

@@ -10,7 +10,7 @@ use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Activity, ModelRequest, Request};
 use trefoil_template::Value;
 
-use super::{Earlier, is_real};
+use super::{Earlier, is_real, is_whole};
 
 /// A source of answers of earlier runs.
 #[async_trait]
@@ -75,7 +75,10 @@ impl Shelf {
     pub fn take(&mut self, asked: &Arc<Activity>) -> Option<(Earlier, Cited)> {
         let Request::Model(_) = asked.request else { return None };
         loop {
-            let answer = self.found.get_mut(&asked.content)?.pop_front()?;
+            // What other guardrails have changed stays for other requests.
+            let found = self.found.get_mut(&asked.content)?;
+            let at = found.iter().position(|found| is_whole(&found.about, asked))?;
+            let answer = found.remove(at)?;
             let places = places(&answer);
             let new = places.iter().all(|place| !self.used.contains(place));
             self.used.extend(places);
@@ -100,6 +103,9 @@ impl Shelf {
             let next = next.entry(asked.content).or_default();
             while let Some(answer) = found.get(*next) {
                 *next += 1;
+                if !is_whole(&answer.about, asked) {
+                    continue;
+                }
                 let places = places(answer);
                 let new = places.iter().all(|place| !self.used.contains(place) && !taken.contains(place));
                 taken.extend(places);

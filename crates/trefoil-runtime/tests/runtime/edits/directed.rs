@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use testbed::Build;
-use trefoil_ir::{CommandCall, OnItemFailure, Program, StepId, StepKind};
+use trefoil_ir::{CommandCall, Guard, OnItemFailure, PiiAction, PiiEntity, Program, StepId, StepKind};
 use trefoil_machine::journal::{Basis, Changes};
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_runtime::driver::memo::Memo;
@@ -86,6 +86,55 @@ fn prompts(prompts: &[(&str, &str)]) -> Arc<Program> {
     let body = b.sequence("", &steps);
     let main = b.flow("main", body, None);
     b.program(main)
+}
+
+/// One step whose answer is `said in`, with this guardrail.
+fn guarded(guard: Guard) -> Arc<Program> {
+    let mut b = Build::new();
+    let say = b.model("say", "mail ann@example.org");
+    if let StepKind::Model(call) = &mut b.at(say).kind {
+        call.guards = vec![guard];
+    }
+    let main = b.flow("main", say, None);
+    b.program(main)
+}
+
+#[test]
+fn a_changed_guardrail_checks_the_stored_answer_and_asks_again_only_for_what_it_did_not_keep() {
+    let length = |max_chars, refuse| Guard::Length { max_chars, refuse };
+    let pii = |action, replacement: &str| Guard::Pii {
+        entities: vec![PiiEntity::Email],
+        action,
+        replacement: replacement.into(),
+    };
+    let caps = Guard::TokenCap { max_tokens: 1_000_000, warn: true };
+    let whole = "said mail ann@example.org";
+    // The guardrail then, the one now; whether the model is asked again, and the result now.
+    let table = [
+        (length(100, true), length(90, true), false, Ok(whole)),
+        (length(100, true), length(5, true), false, Err("GUARDRAIL_VIOLATION")),
+        (length(100, true), length(9, false), false, Ok("said mail...")),
+        (length(100, false), length(9, false), false, Ok("said mail...")),
+        (length(9, false), length(9, false), false, Ok("said mail...")),
+        (length(9, false), length(100, false), true, Ok(whole)),
+        (length(9, false), Guard::Injection, true, Ok(whole)),
+        (Guard::Injection, length(9, false), false, Ok("said mail...")),
+        (caps.clone(), length(9, false), false, Ok("said mail...")),
+        // It changes the prompt, too.
+        (pii(PiiAction::Flag, ""), pii(PiiAction::Redact, "[gone]"), true, Ok("said mail [gone]")),
+    ];
+    for (at, (then, now, asks, expected)) in table.into_iter().enumerate() {
+        let desk = Desk::new();
+        let before = guarded(then.clone());
+        assert_eq!(desk.run(&before, "old", None).0.len(), 1, "{then:?}");
+        let (sent, outcome) = desk.run(&guarded(now.clone()), "new", Some(desk.memo(&before, "old")));
+        let result = outcome.result.map(|value| value.to_text().to_string()).map_err(|error| error.code.to_string());
+        assert_eq!(
+            (sent.len() == 1, result),
+            (asks, expected.map(str::to_owned).map_err(str::to_owned)),
+            "{at}: {then:?} {now:?}"
+        );
+    }
 }
 
 #[test]
