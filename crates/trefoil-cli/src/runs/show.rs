@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use trefoil::internals::stopped;
+use trefoil::internals::{ended, stopped};
 use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
@@ -60,7 +60,13 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
-        let json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
+        let mut json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
+        let has_result = record.status == Status::Completed && record.content != Content::Removed;
+        if let (true, Some(members)) = (has_result, json.as_object_mut()) {
+            // Not a view of the run: whoever asks for the result gets it as it is.
+            let outcome = block_on(ended(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
+            members.extend(outcome.result.ok().map(|result| ("result".to_owned(), result.to_json())));
+        }
         return Ok(print_json(&[json]));
     }
     let mut lines = vec![

@@ -12,6 +12,7 @@ use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
 use trefoil_machine::machine::{Kept, Room};
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
 use trefoil_prices::Dollars;
 
@@ -156,7 +157,7 @@ impl Driver {
         Ok(())
     }
 
-    fn is_done(&mut self, activity: Arc<Activity>, value: trefoil_template::Value, about: About) {
+    fn is_done(&mut self, activity: Arc<Activity>, value: PrivateValue, about: About) {
         self.tell_began(&activity);
         self.done.push(Done { about, ..Done::of(activity, Ok(value), Letters::default()) });
     }

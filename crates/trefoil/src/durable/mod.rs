@@ -25,7 +25,7 @@ pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
 pub(crate) use earlier::EarlierRuns;
 pub use edit::{Edit, Edited};
-pub(crate) use ended::ended;
+pub use ended::ended;
 pub use filled::{LastRun, Prompted, caller_in, last_of, last_with};
 pub use history::history;
 pub(crate) use history::program_of;
