@@ -32,9 +32,16 @@ impl Level {
     pub const WORDS: [(&'static str, Self); 3] = [("allow", Self::Allow), ("warn", Self::Warn), ("deny", Self::Deny)];
 }
 
+/// Rules about whole programs whose findings are load errors all the same: what they find needs the flow of data.
+const OF_DATA: [&str; 1] = ["secret-in-result"];
+
 /// Whether a finding is a load error: there is no program until it is fixed, so its level cannot be reduced.
 pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
-    diagnostic.severity == Severity::Error && rules::rule(diagnostic.rule).is_none_or(Rule::is_of_loading)
+    diagnostic.severity == Severity::Error && rules::rule(diagnostic.rule).is_none_or(is_of_loading)
+}
+
+fn is_of_loading(rule: &Rule) -> bool {
+    rule.is_of_loading() || OF_DATA.contains(&rule.name)
 }
 
 impl Levels {
@@ -82,7 +89,7 @@ impl Levels {
     }
     /// Whether findings of a rule can be shown. Errors that prevent loading always are.
     pub fn shows(&self, rule: &Rule) -> bool {
-        if rule.is_of_loading() && rule.level.is_some() {
+        if is_of_loading(rule) && rule.level.is_some() {
             return true;
         }
         match self.of(rule.name) {

@@ -25,16 +25,25 @@ pub use suppress::Suppressions;
 
 use std::sync::Arc;
 
-use trefoil_ir::{Facts, Program};
+use trefoil_ir::{Facts, Program, walk};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Shared};
-use trefoil_template::Words;
+use trefoil_template::{HoleKind, Words};
 
 /// The load errors in the form that rules need: a finding may be caused by a part that could not be read. `files` are
 /// those that cannot run because of load errors, including their callers.
 pub fn mistakes(found: &[Diagnostic], files: HashSet<FileId>) -> Mistakes {
     Mistakes::of(found, files, |name| rule(name).is_some_and(|rule| rule.group == Group::Names))
+}
+
+/// The environment variables that a program sends as credentials, whatever their names.
+pub fn credentials_of(program: &Program) -> Vec<Arc<str>> {
+    if walk::holes(program).iter().all(|(kind, _)| *kind != HoleKind::Env) {
+        return Vec::new();
+    }
+    let (facts, mistakes) = (Facts::default(), Mistakes::default());
+    rules::sent_credentials(&Model::new(program, &facts, &mistakes, vec![program.entry]))
 }
 
 /// All findings of the rules about a program. `facts` are those of its lowering.

@@ -1,6 +1,44 @@
-//! Recognises environment variables that hold credentials, for warnings when one gets into a text.
+//! Decides which values are credentials: by the name of a variable, and by the place that a value is sent to. The lists are in
+//! `docs/limits.md`.
 //!
-//! Knows only names, never values.
+//! Knows only names and places, never values.
+
+use trefoil_template::{Hole, Piece, Value};
+
+use crate::effect::ToolKind;
+
+/// Headers that carry credentials, in lower case, in addition to those whose names say so.
+const HEADERS: [&str; 9] = [
+    "authorization",
+    "proxy-authorization",
+    "www-authenticate",
+    "cookie",
+    "set-cookie",
+    "x-api-key",
+    "x-amz-security-token",
+    "x-csrf-token",
+    "x-goog-api-key",
+];
+
+/// Last words of the names of headers, parameters and members that are credentials, besides those of environment variables.
+const WORDS: [&str; 10] =
+    ["KEY", "AUTH", "AUTHORIZATION", "CREDENTIAL", "CREDENTIALS", "PASS", "PWD", "PASSPHRASE", "SIG", "SIGNATURE"];
+
+/// Members of a tool's `auth` that say how to get a token and are not credentials themselves.
+const OF_AUTH: [&str; 12] = [
+    "type",
+    "url",
+    "token_url",
+    "method",
+    "scope",
+    "cache_ttl",
+    "refresh_on",
+    "creds_location",
+    "token_path",
+    "expires_path",
+    "apply",
+    "audience",
+];
 
 /// Whether an environment variable probably holds a credential, judging by its name.
 pub fn is_credential(name: &str) -> bool {
@@ -11,4 +49,121 @@ pub fn is_credential(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let word = |s: &str| upper.strip_suffix(s).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
     LAST.into_iter().any(word) && !upper.split('_').any(|part| MARKS.contains(&part))
+}
+
+/// Whether a header, a parameter or a member with this name carries a credential: `api_key`, `access-token`, `accessToken`,
+/// `X-Amz-Signature`.
+pub fn names_credential(name: &str) -> bool {
+    let mut words = String::new();
+    let mut lower = false;
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && lower {
+            words.push('_');
+        }
+        lower = letter.is_ascii_lowercase();
+        words.push(if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' });
+    }
+    let last = words.rsplit('_').next().unwrap_or_default();
+    is_credential(&words) || WORDS.contains(&last)
+}
+
+/// Whether a header carries a credential.
+pub fn is_header(name: &str) -> bool {
+    HEADERS.contains(&name.to_ascii_lowercase().as_str()) || names_credential(name)
+}
+
+/// Whether a text in an HTTP tool's arguments is a credential. `path` leads to it.
+pub fn is_position(path: &[&str]) -> bool {
+    match path {
+        ["auth", rest @ ..] => !rest.is_empty() && !rest.iter().any(|name| OF_AUTH.contains(name)),
+        ["headers", name, ..] => is_header(name),
+        ["params" | "body" | "query", rest @ ..] => rest.iter().any(|name| names_credential(name)),
+        _ => false,
+    }
+}
+
+/// A part of an address.
+pub enum AddressPart<'p, V> {
+    /// Known text.
+    Text(&'p str),
+    /// A value.
+    Value(V),
+}
+
+/// The values in an address that are credentials: a user, a password, and parameters whose names say so.
+pub fn in_address<'p, V>(parts: impl IntoIterator<Item = AddressPart<'p, V>>) -> Vec<V> {
+    let (mut before, mut found, mut in_host) = (String::new(), Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            AddressPart::Text(text) => {
+                let authority = text.find(['/', '?', '#']).and_then(|end| text.get(..end)).unwrap_or(text);
+                if authority.contains('@') {
+                    found.append(&mut in_host);
+                }
+                before.push_str(text);
+                if path_of(&before).is_some() {
+                    in_host.clear();
+                }
+            }
+            AddressPart::Value(value) => match path_of(&before) {
+                None => in_host.push(value),
+                Some(rest) => {
+                    let pair = rest.rsplit(['?', '&', '#']).next().filter(|_| rest.contains(['?', '#']));
+                    let name = pair.and_then(|pair| pair.split_once('=')).map(|(name, _)| name);
+                    found.extend(name.is_some_and(names_credential).then_some(value));
+                }
+            },
+        }
+    }
+    found
+}
+
+/// What follows the host in the start of an address, if it has come that far.
+fn path_of(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    rest.find(['/', '?', '#']).and_then(|at| rest.get(at..))
+}
+
+/// The holes in the arguments of a tool that are sent as credentials.
+pub fn in_arguments<'v>(kind: &'v ToolKind, arguments: &'v Value) -> Vec<&'v Hole> {
+    let mut found = Vec::new();
+    match kind {
+        ToolKind::Http => in_members(arguments, &mut Vec::new(), &mut found),
+        ToolKind::Mcp { headers, .. } => {
+            headers.iter().filter(|(name, _)| is_header(name)).for_each(|(_, text)| holes(text, &mut found));
+        }
+        ToolKind::Local | ToolKind::Python => {}
+    }
+    found
+}
+
+fn in_members<'v>(value: &'v Value, path: &mut Vec<&'v str>, found: &mut Vec<&'v Hole>) {
+    match value {
+        Value::Masked(_) if is_position(path) => holes(value, found),
+        Value::Object(members) => {
+            for (name, member) in members.iter() {
+                path.push(name);
+                in_members(member, path, found);
+                path.pop();
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| in_members(item, path, found)),
+        Value::Masked(masked) if *path == ["url"] => {
+            let parts = masked.pieces.iter().map(|piece| match piece {
+                Piece::Text(text) => AddressPart::Text(text),
+                Piece::Hole(hole) => AddressPart::Value(hole),
+            });
+            found.extend(in_address(parts));
+        }
+        _ => {}
+    }
+}
+
+/// The holes in a text.
+fn holes<'v>(text: &'v Value, found: &mut Vec<&'v Hole>) {
+    let Value::Masked(masked) = text else { return };
+    found.extend(masked.pieces.iter().filter_map(|piece| match piece {
+        Piece::Hole(hole) => Some(hole),
+        Piece::Text(_) => None,
+    }));
 }

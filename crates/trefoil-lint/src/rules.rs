@@ -7,7 +7,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("command-from-data", "a command whose program is decided by data"),
     ("missing-score", "a judge whose answer has no score"),
     ("text-as-boolean", "text that is tested as if it were a boolean"),
-    ("masked-output", "the result of a run shows `***` instead of an environment variable"),
     ("state-key", "an output or input under a reserved name, or one that no template can read"),
     ("command-syntax", "a command that the shell cannot read"),
     ("copied-value", "two entries of a map read the same value, although a value with the second name exists"),

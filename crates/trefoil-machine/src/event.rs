@@ -10,6 +10,7 @@ use crate::error::RunError;
 use crate::guard::Verdict;
 use crate::journal::Cited;
 use crate::key::Key;
+use crate::private::PrivateValue;
 use crate::provenance::Span;
 use crate::request::{Finish, Role, ToolUse, Usage};
 use crate::text::shorten;
@@ -382,9 +383,9 @@ pub enum EventKind {
     },
     /// The run ended.
     RunFinished {
-        /// Its output.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<Value>,
+        /// Its output. In JSON, as it may be shown.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::private::shown")]
+        output: Option<PrivateValue>,
         /// Or why it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
@@ -452,7 +453,7 @@ impl EventKind {
             Self::RunResumed { execution } => format!("execution {execution}"),
             Self::RunFinished { output, error, .. } => match (output, error) {
                 (_, Some(error)) => error.to_string(),
-                (Some(output), None) => output.to_text().to_string(),
+                (Some(output), None) => output.shown().to_text().to_string(),
                 (None, None) => return None,
             },
         })

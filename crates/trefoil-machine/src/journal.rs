@@ -7,12 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 use trefoil_prices::Price;
-use trefoil_template::{Value, wire};
 
 use crate::error::RunError;
 use crate::event::Told;
 use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
+use crate::private::{PrivateValue, stored};
 use crate::request::Usage;
 
 /// The version that this build writes.
@@ -67,9 +67,9 @@ pub enum EntryKind {
     Completed {
         /// The activity.
         key: Key,
-        /// Its result.
-        #[serde(with = "wire")]
-        value: Value,
+        /// Its result, as it is, with the parts that no view may show.
+        #[serde(with = "stored")]
+        value: PrivateValue,
         /// Metadata.
         #[serde(default, skip_serializing_if = "About::is_nothing")]
         about: About,
@@ -135,12 +135,15 @@ pub enum EntryKind {
     CancelRequested {},
     /// The run ended.
     Finished {
-        /// Its output.
-        #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::wire::optional")]
-        output: Option<Value>,
+        /// Its output, as it is, with the parts that no view may show.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional")]
+        output: Option<PrivateValue>,
         /// Or why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
+        /// Warnings about the output, reported before the end.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
 }
 
@@ -247,8 +250,11 @@ pub struct Started {
     /// The program.
     pub program: Identity,
     /// Its input.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::wire::optional")]
-    pub input: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional")]
+    pub input: Option<PrivateValue>,
+    /// Warnings about what the run starts with, reported first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Other data that the machine depends on.
     pub flags: Flags,
     /// What answers model calls: `embedded`, `scripted=FILE`, `PROVIDER:NAME` for every call, `manifest` for the models
@@ -329,6 +335,9 @@ pub struct About {
     /// For a tool call that started a run: the run's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
+    /// The secrets that were replaced by `***` in the result: `secrets.NAME`, `env.NAME`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
     /// Warnings, reported before the end of the activity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -15,6 +15,7 @@ pub mod clock;
 pub mod error;
 pub mod key;
 pub mod parameters;
+pub mod private;
 pub mod provenance;
 pub mod request;
 pub mod said;
@@ -40,6 +41,7 @@ pub use machine::{
     Command, Completion, Difference, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, What,
     effective_input, input_faults,
 };
+pub use private::{HiddenParts, PrivateValue};
 pub use request::{
     Activity, CommandRequest, Effects, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest,
     ToolSpec, ToolUse, Usage,

@@ -1,10 +1,11 @@
 //! Entries in their stored form, and the resulting changes to their run's record. Every store writes both in one
 //! transaction, so a record always matches its journal.
 
+use trefoil_machine::PrivateValue;
 use trefoil_machine::journal::Answering;
+use trefoil_machine::private::stored::{Read, Stored};
 use trefoil_machine::{About, Entry, EntryKind, Key, RunError, Usage};
 use trefoil_template::Value;
-use trefoil_template::wire::{Wire, Wired};
 
 use crate::blob::{Blob, INLINE};
 use crate::error::{Result, StoreError};
@@ -34,12 +35,12 @@ impl Body {
             return Ok(Self { seq, json, value: None });
         }
         let Some(value) = value(&entry.kind) else { return Ok(Self { seq, json, value: None }) };
-        let large = serde_json::to_vec(&Wire(value)).map_err(unwritable)?;
+        let large = serde_json::to_vec(&Stored(value)).map_err(unwritable)?;
         if large.len() <= INLINE {
             return Ok(Self { seq, json, value: None });
         }
         let mut rest = entry.clone();
-        put(&mut rest.kind, Value::Null);
+        put(&mut rest.kind, Value::Null.into());
         let json = serde_json::to_string(&rest).map_err(unwritable)?;
         Ok(Self { seq, json, value: Some(Blob::new(large)) })
     }
@@ -48,7 +49,7 @@ impl Body {
     pub fn entry(json: &str, value: Option<&[u8]>) -> Result<Entry, serde_json::Error> {
         let mut entry: Entry = serde_json::from_str(json)?;
         if let Some(bytes) = value {
-            let Wired(value) = serde_json::from_slice(bytes)?;
+            let Read(value) = serde_json::from_slice(bytes)?;
             put(&mut entry.kind, value);
         }
         Ok(entry)
@@ -63,9 +64,9 @@ impl Body {
         let unreadable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
         let mut entry = Self::entry(&self.json, None).map_err(unreadable)?;
         match &mut entry.kind {
-            EntryKind::Started(started) => started.input = None,
+            EntryKind::Started(started) => (started.input, started.warnings) = (None, Vec::new()),
             EntryKind::Completed { value, about, .. } => {
-                *value = Value::Null;
+                *value = Value::Null.into();
                 lean(about);
             }
             EntryKind::Failed { error, about, .. } => {
@@ -74,8 +75,8 @@ impl Body {
             }
             // A large output is stored elsewhere, so here it is null.
             EntryKind::Finished { error: None, .. } if keeps_result => return Ok(None),
-            EntryKind::Finished { output, error } => {
-                *output = None;
+            EntryKind::Finished { output, error, warnings } => {
+                (*output, *warnings) = (None, Vec::new());
                 *error = error.as_ref().map(bare);
             }
             EntryKind::Resumed { lost, .. } => lost.iter_mut().for_each(|lost| lost.partial = None),
@@ -102,7 +103,7 @@ impl Body {
 
 fn lean(about: &mut About) {
     about.partial = None;
-    about.warnings = Vec::new();
+    (about.warnings, about.replaced) = (Vec::new(), Vec::new());
     // The verdicts of guardrails remain without their texts: they say what was checked and what the consequence was.
     about.verdicts.iter_mut().flatten().for_each(|verdict| verdict.why = String::new());
 }
@@ -114,7 +115,7 @@ fn bare(error: &RunError) -> RunError {
 }
 
 /// Returns the value of an entry; each kind of entry has at most one.
-fn value(kind: &EntryKind) -> Option<&Value> {
+fn value(kind: &EntryKind) -> Option<&PrivateValue> {
     match kind {
         EntryKind::Started(started) => started.input.as_ref(),
         EntryKind::Completed { value, .. } => Some(value),
@@ -129,7 +130,7 @@ fn value(kind: &EntryKind) -> Option<&Value> {
     }
 }
 
-fn put(kind: &mut EntryKind, new: Value) {
+fn put(kind: &mut EntryKind, new: PrivateValue) {
     match kind {
         EntryKind::Started(started) => started.input = Some(new),
         EntryKind::Completed { value, .. } => *value = new,

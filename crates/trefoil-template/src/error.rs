@@ -119,12 +119,30 @@ pub struct Question {
     /// Asks only whether all holes can be filled: the answer is `true`, or the error of the first one that cannot be
     /// filled.
     pub presence: bool,
+    /// Asks whether the value that the expression consists of matches this JSON schema.
+    pub schema: Option<Value>,
 }
 
 impl Question {
     /// Asks whether a value is truthy, if [`Value::truthy`] does not know. The question is the same under every policy.
     pub fn truth(value: Value) -> Self {
-        Self { expression: Arc::new(Expression::value(value)), policy: Policy::AGNTZ, text: None, presence: false }
+        Self {
+            expression: Arc::new(Expression::value(value)),
+            policy: Policy::AGNTZ,
+            text: None,
+            presence: false,
+            schema: None,
+        }
+    }
+
+    /// Whether it decides nothing but whether the step fails, so that it needs no event.
+    pub fn is_silent(&self) -> bool {
+        self.presence || self.schema.is_some()
+    }
+
+    /// Asks whether a value matches a JSON schema.
+    pub fn matches(value: Value, schema: Value) -> Self {
+        Self { schema: Some(schema), ..Self::truth(value) }
     }
 
     /// Asks whether each strict hole without a default is set; `None` if there is no such hole.
@@ -158,6 +176,19 @@ impl Question {
         };
         let Ok(_) = self.expression.fill(&mut note);
         names.join(", ")
+    }
+
+    /// If it asks about a schema: the value after every hole is filled, and the schema.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `fill`.
+    pub fn matched<T: Into<Option<String>>, E>(
+        &self,
+        fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
+    ) -> Result<Option<(Value, &Value)>, E> {
+        let (Expression::Literal(value, _), Some(schema)) = (&*self.expression, &self.schema) else { return Ok(None) };
+        Ok(Some((value.fill(fill)?, schema)))
     }
 
     /// The answer after every hole is filled, as in [`Value::fill`]. An error of `fill` is returned.

@@ -35,6 +35,7 @@ struct Inner {
     loaded: Loaded,
     warnings: Findings,
     prepared: OnceLock<Arc<Prepared>>,
+    credentials: OnceLock<Vec<Arc<str>>>,
     #[cfg(feature = "store")]
     packed: OnceLock<Packed>,
 }
@@ -75,6 +76,7 @@ impl From<Loaded> for Flow {
             loaded,
             warnings,
             prepared: OnceLock::new(),
+            credentials: OnceLock::new(),
             #[cfg(feature = "store")]
             packed: OnceLock::new(),
         }))
@@ -172,6 +174,10 @@ impl Flow {
     /// The original program, prepared.
     pub(crate) fn prepared(&self) -> Arc<Prepared> {
         self.0.prepared.get_or_init(|| Prepared::new(self.0.loaded.program.clone())).clone()
+    }
+    /// The environment variables that it sends as credentials, whatever their names.
+    pub(crate) fn credentials(&self) -> &[Arc<str>] {
+        self.0.credentials.get_or_init(|| trefoil_check::credentials_of(&self.0.loaded.program))
     }
     /// Its files in the form for stores: hashed once, and shared by all its runs.
     #[cfg(feature = "store")]

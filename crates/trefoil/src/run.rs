@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
+use trefoil_machine::HiddenParts;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
 use crate::engine::Events;
@@ -90,6 +91,8 @@ impl Run {
                 Err(_) => RunOutcome {
                     run: self.id.clone(),
                     result: Err(RunError::new("CANCELLED", "the tokio runtime of the run was shut down")),
+                    hidden: HiddenParts::default(),
+                    warnings: Vec::new(),
                     waiting: Vec::new(),
                     suspended: false,
                     continues: false,

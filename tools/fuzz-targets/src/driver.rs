@@ -100,7 +100,7 @@ fn resumed_after_its_end(world: &World, before: &[Entry], first: &RunOutcome, ag
 fn check(world: &World, entries: &[Entry], outcome: &RunOutcome) {
     assert!(entries.iter().enumerate().all(|(at, e)| e.seq == at as u64), "numbers without gaps");
     match entries.last().map(|e| &e.kind) {
-        Some(EntryKind::Finished { output, error }) => {
+        Some(EntryKind::Finished { output, error, .. }) => {
             assert_eq!(
                 outcome.result.as_ref().err().cloned().map(trefoil_machine::RunError::stored).as_ref(),
                 error.as_ref()

@@ -65,7 +65,8 @@ impl Run {
             run: "run".into(),
             at: 0,
             program,
-            input,
+            input: input.map(Into::into),
+            warnings: Vec::new(),
             flags,
             answers: String::new(),
             models: Vec::new(),
@@ -102,7 +103,7 @@ impl Run {
         let at = self.pending.iter().position(|a| a.key == *key);
         self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));
         self.record(match result.clone() {
-            Ok(value) => EntryKind::Completed { key: key.clone(), value, about: About::usage(usage) },
+            Ok(value) => EntryKind::Completed { key: key.clone(), value: value.into(), about: About::usage(usage) },
             Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about: About::usage(usage) },
         });
         let output = self.on(key.clone(), result, usage);
@@ -133,8 +134,12 @@ impl Run {
                 Command::Finish(result) => {
                     assert!(self.pending.is_empty(), "the run ended with {:?} under way", self.pending);
                     self.record(match result.clone() {
-                        Ok(output) => EntryKind::Finished { output: Some(output), error: None },
-                        Err(error) => EntryKind::Finished { output: None, error: Some(error.stored()) },
+                        Ok(output) => {
+                            EntryKind::Finished { output: Some(output.into()), error: None, warnings: Vec::new() }
+                        }
+                        Err(error) => {
+                            EntryKind::Finished { output: None, error: Some(error.stored()), warnings: Vec::new() }
+                        }
                     });
                     self.result = Some(result);
                 }

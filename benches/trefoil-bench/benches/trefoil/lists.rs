@@ -5,7 +5,6 @@ use std::sync::Arc;
 use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
 use trefoil_machine::{Flags, RunError};
 use trefoil_store::{Batch, Durability, Filter, NewRun, Options, SqliteStore, Status, Store};
-use trefoil_template::Value;
 
 use super::durable::threads;
 use super::short;
@@ -67,7 +66,8 @@ fn run(n: u64) -> NewRun {
         run: id.clone(),
         at,
         program,
-        input: Some(Value::from("x")),
+        input: Some("x".into()),
+        warnings: Vec::new(),
         flags: Flags::default(),
         answers: "host".to_owned(),
         models: Vec::new(),
@@ -75,8 +75,8 @@ fn run(n: u64) -> NewRun {
         permissions: Default::default(),
     }));
     let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
-    let output = error.is_none().then(|| Value::from("done"));
-    let finished = EntryKind::Finished { output, error };
+    let output = error.is_none().then(|| "done".into());
+    let finished = EntryKind::Finished { output, error, warnings: Vec::new() };
     let entries = [started, finished].into_iter().enumerate();
     let entries: Vec<Entry> =
         entries.map(|(seq, kind)| Entry { v: VERSION, seq: seq as u64, at_ms: seq as u64, kind }).collect();

@@ -139,7 +139,7 @@ impl Kept {
 }
 
 fn entry(seq: u64) -> Entry {
-    let value = format!("{seq:08}").repeat(120).into();
+    let value = format!("{seq:08}").repeat(120).as_str().into();
     let kind = EntryKind::Completed { key: Key("main/step".into()), value, about: About::default() };
     Entry { v: VERSION, seq, at_ms: seq, kind }
 }

@@ -17,6 +17,8 @@ macro_rules! rules {
     };
 }
 
+pub(crate) use secret_in_result::sent_credentials;
+
 rules! {
     unordered_read,
     unknown_property,
@@ -26,6 +28,7 @@ rules! {
     inverted_guard,
     write_conflict,
     secret_in_prompt,
+    secret_in_result,
     secret_in_argument,
     constant_condition,
     unused_output,

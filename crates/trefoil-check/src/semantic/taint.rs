@@ -8,14 +8,14 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, credential,
-    walk,
+    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
+    credential, credential::AddressPart, walk,
 };
 use trefoil_syntax::Location;
-use trefoil_template::Value;
+use trefoil_template::{HoleKind, Value};
 
 use super::calls::CallGraph;
-use super::rendered::Slotted;
+use super::rendered::{Piece, Slotted, pieces_of};
 
 /// The possible origins of a value, each with a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,6 +32,30 @@ pub struct Labels {
     pub model: Option<Location>,
     /// The result of a tool or a command.
     pub tool: Option<Location>,
+    /// The environment variables.
+    pub variables: VariableSet,
+}
+
+/// A set of the program's environment variables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VariableSet(u128);
+
+impl VariableSet {
+    /// Variables beyond this number are not told apart, and count as harmless.
+    const MOST: usize = u128::BITS as usize;
+
+    fn of(index: usize) -> Self {
+        Self(if index < Self::MOST { 1 << index } else { 0 })
+    }
+    /// Whether it contains the variable with this index.
+    fn has(self, index: usize) -> bool {
+        index < Self::MOST && self.0 & (1 << index) != 0
+    }
+    /// All elements of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 impl Labels {
@@ -45,6 +69,7 @@ impl Labels {
             input: self.input.or(other.input),
             model: self.model.or(other.model),
             tool: self.tool.or(other.tool),
+            variables: self.variables.and(other.variables),
         }
     }
     /// The untrusted origin, if any: in words, and the place.
@@ -71,6 +96,8 @@ pub struct Taint {
     outputs: Vec<Held>,
     exports: Vec<Held>,
     results: Vec<Held>,
+    /// The environment variables that the program reads.
+    variables: Vec<Arc<str>>,
     changed: bool,
 }
 
@@ -125,6 +152,10 @@ impl Taint {
             outputs: vec![Held::default(); program.flows.len()],
             exports: vec![Held::default(); program.flows.len()],
             results: vec![Held::default(); program.steps.len()],
+            variables: walk::holes(program)
+                .into_iter()
+                .filter_map(|(kind, name)| (kind == HoleKind::Env).then_some(name))
+                .collect(),
             changed: true,
         };
         for (root, entry) in roots.iter().filter_map(|root| Some((*root, program.flow(*root)?))) {
@@ -168,6 +199,43 @@ impl Taint {
             _ => {}
         }
         labels
+    }
+    /// The environment variables that may be in the result of a flow, and the secret store if it may be.
+    pub fn output(&self, flow: FlowId) -> Labels {
+        self.outputs.get(flow.index()).map(Held::all).unwrap_or_default()
+    }
+    /// The variables of a set, by name.
+    pub fn names(&self, set: VariableSet) -> impl Iterator<Item = &Arc<str>> {
+        self.variables.iter().enumerate().filter_map(move |(index, name)| set.has(index).then_some(name))
+    }
+    /// The environment variables that are sent somewhere as credentials, directly or through inputs and results.
+    pub fn sent_as_credentials(&self, program: &Program, steps: &[(FlowId, StepId)]) -> VariableSet {
+        let mut found = VariableSet::default();
+        for (flow, id) in steps {
+            let Some(step) = program.step(*id) else { continue };
+            let StepKind::Tool(call) = &step.kind else { continue };
+            let nothing = Held::default();
+            let reader = TaintReader { taint: self, flow: *flow, at: step.origin, result: &nothing };
+            match &call.kind {
+                ToolKind::Http => {
+                    let sent = reader.sent(&call.arguments, &mut Vec::new());
+                    found = found.and(sent);
+                    for value in url_of(&call.arguments).into_iter().flat_map(credentials_in) {
+                        found = found.and(self.value(program, *flow, *id, &value).variables);
+                    }
+                }
+                // The headers of a server have no other values.
+                ToolKind::Mcp { .. } => {
+                    for hole in credential::in_arguments(&call.kind, &Value::Null) {
+                        let index = self.variables.iter().position(|name| *name == hole.name);
+                        let index = index.filter(|_| hole.kind == HoleKind::Env);
+                        found = found.and(index.map(VariableSet::of).unwrap_or_default());
+                    }
+                }
+                ToolKind::Local | ToolKind::Python => {}
+            }
+        }
+        found
     }
     fn result(&self, step: StepId) -> Held {
         self.results.get(step.index()).cloned().unwrap_or_default()
@@ -332,7 +400,37 @@ fn set(place: &mut Held, more: &Held) -> bool {
     changed
 }
 
+/// The address in the arguments of an HTTP tool.
+fn url_of(arguments: &Expr) -> Option<&Expr> {
+    let Expr::Object(members) = arguments else { return None };
+    members.iter().find(|(name, _)| &**name == "url").map(|(_, url)| url)
+}
+
+/// The values in an address that are credentials.
+fn credentials_in(url: &Expr) -> Vec<Slotted<'_>> {
+    let pieces = pieces_of(url);
+    let parts = pieces.iter().map(|piece| match piece {
+        Piece::Written(text) => AddressPart::Text(text),
+        Piece::Value(value) => AddressPart::Value(*value),
+    });
+    credential::in_address(parts)
+}
+
 impl TaintReader<'_> {
+    /// The environment variables in the arguments of an HTTP tool that are sent as credentials.
+    fn sent<'p>(&self, arguments: &'p Expr, path: &mut Vec<&'p str>) -> VariableSet {
+        match arguments {
+            Expr::Object(members) => members.iter().fold(VariableSet::default(), |found, (name, member)| {
+                path.push(name);
+                let found = found.and(self.sent(member, path));
+                path.pop();
+                found
+            }),
+            Expr::List(all) => all.iter().fold(VariableSet::default(), |found, item| found.and(self.sent(item, path))),
+            text if credential::is_position(path) => self.expr(text).all().variables,
+            _ => VariableSet::default(),
+        }
+    }
     fn source(&self, source: &Source, rest: &[Arc<str>]) -> Held {
         let taint = self.taint;
         match source {
@@ -352,7 +450,11 @@ impl TaintReader<'_> {
                     }),
                 )
             }
-            Source::Environment => Held::of(Labels { environment: Some(self.at), ..Labels::default() }),
+            Source::Environment => {
+                let index = rest.first().and_then(|name| taint.variables.iter().position(|known| known == name));
+                let variables = index.map(VariableSet::of).unwrap_or_default();
+                Held::of(Labels { environment: Some(self.at), variables, ..Labels::default() })
+            }
             Source::Secrets => Held::of(Labels { secret: Some(self.at), ..Labels::default() }),
             Source::Result => self.result.member(rest.first()),
             Source::Const(_) | Source::RunId | Source::Spent(_) | Source::Failure | Source::Missing(..) => {

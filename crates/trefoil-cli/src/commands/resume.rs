@@ -10,9 +10,10 @@ use trefoil::Value;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
 use trefoil::internals::settings;
-use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, only_result};
+use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result};
 use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
+use trefoil_machine::PrivateValue;
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
 use crate::harmless::TerminalText;
@@ -329,7 +330,11 @@ fn other_input(args: &Resume, run: &str, flow: &Flow) -> Result<Option<Value>, u
     }
     if json.is_none() {
         let store = args.store.look_into()?;
-        let earlier = past::read(&*store, run)?.started.input.filter(|input| input.as_object().is_some());
+        let earlier = past::read(&*store, run)?
+            .started
+            .input
+            .map(PrivateValue::into_exact)
+            .filter(|input| input.as_object().is_some());
         if let Some(Ok(input)) = earlier.map(|earlier| typed(&loaded.program, &args.inputs, Some(earlier))) {
             return Ok(input);
         }

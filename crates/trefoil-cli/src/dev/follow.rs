@@ -210,7 +210,7 @@ impl Loop<'_> {
             Some(last) => (last.told.clone(), last.result.clone()),
             None => Default::default(),
         };
-        let results = outcome.result.as_ref().ok().map(|now| (earlier, now.clone()));
+        let results = outcome.shown().map(|now| (earlier, now));
         // If everything was to run again, that is the reason of every step.
         let lines = if asked.all { Vec::new() } else { lines };
         let digest = Digest { lines, before, now, results, edited: self.edited.clone() };
@@ -250,7 +250,7 @@ impl Loop<'_> {
         let (repeats, limit) = (allowing(error, &outcome.waiting), limit(error, &outcome.waiting));
         let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
         let (mut told, reuse) = (run.seen.so_far(), run.reuse());
-        let (mut result, waiting) = (outcome.result.ok(), outcome.waiting);
+        let (mut result, waiting) = (outcome.shown(), outcome.waiting);
         // Steps that did not run this time keep their previous output, so that the next run is compared with it. So does the result.
         if let Some(last) = self.last.take() {
             let is_renamed = |key: &str| {

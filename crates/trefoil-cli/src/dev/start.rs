@@ -13,6 +13,7 @@ use trefoil::internals::{Loaded, cancel, input as inputs};
 use trefoil::runs::{Edit, Line, Lines, Made, Stored};
 use trefoil::store::StoreError;
 use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil_machine::PrivateValue;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Object, Value};
 
@@ -266,7 +267,14 @@ impl Loop<'_> {
         sinks.shown.begin(flow.loaded(), &answers_from.to_string(), None);
         let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
         let about = About::new(flow.loaded(), &answers_from);
-        let mut under_way = self.under_way(since, started, run, sinks, (flow, stored.started.input.clone()), about);
+        let mut under_way = self.under_way(
+            since,
+            started,
+            run,
+            sinks,
+            (flow, stored.started.input.clone().map(PrivateValue::into_exact)),
+            about,
+        );
         under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
         under_way.lines = Some(lines);
         under_way.earlier = earlier;

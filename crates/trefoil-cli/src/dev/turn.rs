@@ -11,9 +11,9 @@ use trefoil::internals::settings::{FoundSettings, Settings, config_folder};
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report, stopped};
 use trefoil::runs::{Line, Made};
-use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::key::own_step;
+use trefoil_machine::{Key, PrivateValue};
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
@@ -266,13 +266,13 @@ impl Loop<'_> {
         let stopped = self.runtime.block_on(stopped(&*self.store, &record)).map_err(|error| did_not_start(&error))?;
         let end = past::end(&self.store, &stored)?;
         let result = end.and_then(|event| match event.kind {
-            trefoil_runtime::EventKind::RunFinished { output, .. } => output,
+            trefoil_runtime::EventKind::RunFinished { output, .. } => output.map(|output| output.shown()),
             _ => None,
         });
         Ok(Last {
             run: run.to_owned(),
             flow: stored.flow.clone(),
-            input: stored.started.input.clone(),
+            input: stored.started.input.clone().map(PrivateValue::into_exact),
             told: seen.so_far(),
             result,
             reuse: Default::default(),

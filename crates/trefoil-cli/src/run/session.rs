@@ -12,6 +12,7 @@ use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::store::Store;
 use trefoil::{AnswersFrom, Error, Run};
+use trefoil_machine::PrivateValue;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_models::{Limits, Scripted};
 use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
@@ -34,7 +35,7 @@ pub struct ShowArgs {
     /// timing
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output)
+    /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output as it may be shown)
     #[arg(long, value_name = "FORMAT")]
     pub events: Option<Events>,
     /// Output format of the result
@@ -68,7 +69,7 @@ impl ShowArgs {
                 exit::OK
             }
             (None, _, Some(_)) => exit::OK,
-            (None, output, None) => self.print(output.as_ref().unwrap_or(&Value::Null)),
+            (None, output, None) => self.print(output.as_ref().map_or(&Value::Null, PrivateValue::exact)),
         };
         code.max(match error.as_ref().map(|error| error.code.as_str()) {
             None => exit::OK,
@@ -342,6 +343,8 @@ fn told(
     // If the user sees both streams, separate the result with an empty line and suggest what to do next.
     let person = !show.quiet && show.events.is_none() && shown.live() && output::is_result_shown();
     let trace = show.trace.as_ref().map(|path| path.display().to_string());
+    // Also with `--quiet`: a program would take the result as it is.
+    outcome.warnings.iter().for_each(|line| output::warning(line));
     let error = match &outcome.result {
         Ok(_) if show.events.is_some() => return exit::OK,
         Ok(value) => {

@@ -134,12 +134,11 @@ const STEP: [&str; 13] = [
 ];
 
 /// The `steps` of a run and its `result`, as far as this version can read its journal.
-pub fn steps_and_result(store: &Arc<dyn Store>, record: &Record) -> Map<String, Json> {
-    let (tracer, end) = (Arc::new(Tracer::default()), Arc::new(Finish::default()));
+pub fn stored_steps(store: &Arc<dyn Store>, record: &Record) -> Map<String, Json> {
+    let tracer = Arc::new(Tracer::default());
     let about = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, tracer.clone()).await.ok()?;
-        history(store.clone(), &stored, end.clone()).await.ok()?;
         Some(About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
     });
     let mut all = Map::new();
@@ -150,10 +149,6 @@ pub fn steps_and_result(store: &Arc<dyn Store>, record: &Record) -> Map<String, 
         step.retain(|name, _| STEP.contains(&name.as_str()));
     }
     all.insert("steps".to_owned(), steps);
-    let end = end.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(EventKind::RunFinished { output: Some(output), .. }) = end.map(|end| end.kind) {
-        all.insert("result".to_owned(), json!(output));
-    }
     all
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use trefoil::internals::stopped;
-use trefoil::store::{Filter, Posted, Record, Status, Store};
+use trefoil::internals::{ended, stopped};
+use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
 
@@ -62,8 +62,15 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
         let mut json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
-        if let (Some(members), Content::All | Content::UntilEnd) = (json.as_object_mut(), record.content) {
-            members.extend(past::steps_and_result(&store, &record));
+        if let Some(members) = json.as_object_mut() {
+            if matches!(record.content, Content::All | Content::UntilEnd) {
+                members.extend(past::stored_steps(&store, &record));
+            }
+            if record.status == Status::Completed && record.content != Content::Removed {
+                // Not a view of the run: whoever asks for the result gets it as it is.
+                let outcome = block_on(ended(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
+                members.extend(outcome.result.ok().map(|result| ("result".to_owned(), result.to_json())));
+            }
         }
         return Ok(print_json(&[json]));
     }

@@ -63,6 +63,7 @@ mod pages;
 mod plan_graph_ir;
 mod plan_limits;
 mod portability;
+mod private_values;
 #[cfg(unix)]
 mod provider;
 #[cfg(unix)]

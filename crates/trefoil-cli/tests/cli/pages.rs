@@ -63,13 +63,13 @@ fn an_unset_variable_in_a_prompt_fails_before_the_call_at_its_place() {
 }
 
 #[test]
-fn an_unset_variable_of_agntz_is_nothing_and_not_stars() {
+fn a_variable_in_the_output_of_agntz_is_there_and_an_unset_one_is_nothing() {
     let folder = Folder::new();
     folder.write("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    input: { topic: hi }\noutput:\n  alone: \"{{env.REGION}}\"\n  within: \"in {{env.REGION}}!\"\n");
     folder.write("helper.yaml", AGENT);
     assert_eq!(run(&folder, "main.yaml", &[]).exits(0).json(), json!({"alone": null, "within": "in !"}));
     let set = run(&folder, "main.yaml", &[("REGION", "north")]);
-    assert_eq!(set.exits(0).json(), json!({"alone": "***", "within": "in ***!"}));
+    assert_eq!(set.exits(0).json(), json!({"alone": "north", "within": "in north!"}));
 }
 
 #[test]

@@ -201,7 +201,7 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
                             *unfinished.entry(key.to_string()).or_default() += 1;
                         }
                         EntryKind::Completed { key, value, .. } => {
-                            let before = completed.insert(key.to_string(), value.to_text().to_string());
+                            let before = completed.insert(key.to_string(), value.exact().to_text().to_string());
                             assert_eq!(before, None, "`{key}` has two ends");
                         }
                         EntryKind::Resumed { lost: of, .. } => {

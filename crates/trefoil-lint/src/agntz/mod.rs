@@ -10,7 +10,6 @@ pub mod inert;
 pub mod inputs;
 pub mod keys;
 pub mod literals;
-pub mod masked;
 pub mod prefixes;
 pub mod references;
 pub mod request;
@@ -115,9 +114,6 @@ fn pipeline(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, f
     }
     if let Some(map) = &pipeline.output {
         output(file, bound, map, found);
-        if bound.entry {
-            masked::check(bound, map, found);
-        }
     }
 }
 

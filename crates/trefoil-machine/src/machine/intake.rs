@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trefoil_ir::{Flow, FlowId, Intake};
 use trefoil_syntax::suggest;
-use trefoil_template::{Object, Value};
+use trefoil_template::{Hole, Object, Value};
 
-use super::eval::EvalStop;
+use super::eval::{Context, EvalStop};
 use super::prepared::Prepared;
 use super::trail::{self, Trail};
 use crate::error::RunError;
@@ -39,6 +39,79 @@ pub fn effective(prepared: &Prepared, input: Option<&Value>) -> Option<Value> {
     let entry = prepared.program.entry;
     let flow = prepared.program.flow(entry)?;
     fit(prepared, entry, flow, input).ok()?.0
+}
+
+/// Whether values that only the driver knows match what the flow declares. Returns the first question that has no answer yet, or why
+/// the call fails.
+pub fn decided(
+    prepared: &Prepared,
+    id: FlowId,
+    flow: &Flow,
+    input: &Value,
+    context: &Context<'_>,
+) -> Result<(), EvalStop> {
+    let Ok((Some(value), _)) = fit(prepared, id, flow, Some(input)) else { return Ok(()) };
+    for field in &flow.intake.fields {
+        let Some(value) = value.get(&field.name).filter(|value| value.is_masked()) else { continue };
+        if !constrains(&field.schema) {
+            continue;
+        }
+        // An unset variable is null.
+        let schema = if field.nullable { or_null(&field.schema) } else { field.schema.clone() };
+        if !context.matches(value.clone(), schema)? {
+            let what = format!(
+                "input property `{}` of {} `{}` does not match its schema: its value is from {}",
+                field.name,
+                flow.sort,
+                flow.name,
+                variables(value)
+            );
+            return Err(RunError { location: Some(field.origin), ..invalid(flow, what) }.into());
+        }
+    }
+    let schema = flow.intake.schema.and_then(|schema| prepared.program.schema(schema));
+    if let Some(schema) = schema.filter(|_| value.is_masked())
+        && !context.matches(value.clone(), schema.json.clone())?
+    {
+        let what = format!(
+            "the input of {} `{}` does not match its schema: a part of it is from {}",
+            flow.sort,
+            flow.name,
+            variables(&value)
+        );
+        return Err(invalid(flow, what).into());
+    }
+    Ok(())
+}
+
+/// Whether any text can be wrong. A property that is not declared as text gets the variable's text as it is.
+fn constrains(schema: &Value) -> bool {
+    let Some(members) = schema.as_object() else { return false };
+    let kind = members.get("type");
+    let takes_text = kind.is_none_or(|kind| match kind {
+        Value::List(kinds) => kinds.iter().any(|kind| kind.as_str() == Some("string")),
+        kind => ["string", "object", "array"].iter().any(|name| kind.as_str() == Some(name)),
+    });
+    takes_text && members.keys().any(|key| !["type", "description", "default", "title", "examples"].contains(&&**key))
+}
+
+fn or_null(schema: &Value) -> Value {
+    let null: Value = [("type", Value::from("null"))].into_iter().collect();
+    [("anyOf", Value::from(vec![schema.clone(), null]))].into_iter().collect()
+}
+
+/// The variables in a value: `env.NAME`.
+fn variables(value: &Value) -> String {
+    let mut names: Vec<String> = Vec::new();
+    let mut note = |hole: &Hole| {
+        let name = format!("`{}.{}`", hole.kind.namespace(), hole.name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        Ok::<_, std::convert::Infallible>(None)
+    };
+    let Ok(_) = value.replace(&mut note);
+    names.join(", ")
 }
 
 fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Vec<RunError>> {

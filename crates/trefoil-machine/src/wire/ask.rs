@@ -234,6 +234,9 @@ pub struct AskDecide {
     /// Whether it only asks if all holes can be filled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub presence: bool,
+    /// Asks whether the expression, a value, matches this schema.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
+    pub schema: Option<Value>,
 }
 
 /// Lists of values.

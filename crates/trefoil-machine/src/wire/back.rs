@@ -58,8 +58,14 @@ impl WireRequest {
                 let due = if limits { Due::Work(WorkMs(due_ms)) } else { Due::Run(RunMs(due_ms)) };
                 Request::Timer { ms: ask.ms, due }
             }
-            WireKind::Decide { ask: AskDecide { grammar, expression, presence }, how } => {
-                Request::Decide(Question { expression, policy: Policy::with(grammar), text: how.text, presence })
+            WireKind::Decide { ask: AskDecide { grammar, expression, presence, schema }, how } => {
+                Request::Decide(Question {
+                    expression,
+                    policy: Policy::with(grammar),
+                    text: how.text,
+                    presence,
+                    schema,
+                })
             }
         })
     }

@@ -40,8 +40,9 @@ impl WireRequest {
 impl AskDecide {
     /// The wire form of a question.
     pub fn of(question: &Question) -> Self {
-        let Question { expression, policy, presence, text: _ } = question;
-        Self { grammar: policy.conditions, expression: expression.clone(), presence: *presence }
+        let Question { expression, policy, presence, schema, text: _ } = question;
+        let (grammar, expression) = (policy.conditions, expression.clone());
+        Self { grammar, expression, presence: *presence, schema: schema.clone() }
     }
 }
 

@@ -68,7 +68,7 @@ proptest! {
             let mut run = resume(&program, kept).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
             for entry in lost {
                 match &entry.kind {
-                    EntryKind::Completed { key, value, about } => complete(&mut run, key, Ok(value.clone()), about.usage),
+                    EntryKind::Completed { key, value, about } => complete(&mut run, key, Ok(value.exact().clone()), about.usage),
                     EntryKind::Failed { key, error, about } => complete(&mut run, key, Err(error.clone()), about.usage),
                     _ => {}
                 }

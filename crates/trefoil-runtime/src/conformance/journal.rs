@@ -11,6 +11,7 @@ use trefoil_machine::journal::{
     Reserve, SeenTool, SourceFile, Started, VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
+use trefoil_machine::private::{HiddenParts, PrivateValue};
 use trefoil_machine::request::{Finish, Usage};
 
 /// A journal stores every kind of entry unchanged, in order, and separately for each run. It rejects gaps and repeated numbers, and
@@ -95,6 +96,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             finish: Some(Finish::Stop),
             request_id: Some("req_1".to_owned()),
         },
+        replaced: vec!["secrets.TOKEN".to_owned()],
         warnings: vec!["an email address".to_owned()],
         tools: vec![SeenTool { place: "files".to_owned(), tool: "read".to_owned(), digest: "0f".to_owned() }],
         verdicts: Some(vec![Verdict {
@@ -122,6 +124,14 @@ fn one_of_each_kind() -> Vec<Entry> {
     ]
     .into_iter()
     .collect();
+    let private = PrivateValue::new(
+        tricky.clone(),
+        HiddenParts::find(
+            &tricky,
+            &|text| std::iter::once(0..text.len()).filter(|all| !all.is_empty()).collect(),
+            &|_| true,
+        ),
+    );
     let mut error = RunError::new("MODEL_ERROR", "status 429").cause(Cause::Status(429)).help("wait");
     error.key = Some(key("a/b@2[0]#1!3"));
     error.retry_after_ms = std::num::NonZeroU32::new(1_000);
@@ -137,7 +147,8 @@ fn one_of_each_kind() -> Vec<Entry> {
                 sources: vec![SourceFile { path: "a b/main.yaml".to_owned(), sha256: "f0".repeat(32) }],
                 bundle: Some("0e".repeat(32)),
             },
-            input: Some(tricky.clone()),
+            input: Some(private.clone()),
+            warnings: vec!["short".to_owned()],
             flags: Flags { seed: u64::MAX, max_calls: Some(1), ..Flags::default() },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
@@ -177,8 +188,9 @@ fn one_of_each_kind() -> Vec<Entry> {
             due_ms: None,
             again: true,
         },
-        EntryKind::Completed { key: key("a/b"), value: tricky.clone(), about: about.clone() },
-        EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null, about: About::default() },
+        EntryKind::Completed { key: key("a/b"), value: private.clone(), about: about.clone() },
+        EntryKind::Completed { key: key("a/d"), value: tricky.into(), about: About::default() },
+        EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null.into(), about: About::default() },
         EntryKind::Failed { key: key("a/d"), error: error.clone(), about },
         EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1, lost: Vec::new(), changes: Box::default() },
         EntryKind::Resumed {
@@ -211,8 +223,8 @@ fn one_of_each_kind() -> Vec<Entry> {
             why: None,
         },
         EntryKind::CancelRequested {},
-        EntryKind::Finished { output: Some(tricky), error: None },
-        EntryKind::Finished { output: None, error: Some(error) },
+        EntryKind::Finished { output: Some(private), error: None, warnings: vec!["replaced".to_owned()] },
+        EntryKind::Finished { output: None, error: Some(error), warnings: Vec::new() },
     ];
     (0..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect()
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use trefoil_ir::{OnTimeout, StepKind, ToolKind};
+use trefoil_ir::{OnTimeout, StepKind, ToolKind, credential};
 use trefoil_syntax::Location;
-use trefoil_template::{Hole, Value};
+use trefoil_template::{Hole, HoleKind, Question, Value};
 
 use super::Options;
 use super::drafts::Drafts;
@@ -24,9 +24,11 @@ use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Prepared;
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{
     Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest, Usage,
 };
+use trefoil_machine::schemas;
 
 /// Maximum number of arguments named in the error of a tool call.
 const NAMED: usize = 10;
@@ -63,12 +65,14 @@ impl World {
     /// Adds the values that the options declare to be hidden.
     pub fn with(mut self, options: &Options) -> Self {
         if let Some(seen) = &options.seen {
-            seen.also(&*self.ports.secrets, &self.prepared.holes);
             self.watch.hides(seen.clone());
             self.secrets = seen.clone();
         }
+        self.secrets.protect(options.credentials.iter().cloned());
+        self.secrets.also(&*self.ports.secrets, &self.prepared.holes);
         self.secrets.also(&*self.ports.secrets, &options.holes);
         self.secrets.keep(&options.keys);
+        options.memo.iter().for_each(|memo| memo.tell_hidden(&self.secrets));
         self
     }
 
@@ -122,7 +126,7 @@ pub struct Done {
     /// The activity.
     pub activity: Arc<Activity>,
     /// Its result.
-    pub result: Result<Value, RunError>,
+    pub result: Result<PrivateValue, RunError>,
     /// Metadata of the result.
     pub about: About,
     /// The letters that it comes from: the entry that ends the activity acts on them.
@@ -131,7 +135,7 @@ pub struct Done {
 
 impl Done {
     /// Without metadata.
-    pub fn of(activity: Arc<Activity>, result: Result<Value, RunError>, letters: Letters) -> Self {
+    pub fn of(activity: Arc<Activity>, result: Result<PrivateValue, RunError>, letters: Letters) -> Self {
         Self { activity, result, about: About::default(), letters }
     }
 }
@@ -196,7 +200,7 @@ pub async fn perform(
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
     let mut letters = Letters::default();
-    let mut came = match &activity.request {
+    let came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => {
             let (result, repeatable) = match tool(&at, request).await {
@@ -217,12 +221,17 @@ pub async fn perform(
             world.ports.clock.sleep(world.watch.left(*due)).await;
             Ok(Value::Null).into()
         }
-        Request::Decide(question) => question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into(),
+        Request::Decide(question) => decide(&at, question).map(Value::from).into(),
     };
     world.secrets.keep(&meter.secrets());
-    came.result = match came.result {
+    let mut replaced = Vec::new();
+    let result = match came.result {
         Ok(value) if !value.is_within_limits() => Err(RunError::too_large("what came back")),
-        Ok(value) => Ok(world.secrets.scrub_value(value)),
+        Ok(value) => {
+            let incoming = world.secrets.take_in(value);
+            replaced = incoming.replaced;
+            Ok(incoming.value)
+        }
         Err(error) => Err(world.secrets.hide_error(error)),
     };
     if let Some(place) = &place {
@@ -231,7 +240,7 @@ pub async fn perform(
     }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, repeatable, warnings, verdicts, told, partial, sent } = came;
+    let Came { result: _, usage, repeatable, warnings, verdicts, told, partial, sent } = came;
     let model = told.instead.clone().or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
     // A failed call binds nothing: its server may be repaired before the run continues.
@@ -244,6 +253,7 @@ pub async fn perform(
         repeatable,
         duration_ms,
         told,
+        replaced,
         warnings,
         verdicts,
         changed_by,
@@ -255,6 +265,15 @@ pub async fn perform(
         called,
     };
     Performed::Done(Box::new(Done { activity, result, about, letters }), place)
+}
+
+/// The answer to a question about values that only the driver knows.
+fn decide(at: &At<'_>, question: &Question) -> Result<bool, RunError> {
+    let mut hole = |hole: &Hole| at.hole(hole);
+    match question.matched(&mut hole)? {
+        Some((value, schema)) => Ok(schemas::suits(schema, &value).is_ok()),
+        None => question.answer(&mut hole),
+    }
 }
 
 /// An activity in progress.
@@ -302,6 +321,9 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunEr
         let error = error.help("declare it under `[tools.NAME]` or `[mcp.NAME]` in the settings");
         return Ok((Err(error), false));
     }
+    // An embedder's program may not have been searched for these before the run.
+    let credentials = credential::in_arguments(&request.kind, &request.arguments).into_iter();
+    at.world.secrets.protect(credentials.filter(|hole| hole.kind == HoleKind::Env).map(|hole| hole.name.clone()));
     let arguments = match at.fill(&request.arguments) {
         Ok(arguments) => arguments,
         Err(error) => return Ok((Err(error), false)),

@@ -1,27 +1,39 @@
-//! Fills holes from the environment and the secret store, and masks secret values in incoming data (decision C8).
+//! Fills holes from the environment and the secret store, and hides their values in incoming data (decision C8).
+//!
+//! A *secret* is replaced by `***` before anything is stored: a value of the secret store, the key of a provider, and an
+//! environment variable that is [a credential](trefoil_ir::credential) by its name or by where it is used. Any other environment
+//! variable is configuration: data that contains its value is not changed, but the parts are recorded with it
+//! ([`PrivateValue`]), and no view shows them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use trefoil_ir::credential::is_credential;
 use trefoil_template::{Hole, HoleKind, Value};
 
-use super::mask::{HIDDEN, KnownValues, Mask, Stream};
+use super::mask::{KnownValues, Mask, SHORTEST, Stream};
 use super::mask_event::mask_event;
 use crate::ports::{Secret, Secrets};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
+use trefoil_machine::private::{Filling, HIDDEN, PrivateValue};
 
 /// Values to be hidden. They are read for every event and answer, and rarely change.
 type Known = Mutex<KnownValues>;
 
-/// Values that this run may use. Secrets are masked in all incoming data, including results. Environment values are
-/// masked in output (events, errors, traces), and in results only where a hole inserted them.
+/// Values that this run may use.
 ///
 /// A run shares them with the runs that its tools start, because a server may return to one of these runs what another one has sent.
 #[derive(Default)]
 pub struct SeenValues {
+    /// Replaced in all incoming data.
     secrets: Known,
-    /// Secrets and environment values.
+    /// Recorded in all incoming data.
+    settings: Known,
+    /// Hidden in everything that is shown.
     all: Known,
+    /// The environment variables that are secrets because of where they are used.
+    credentials: Mutex<BTreeSet<Arc<str>>>,
 }
 
 /// A secret in a value. Its own value is not part of this.
@@ -29,8 +41,16 @@ pub struct SeenValues {
 pub struct SecretFound {
     /// The member of the object that contains it. `None`: the value is not an object, or a member's name contains it.
     pub member: Option<Arc<str>>,
-    /// The name of the secret. `None`: the key of a model provider.
-    pub name: Option<Arc<str>>,
+    /// The kind and the name of the secret. `None`: the key of a model provider.
+    pub name: Option<(HoleKind, Arc<str>)>,
+}
+
+/// Data that has come in, without secrets.
+pub struct Incoming {
+    /// The data.
+    pub value: PrivateValue,
+    /// The secrets that were replaced in it: `env.NAME`, `secrets.NAME`. The keys of providers have no names.
+    pub replaced: Vec<String>,
 }
 
 impl std::fmt::Debug for SeenValues {
@@ -48,32 +68,57 @@ impl SeenValues {
         seen
     }
 
+    /// From now on, the values of these environment variables are secrets. To be called before their values are added.
+    pub fn protect(&self, variables: impl IntoIterator<Item = Arc<str>>) {
+        lock(&self.credentials).extend(variables);
+    }
+
     /// Adds the values of more holes.
     pub fn also(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) {
         for (kind, name) in holes {
             if let Some(value) = secrets.get(*kind, name) {
-                self.remember(*kind, value.expose(), Some(name));
+                self.remember(*kind, value.expose(), name);
             }
         }
     }
 
     /// Adds secret values without names: the keys of providers.
     pub fn keep(&self, values: &[Secret]) {
-        values.iter().for_each(|value| self.remember(HoleKind::Secret, value.expose(), None));
+        for value in values {
+            remember(&self.all, value.expose(), None);
+            remember(&self.secrets, value.expose(), None);
+        }
     }
 
-    fn remember(&self, kind: HoleKind, value: &str, name: Option<&Arc<str>>) {
-        remember(&self.all, value, name);
-        if kind == HoleKind::Secret {
-            remember(&self.secrets, value, name);
+    /// Adds the parts of a stored value that must not be shown, whether or not this process knows the variable that they are from.
+    pub fn learn(&self, value: &PrivateValue) {
+        for text in value.texts() {
+            if known(&self.all).text(&text) != HIDDEN {
+                remember(&self.all, &text, None);
+            }
+            if known(&self.settings).text(&text) != HIDDEN {
+                remember(&self.settings, &text, None);
+            }
         }
+    }
+
+    /// Whether the value of a hole is a secret.
+    fn is_secret(&self, kind: HoleKind, name: &str) -> bool {
+        kind == HoleKind::Secret || is_credential(name) || lock(&self.credentials).contains(name)
+    }
+
+    fn remember(&self, kind: HoleKind, value: &str, name: &str) {
+        let path: Arc<str> = format!("{}.{name}", kind.namespace()).into();
+        let own = if self.is_secret(kind, name) { &self.secrets } else { &self.settings };
+        remember(&self.all, value, Some(&path));
+        remember(own, value, Some(&path));
     }
 
     /// Returns the value of a hole. A strict hole without a value is an error.
     pub(crate) fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
         if let Some(value) = &found {
-            self.remember(hole.kind, value.expose(), Some(&hole.name));
+            self.remember(hole.kind, value.expose(), &hole.name);
         }
         if found.is_none() && hole.default.is_none() && !hole.lenient {
             let (namespace, name) = (hole.kind.namespace(), &hole.name);
@@ -84,6 +129,22 @@ impl SeenValues {
             return Err(RunError::interpolation(&format!("{namespace}.{name}"), namespace, reason));
         }
         Ok(found.map(|value| value.expose().to_owned()))
+    }
+
+    /// The result of a run: environment values are filled in, and recorded as parts that no view shows.
+    pub(crate) fn result(&self, secrets: &dyn Secrets, value: &Value) -> Result<PrivateValue, RunError> {
+        let filled = PrivateValue::filled(value, &mut |hole: &Hole| {
+            if self.is_secret(hole.kind, &hole.name) {
+                let path = format!("{}.{}", hole.kind.namespace(), hole.name);
+                let error = RunError::new("SECRET_IN_RESULT", format!("the result would contain the secret `{path}`"));
+                return Err(error.help("remove it from the output, or pass the value as an input"));
+            }
+            let found = self.fill(secrets, hole)?;
+            let hidden = found.is_some() && !hole.takes_default(found.as_deref());
+            Ok(Filling { text: hole.content(found), hidden })
+        })?;
+        let found = known(&self.settings).parts(filled.exact());
+        Ok(filled.hiding(found))
     }
 
     /// A value as it may be shown: `***` for values from outside, the default if it was used.
@@ -97,9 +158,30 @@ impl SeenValues {
         shown.unwrap_or_else(|never| match never {})
     }
 
-    /// Masks secret values in the texts and keys of a result.
-    pub(crate) fn scrub_value(&self, value: Value) -> Value {
-        known(&self.secrets).value(value)
+    /// Data from outside, as the run gets and stores it.
+    pub(crate) fn take_in(&self, value: Value) -> Incoming {
+        let mask = known(&self.secrets);
+        let (mut value, mut replaced) = (value, Vec::new());
+        if mask.changes(&value) {
+            let names = lock(&self.secrets).names_in(&value);
+            replaced.extend(names.into_iter().flatten().map(|name| name.to_string()));
+            replaced.sort_unstable();
+            value = mask.value(value);
+        }
+        Incoming { value: self.noted(value), replaced }
+    }
+
+    /// Data that must not be changed, with the parts that no view shows.
+    pub(crate) fn noted(&self, value: Value) -> PrivateValue {
+        let found = known(&self.settings).parts(&value);
+        PrivateValue::new(value, found)
+    }
+
+    /// The variables and secrets whose values are too short to be recognised in incoming data: `env.NAME`, `secrets.NAME`.
+    pub(crate) fn too_short(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Vec<String> {
+        let is_short = |value: &Secret| (1..SHORTEST).contains(&value.expose().chars().count());
+        let short = holes.iter().filter(|(kind, name)| secrets.get(*kind, name).as_ref().is_some_and(is_short));
+        short.map(|(kind, name)| format!("{}.{name}", kind.namespace())).collect()
     }
 
     /// The secrets that a value contains, in any form that is hidden: one for each member of an object, or one for the whole value.
@@ -109,7 +191,11 @@ impl SeenValues {
             return Vec::new();
         }
         let found = |member: Option<Arc<str>>, value: &Value| {
-            let name = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).name_in(value);
+            let name = lock(&self.secrets).names_in(value).into_iter().next().flatten();
+            let name = name.as_deref().and_then(|path| path.split_once('.')).map(|(namespace, name)| {
+                let kind = if namespace == HoleKind::Env.namespace() { HoleKind::Env } else { HoleKind::Secret };
+                (kind, name.into())
+            });
             SecretFound { member, name }
         };
         // A name with a secret in it must not be shown.
@@ -124,8 +210,18 @@ impl SeenValues {
     }
 
     /// A text as it may be shown.
-    pub(crate) fn hide(&self, text: &str) -> String {
+    pub fn hide(&self, text: &str) -> String {
         known(&self.all).text(text)
+    }
+
+    /// Whether nothing is known that must be hidden.
+    pub(super) fn hides_nothing(&self) -> bool {
+        known(&self.all).is_empty()
+    }
+
+    /// A value as it may be shown. Its holes stay.
+    pub(super) fn hide_value(&self, value: Value) -> Value {
+        known(&self.all).value(value)
     }
 
     /// An error as it may be shown and stored.
@@ -133,7 +229,7 @@ impl SeenValues {
         known(&self.all).error(error)
     }
 
-    /// An event as it may be shown. The run's own output is not changed.
+    /// An event as it may be shown.
     pub(crate) fn hide_event(&self, kind: EventKind) -> EventKind {
         let mask = known(&self.all);
         if mask.is_empty() { kind } else { mask_event(kind, &mask) }
@@ -145,12 +241,16 @@ impl SeenValues {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn remember(values: &Known, value: &str, name: Option<&Arc<str>>) {
-    values.lock().unwrap_or_else(PoisonError::into_inner).remember(value, name);
+    lock(values).remember(value, name);
 }
 
 fn known(values: &Known) -> Arc<Mask> {
-    values.lock().unwrap_or_else(PoisonError::into_inner).mask()
+    lock(values).mask()
 }
 
 #[cfg(test)]
@@ -160,7 +260,7 @@ mod tests {
     struct One(&'static str);
     impl Secrets for One {
         fn get(&self, _kind: HoleKind, name: &str) -> Option<Secret> {
-            Secret::new(self.0).filter(|_| name == "TOKEN")
+            Secret::new(self.0).filter(|_| name == "TOKEN" || name == "REGION")
         }
     }
 
@@ -175,7 +275,9 @@ mod tests {
         assert_eq!(seen("hunter22").hide("say hunter22 twice: hunter22"), "say *** twice: ***");
         assert_eq!(seen("short").hide("short"), "short");
         let value: Value = [("hunter22", Value::from(vec!["x hunter22".into()]))].into_iter().collect();
-        assert_eq!(seen("hunter22").scrub_value(value).to_text().as_ref(), r#"{"***":["x ***"]}"#);
+        let incoming = seen("hunter22").take_in(value);
+        assert_eq!(incoming.value.exact().to_text().as_ref(), r#"{"***":["x ***"]}"#);
+        assert_eq!((incoming.value.hidden().is_empty(), incoming.replaced), (true, vec!["secrets.TOKEN".to_owned()]));
     }
 
     #[test]
@@ -186,10 +288,20 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_masked_in_what_is_shown_and_not_in_results() {
+    fn the_environment_is_hidden_in_what_is_shown_and_noted_in_what_comes_in() {
         let seen = SeenValues::default();
-        seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "TOKEN")).unwrap();
-        assert_eq!(seen.scrub_value("say hunter22".into()), Value::from("say hunter22"));
+        seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "REGION")).unwrap();
+        let value: Value = [("hunter22", Value::from(vec!["é hunter22 aHVudGVyMjI= é".into()]))].into_iter().collect();
+        let incoming = seen.take_in(value.clone());
+        assert_eq!((incoming.value.exact(), incoming.replaced), (&value, Vec::new()));
+        assert_eq!(incoming.value.shown().to_text().as_ref(), r#"{"***":["é *** ***I= é"]}"#);
+        // Another process knows what is stored.
+        let other = SeenValues::default();
+        other.learn(&incoming.value);
+        for seen in [&seen, &other] {
+            assert_eq!(seen.hide("hunter22, aHVudGVyMjI"), "***, ***I");
+            assert!(!seen.noted("hunter22".into()).hidden().is_empty());
+        }
         let shown = seen.hide_event(EventKind::StepFinished { output: "say hunter22".into(), items: None });
         assert_eq!(shown, EventKind::StepFinished { output: "say ***".into(), items: None });
         assert_eq!(seen.hide_error(RunError::new("MODEL_ERROR", "got hunter22")).message, "got ***");
@@ -210,16 +322,28 @@ mod tests {
     #[test]
     fn a_secret_in_a_value_is_named_and_never_quoted() {
         let seen = seen("hunter22");
-        let found =
-            |member: Option<&str>| vec![SecretFound { member: member.map(Into::into), name: Some("TOKEN".into()) }];
+        let found = |member: Option<&str>| {
+            let name = Some((HoleKind::Secret, "TOKEN".into()));
+            vec![SecretFound { member: member.map(Into::into), name }]
+        };
         assert_eq!(seen.secrets_in(&"say hunter22".into()), found(None));
         let input = |name: &str, value: &str| Value::from_json(serde_json::json!({ "a": 1, name: [{ "b": value }] }));
         assert_eq!(seen.secrets_in(&input("key", "aHVudGVyMjI=")), found(Some("key")));
         assert_eq!(seen.secrets_in(&input("hunter22", "x")), found(None), "its place would show it");
         assert_eq!(seen.secrets_in(&input("key", "hunter2")), []);
         let seen = SeenValues::default();
-        seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "TOKEN")).unwrap();
-        assert_eq!(seen.secrets_in(&"hunter22".into()), [], "an environment value is not a secret");
+        seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "REGION")).unwrap();
+        assert_eq!(seen.secrets_in(&"hunter22".into()), [], "configuration is not a secret");
+        let by_name = SeenValues::default();
+        by_name.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "TOKEN")).unwrap();
+        let by_use = SeenValues::default();
+        by_use.protect(["REGION".into()]);
+        by_use.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "REGION")).unwrap();
+        for (seen, name) in [(by_name, "TOKEN"), (by_use, "REGION")] {
+            let name = Some((HoleKind::Env, name.into()));
+            assert_eq!(seen.secrets_in(&"hunter22".into()), [SecretFound { member: None, name }]);
+            assert_eq!(seen.take_in("a hunter22".into()).value.exact(), &Value::from("a ***"));
+        }
         seen.keep(&Secret::new("key-of-a-provider").into_iter().collect::<Vec<_>>());
         assert_eq!(seen.secrets_in(&"key-of-a-provider".into()), [SecretFound { member: None, name: None }]);
     }

@@ -6,22 +6,29 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use trefoil_machine::error::RunError;
+use trefoil_machine::private::{HIDDEN, HiddenParts};
 use trefoil_template::{Object, Value};
 
 use super::forms::{encoded, forms, forms_of_line, parts};
 
-/// What replaces a secret.
-pub const HIDDEN: &str = "***";
 /// Minimum length of a secret that is hidden, in characters. Shorter values would mask half of any text.
 pub const SHORTEST: usize = 6;
 /// Minimum length of a text that is also found if line breaks are in it. Numbers in two rows may be a shorter one by chance.
 const SHORTEST_WRAPPED: usize = 16;
 
+/// A value to be hidden.
+struct KnownValue {
+    text: String,
+    /// The path of its variable or secret, if it has one: `env.NAME`, `secrets.NAME`.
+    name: Option<Arc<str>>,
+    /// The search for it alone, once it was needed for a message.
+    alone: Option<Arc<Mask>>,
+}
+
 /// Values to be hidden. Their search is prepared when it is first needed.
 #[derive(Default)]
 pub struct KnownValues {
-    /// Each with the name of its variable or secret, if it has one.
-    values: Vec<(String, Option<Arc<str>>)>,
+    values: Vec<KnownValue>,
     forms: Vec<String>,
     /// Forms that are also found if line breaks are in them.
     wrapped: Vec<String>,
@@ -32,11 +39,11 @@ pub struct KnownValues {
 
 impl KnownValues {
     pub fn remember(&mut self, value: &str, name: Option<&Arc<str>>) {
-        if value.chars().count() < SHORTEST || self.values.iter().any(|(known, _)| known == value) {
+        if value.chars().count() < SHORTEST || self.values.iter().any(|known| known.text == value) {
             return;
         }
         self.prepared = None;
-        self.values.push((value.to_owned(), name.cloned()));
+        self.values.push(KnownValue { text: value.to_owned(), name: name.cloned(), alone: None });
         for (at, part) in parts(value).into_iter().enumerate() {
             // A secret may have hundreds of lines.
             let (texts, encoded) = if at == 0 { (forms(part), encoded(part)) } else { forms_of_line(part) };
@@ -55,14 +62,18 @@ impl KnownValues {
         }
     }
 
-    /// The name of the first one that a value contains. Slow: for messages.
-    pub fn name_in(&self, value: &Value) -> Option<Arc<str>> {
-        let is_in = |text: &str| {
-            let mut one = Self::default();
-            one.remember(text, None);
-            one.mask().changes(value)
+    /// The names of those that a value contains; `None` for one without a name. Slow: for messages.
+    pub fn names_in(&mut self, value: &Value) -> Vec<Option<Arc<str>>> {
+        let is_in = |known: &mut KnownValue| {
+            let KnownValue { text, alone, .. } = known;
+            let alone = alone.get_or_insert_with(|| {
+                let mut one = Self::default();
+                one.remember(text, None);
+                one.mask()
+            });
+            alone.changes(value)
         };
-        self.values.iter().find(|(text, _)| is_in(text)).and_then(|(_, name)| name.clone())
+        self.values.iter_mut().filter_map(|known| is_in(known).then(|| known.name.clone())).collect()
     }
 
     pub fn mask(&mut self) -> Arc<Mask> {
@@ -152,6 +163,14 @@ impl Mask {
             Value::Object(object) => object.iter().any(|(k, v)| self.changed(k).is_some() || self.changes(v)),
             _ => false,
         }
+    }
+
+    /// The parts of a value that are masked.
+    pub fn parts(&self, value: &Value) -> HiddenParts {
+        if self.is_empty() {
+            return HiddenParts::default();
+        }
+        HiddenParts::find(value, &|text| self.ranges(text), &|number| self.numbers.contains(&number))
     }
 
     pub fn value(&self, value: Value) -> Value {

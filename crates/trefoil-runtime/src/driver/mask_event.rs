@@ -11,7 +11,7 @@ use trefoil_template::Value;
 
 use super::mask::Mask;
 
-/// The event as it may be shown. The output of the run is not changed, and deltas were masked as a stream.
+/// The event as it may be shown. Deltas were masked as a stream. The exact output of the run is kept for whoever takes it.
 pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
     use EventKind as E;
     match &mut kind {
@@ -64,7 +64,11 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             why.iter_mut().for_each(|why| mask.failure(why));
         }
         E::RunResumed { execution: _ } => {}
-        E::RunFinished { output: _, error, usage: _, calls: _, duration_ms: _ } => {
+        E::RunFinished { output, error, usage: _, calls: _, duration_ms: _ } => {
+            *output = output.take().map(|value| {
+                let parts = mask.parts(value.exact());
+                value.hiding(parts)
+            });
             error.iter_mut().for_each(|error| mask.failure(error));
         }
     }

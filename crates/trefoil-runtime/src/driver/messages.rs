@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::activity::Done;
 use super::turns::{Driver, UnderWay, Waits};
 use crate::ports::{Arrived, Decided, Letters, Received};
 use trefoil_machine::key::Key;
@@ -25,10 +24,7 @@ impl Driver {
             Arrived::Cancel => self.stop(letters),
             Arrived::Continue(run) => self.run_can_continue(run, letters),
             Arrived::Answer(key, answer) => match self.open_question(&key) {
-                Some(activity) => {
-                    let result = Ok(self.world.secrets.scrub_value(answer.into()));
-                    self.done.push(Done::of(activity, result, letters));
-                }
+                Some(activity) => self.came_in(activity, answer.into(), letters),
                 None => self.outbox.discard(letters),
             },
             Arrived::Decided(key, decided) => {

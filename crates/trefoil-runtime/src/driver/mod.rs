@@ -6,6 +6,7 @@
 //! filled just before the effect, and secret values are masked in all incoming data.
 
 mod activity;
+mod asked;
 mod beneath;
 mod cancel;
 mod drafts;
@@ -17,6 +18,7 @@ pub mod memo;
 mod messages;
 mod model;
 mod outbox;
+mod outcome;
 mod past;
 mod preview;
 mod queue;
@@ -30,7 +32,7 @@ mod turns;
 mod verify;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -50,6 +52,7 @@ use trefoil_machine::journal::{
     Answering, Basis, Changes, Entry, EntryKind, Flags, GivenPermissions, Identity, Reserve, SourceFile, Started,
     VERSION,
 };
+use trefoil_machine::private::{HiddenParts, PrivateValue};
 use trefoil_machine::request::Usage;
 use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
 
@@ -91,6 +94,8 @@ pub struct Options {
     /// Environment values and secrets that the ports read by themselves. They are hidden in incoming data like those that the
     /// program reads.
     pub holes: Vec<(HoleKind, Arc<str>)>,
+    /// The environment variables that count as secrets because of where the program uses them.
+    pub credentials: Vec<Arc<str>>,
     /// More values to hide: keys of providers.
     pub keys: Vec<Secret>,
     /// The values to hide that the run shares with the runs above and below it. `None`: it shares none.
@@ -142,6 +147,7 @@ impl Default for Options {
             fallbacks: Vec::new(),
             places: None,
             holes: Vec::new(),
+            credentials: Vec::new(),
             keys: Vec::new(),
             seen: None,
             within: None,
@@ -169,8 +175,12 @@ impl Default for Options {
 pub struct RunOutcome {
     /// The run's id.
     pub run: Arc<str>,
-    /// Its output, or why it failed. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
+    /// Its output as it is, for whoever takes it, or why it failed; [`Self::shown`] is for people. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
     pub result: Result<Value, RunError>,
+    /// The parts of the output that must not be shown.
+    pub hidden: HiddenParts,
+    /// What is wrong with the output although the run succeeded: a secret was replaced on its way there.
+    pub warnings: Vec<String>,
     /// What a suspended run waits for. Empty if the run is not suspended.
     pub waiting: Vec<Waiting>,
     /// Whether the run waits: for the answers in [`waiting`](Self::waiting), or, if that is empty, for permission to do what
@@ -187,11 +197,19 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// The output as it may be shown.
+    pub fn shown(&self) -> Option<Value> {
+        let value = self.result.as_ref().ok()?;
+        Some(PrivateValue::new(value.clone(), self.hidden.clone()).shown())
+    }
+
     /// The outcome of a run that failed before it could start or continue.
     fn failed(run: &str, error: RunError) -> Self {
         Self {
             run: run.into(),
             result: Err(error),
+            hidden: HiddenParts::default(),
+            warnings: Vec::new(),
             waiting: Vec::new(),
             suspended: false,
             continues: false,
@@ -231,12 +249,12 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     // With a memo, reports use the provenance to explain why an activity is performed again.
     let wanted = ports.events.wants_provenance() || options.memo.is_some();
     let mut machine = Machine::with(prepared.clone(), flags).in_pieces().with_provenance(wanted);
-    let output = machine.start(started.execution(), started.input.clone());
+    let output = machine.start(started.execution(), started.input.as_ref().map(|input| input.exact().clone()));
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options, guard);
     driver.record(EntryKind::Started(Box::new(started)));
-    driver.tell(began);
+    began.into_iter().for_each(|began| driver.tell(began));
     (driver, output)
 }
 
@@ -258,7 +276,23 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);
     let permissions = options.permissions.clone();
-    Started { run, at: ports.clock.wall_ms(), program, input, flags, answers, models, basis, permissions }
+    // The values that a run shares with others may not be known yet.
+    let seen = options.seen.clone().unwrap_or_else(|| Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes)));
+    let input = input.map(|input| seen.noted(input));
+    let warnings = too_short(&SeenValues::too_short(&*ports.secrets, &prepared.holes));
+    let at = ports.clock.wall_ms();
+    Started { run, at, program, input, warnings, flags, answers, models, basis, permissions }
+}
+
+/// Said once at the start of a run.
+fn too_short(names: &[String]) -> Vec<String> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let all = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let what =
+        format!("values with fewer than {SHORTEST_SECRET} characters are shown if a model or a tool repeats them");
+    vec![format!("{what}: {all}")]
 }
 
 /// The first entry of a run that another process will perform. Once this entry is in a journal, [`resume`] can continue the run.
@@ -302,8 +336,14 @@ async fn take_up(
     let mut world = World::new(prepared, ports, run.into(), 0).with(&options);
     let guard = Guard::go_on(&mut options);
     let mut memo = options.memo.take();
-    let mut counted = BTreeMap::new();
-    let mut using = Using { teller: Teller(&world), memo: memo.as_mut(), counted: &mut counted, seen: &world.seen };
+    let (mut counted, mut replaced) = (BTreeMap::new(), BTreeSet::new());
+    let mut using = Using {
+        teller: Teller(&world),
+        memo: memo.as_mut(),
+        counted: &mut counted,
+        seen: &world.seen,
+        replaced: &mut replaced,
+    };
     let watched = read(&world, &options, &mut using).await;
     options.memo = memo;
     world.counted = counted;
@@ -314,9 +354,12 @@ async fn take_up(
     let mut reopened = None;
     // The totals of the run, in case it does not continue.
     let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.at_ms());
+    let warnings = if let EntryKind::Finished { warnings, .. } = &last { warnings.clone() } else { Vec::new() };
     let left = |result| {
         let (run, waiting, suspended, continues) = (run.into(), Vec::new(), false, false);
-        Box::new(RunOutcome { run, result, waiting, suspended, continues, usage, calls, duration_ms })
+        let (result, hidden) = outcome::parts(result);
+        let warnings = warnings.clone();
+        Box::new(RunOutcome { run, result, hidden, warnings, waiting, suspended, continues, usage, calls, duration_ms })
     };
     match ended(&last, replay.outcome()) {
         None => {}
@@ -351,6 +394,7 @@ async fn take_up(
     let mut driver = Driver::new(machine.in_pieces(), world, options, guard);
     // The entry `Reopened` has already been replayed, but is written only now.
     driver.continue_at(next_seq.saturating_sub(u64::from(reopened.is_some())), kept);
+    driver.replaced = replaced;
     let open = Open { execution, notes, restart, output };
     let begun = match reopened {
         None => driver.again(changes, open).await,
@@ -493,8 +537,8 @@ fn identity(prepared: &Prepared, options: &mut Options) -> Identity {
 }
 
 /// The end of a run according to its journal. Journals contain no locations, so the location of a failure comes from the replay.
-fn ended(last: &EntryKind, replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
-    let EntryKind::Finished { output, error } = last else { return None };
+fn ended(last: &EntryKind, replayed: Option<&Result<Value, RunError>>) -> Option<Result<PrivateValue, RunError>> {
+    let EntryKind::Finished { output, error, .. } = last else { return None };
     Some(match (error, replayed) {
         (None, _) => Ok(output.clone().unwrap_or_default()),
         (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error.clone() }),

@@ -91,9 +91,14 @@ pub fn changed_by(activity: &Activity, verdicts: Option<&[Verdict]>) -> Option<C
 }
 
 /// Checks the answer of an earlier run as an answer that has just arrived.
-pub fn again(world: &World, activity: &Activity, value: Value, about: About) -> (Result<Value, RunError>, About) {
+pub fn again(
+    world: &World,
+    activity: &Activity,
+    value: PrivateValue,
+    about: About,
+) -> (Result<PrivateValue, RunError>, About) {
     let Request::Model(request) = &activity.request else { return (Ok(value), about) };
-    let looked = guard::again(&request.guards, value.clone(), &world.prepared.schemas);
+    let looked = guard::again(&request.guards, value.exact().clone(), &world.prepared.schemas);
     let refusal = looked.refusal();
     if about.changed_by.is_some() {
         // The same guardrails have changed it before.
@@ -101,7 +106,9 @@ pub fn again(world: &World, activity: &Activity, value: Value, about: About) -> 
     }
     let verdicts = kept(world, looked.verdicts);
     let changed_by = changed_by(activity, verdicts.as_deref());
-    (refusal.map_or(Ok(looked.text), Err), About { verdicts, changed_by, ..about })
+    // What is hidden in a changed answer is at other places.
+    let answer = if changed_by.is_some() { world.secrets.take_in(looked.text).value } else { value };
+    (refusal.map_or(Ok(answer), Err), About { verdicts, changed_by, ..about })
 }
 
 /// A call without an answer for the workflow. The received text is kept for watchers, with the text hidden that guardrails redact.

@@ -1,11 +1,11 @@
 //! Sends the events of a replay, with the same numbers and in the same order as in the live run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
 use super::activity::World;
 use super::memo::Memo;
-use super::told::Untold;
+use super::told::{Untold, warned};
 use crate::ports::SeenTools;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::About;
@@ -24,8 +24,9 @@ pub trait Reader: Watcher {
 
 impl Reader for Teller<'_> {
     fn began(&mut self, started: &Started, options: &Options) {
-        let (key, location, began) = self.0.began_run(started, options);
-        self.0.watch.note_at(0, key, location, began);
+        for (key, location, began) in self.0.began_run(started, options) {
+            self.0.watch.note_at(0, key, location, began);
+        }
     }
 }
 
@@ -55,6 +56,8 @@ pub struct Using<'w> {
     pub counted: &'w mut BTreeMap<Key, Usage>,
     /// The descriptions of tools.
     pub seen: &'w SeenTools,
+    /// The secrets that were replaced in incoming data.
+    pub replaced: &'w mut BTreeSet<String>,
 }
 
 impl Reader for Using<'_> {
@@ -78,6 +81,7 @@ impl Watcher for Using<'_> {
         }
         if let Past::Ended(_, _, about) = &past {
             self.seen.recall(&about.tools);
+            self.replaced.extend(about.replaced.iter().cloned());
         }
         self.teller.past(at_ms, past);
     }
@@ -98,10 +102,12 @@ pub fn told(world: &World, at_ms: u64, past: Past<'_>) -> Vec<Untold> {
         Past::Suspended(waiting, called, wake_at, why) => {
             vec![world.suspended(waiting.into_iter(), called, wake_at, why)]
         }
-        Past::Finished(machine, output, error) => {
+        Past::Finished(machine, output, error, warnings) => {
             let (usage, calls) = (machine.usage(), machine.calls());
             let (output, error) = (output.cloned(), error.cloned());
-            vec![(None, None, EventKind::RunFinished { output, error, usage, calls, duration_ms: at_ms })]
+            output.iter().for_each(|output| world.secrets.learn(output));
+            let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms: at_ms };
+            warned(warnings).chain([(None, None, finished)]).collect()
         }
     }
 }

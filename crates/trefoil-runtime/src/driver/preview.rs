@@ -164,14 +164,14 @@ impl Watcher for Described {
     fn past(&mut self, _at_ms: u64, past: Past<'_>) {
         let Past::Ended(activity, Ok(said), _) = past else { return };
         let Request::Describe(wanted) = &activity.request else { return };
-        for (request, said) in wanted.iter().zip(list(said)) {
+        for (request, said) in wanted.iter().zip(list(said.exact())) {
             let tools = list(said).iter().filter_map(ToolSpec::read).collect();
             let part = DescribedPart { kind: request.kind.clone(), is_all: request.names.is_none(), tools };
             // A loop asks the same again and again.
             self.parts.retain(|known| *known != part);
             self.parts.insert(0, part);
         }
-        self.whole.insert(activity.content, said.clone());
+        self.whole.insert(activity.content, said.exact().clone());
     }
 }
 

@@ -13,6 +13,7 @@ use trefoil_machine::Output;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
 use trefoil_machine::machine::{Kept, Room};
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
 use trefoil_prices::Dollars;
 
@@ -158,11 +159,11 @@ impl Driver {
         Ok(())
     }
 
-    fn is_done(&mut self, activity: Arc<Activity>, value: trefoil_template::Value, about: About) {
+    fn is_done(&mut self, activity: Arc<Activity>, value: PrivateValue, about: About) {
         self.is_over(activity, Ok(value), about);
     }
 
-    fn is_over(&mut self, activity: Arc<Activity>, result: Result<trefoil_template::Value, RunError>, about: About) {
+    fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: About) {
         self.tell_began(&activity);
         self.done.push(Done { about, ..Done::of(activity, result, Letters::default()) });
     }

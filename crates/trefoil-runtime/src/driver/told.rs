@@ -10,24 +10,34 @@ use trefoil_machine::event::{EventKind, ReusedFrom, Told, Waiting};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{About, CalledRun, Lost, Started};
 use trefoil_machine::key::Key;
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::said;
 use trefoil_machine::{Noted, effective_input};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
+/// The events for warnings about the whole run.
+pub fn warned(warnings: &[String]) -> impl Iterator<Item = Untold> {
+    warnings.iter().map(|message| (None, None, EventKind::Warning { message: message.clone() }))
+}
+
 /// An event that has no number yet.
 pub type Untold = (Option<Key>, Option<Location>, EventKind);
 
 impl World {
-    /// The run started.
-    pub fn began_run(&self, started: &Started, options: &Options) -> Untold {
+    /// The run started, with these warnings.
+    pub fn began_run(&self, started: &Started, options: &Options) -> Vec<Untold> {
+        let input = started.input.as_ref();
+        input.iter().for_each(|input| self.secrets.learn(input));
         let wanted = self.ports.events.wants_provenance();
-        let effective_input = wanted.then(|| effective_input(&self.prepared, started.input.as_ref())).flatten();
+        let exact = input.map(PrivateValue::exact);
+        let effective_input = wanted.then(|| effective_input(&self.prepared, exact)).flatten();
         let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
-        let (flow, input) = (started.program.flow.clone(), started.input.clone());
+        let (flow, input) = (started.program.flow.clone(), input.map(PrivateValue::shown));
         let (input, effective_input) = (self.concealed(input), self.concealed(effective_input));
-        (None, None, EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder })
+        let began = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
+        std::iter::once((None, None, began)).chain(warned(&started.warnings)).collect()
     }
 
     /// An event of the machine, as it may be shown.
@@ -45,8 +55,8 @@ impl World {
         value.map(|value| guard::hide_value(&self.prepared.conceals, value))
     }
 
-    /// A value as it may be shown: unset holes are null or empty, all others are `***`.
-    pub fn result(&self, value: Value) -> Value {
+    /// The result of a step as it may be shown: unset holes are null or empty, all others are `***`.
+    fn result(&self, value: Value) -> Value {
         if self.prepared.has_holes { self.shown(&value) } else { value }
     }
 
@@ -73,7 +83,7 @@ impl World {
                 accepts: accepts.iter().map(ToString::to_string).collect(),
                 refused: refused.as_ref().map(ToString::to_string),
             },
-            Request::Decide(question) if !question.presence => {
+            Request::Decide(question) if !question.is_silent() => {
                 EventKind::EffectStarted { effect: "decide", detail: Value::from(question.shown()) }
             }
             // Retries and time limits have their own events. Checks for presence have none: if a value is missing, the failure of
@@ -110,16 +120,17 @@ impl World {
     }
 
     /// An activity ended. Its entry is stored before the events are sent.
-    pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
+    pub fn ended(&self, activity: &Activity, result: &Result<PrivateValue, RunError>, about: &About) -> Vec<Untold> {
+        result.iter().for_each(|value| self.secrets.learn(value));
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let called = about.called.clone();
         let reused_from = about.from.as_deref().map(|cited| Box::new(ReusedFrom::of(cited)));
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return Vec::new(),
-            (Request::Decide(question), _) if question.presence => return Vec::new(),
+            (Request::Decide(question), _) if question.is_silent() => return Vec::new(),
             (Request::Model(_), Ok(answer)) => EventKind::ModelFinished {
-                answer: said::shown(answer),
+                answer: said::shown(&answer.shown()),
                 usage: usage.unwrap_or_default(),
                 duration_ms,
                 told: told.clone(),
@@ -129,7 +140,7 @@ impl World {
                 let (usage, partial, told) = (usage.unwrap_or_default(), partial.clone(), told.clone());
                 EventKind::ModelStopped { usage, partial, told }
             }
-            (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms, reused_from, called },
+            (_, Ok(value)) => EventKind::EffectFinished { value: value.shown(), duration_ms, reused_from, called },
             (_, Err(error)) => EventKind::EffectFailed {
                 error: error.clone(),
                 duration_ms,

@@ -11,13 +11,14 @@ use trefoil_template::Value;
 
 use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
+use super::fill::Incoming;
 use super::memo::Memo;
 use super::model;
 use super::outbox::Outbox;
 use super::queue::{self, Queue, Ready};
 use super::reuse::Guard;
 use super::suspend::{self, Suspended};
-use super::told::{STOPPED, Untold};
+use super::told::{STOPPED, Untold, warned};
 use super::{Cancel, Options, Recovery, RunOutcome};
 use crate::allowance::Allowance;
 use crate::limits::CallPermit;
@@ -28,6 +29,7 @@ use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, EntryKind};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Kept;
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Command, Completion, Machine, Output};
 
@@ -70,6 +72,8 @@ pub struct Driver {
     pub(super) stays: bool,
     /// Whether it waits for permission to continue.
     pub(super) is_suspended: bool,
+    /// The secrets that were replaced in incoming data.
+    pub(super) replaced: BTreeSet<String>,
     /// Results from before the run was reopened.
     pub(super) kept: BTreeMap<Key, Kept>,
     /// The limits of a run that reuses results of earlier runs.
@@ -153,6 +157,7 @@ impl Driver {
             finished: None,
             stays: false,
             is_suspended: false,
+            replaced: BTreeSet::new(),
             kept: BTreeMap::new(),
             guard,
             memo,
@@ -457,6 +462,13 @@ impl Driver {
         self.work.push(Abortable::new(future, registration));
     }
 
+    /// An activity ends with a value that no port returned.
+    pub(super) fn came_in(&mut self, activity: Arc<Activity>, value: Value, letters: Letters) {
+        let Incoming { value, replaced } = self.world.secrets.take_in(value);
+        let about = About { replaced, ..About::default() };
+        self.done.push(Done { activity, result: Ok(value), about, letters });
+    }
+
     /// Removes an activity in progress, and stops its work in this process.
     pub(super) fn put_away(&mut self, key: &Key) -> Option<UnderWay> {
         let under_way = self.under_way.swap_remove(key)?;
@@ -513,10 +525,12 @@ impl Driver {
             let (usage, reused, repeatable, sent) = (about.usage, about.reused(), about.repeatable, about.sent.clone());
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
+            self.replaced.extend(about.replaced.iter().cloned());
             self.record_for(letters, now, || match result.clone() {
                 Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
                 Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
             });
+            let result = result.map(PrivateValue::into_exact);
             let output = self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable, sent });
             self.take(output).await?;
         }
@@ -563,7 +577,7 @@ impl Driver {
         let now = self.world.watch.now_ms();
         for (activity, meter) in std::mem::take(&mut self.stopped) {
             let key = activity.key.clone();
-            let result = Err(RunError::new(STOPPED, "the call was stopped"));
+            let result: Result<PrivateValue, _> = Err(RunError::new(STOPPED, "the call was stopped"));
             let told = meter.instead().map(|instead| model::called(&self.world, &instead)).unwrap_or_default();
             let model = told.instead.clone().or_else(|| self.world.model(&activity));
             let partial = self.world.partial(&activity, &meter);
@@ -576,6 +590,7 @@ impl Driver {
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
             // Nothing waits for the result: the machine only adds the usage.
+            let result = result.map(PrivateValue::into_exact);
             self.machine.on(Completion { usage, ..Completion::new(key, now, result) });
         }
     }
@@ -675,7 +690,8 @@ impl Driver {
         self.wind_down().await;
         // Drops the futures of all activities in progress.
         self.work.clear();
-        let mut result = result.map(|value| self.world.result(value));
+        let mut result = result.and_then(|value| self.world.secrets.result(&*self.world.ports.secrets, &value));
+        let mut warnings = result.as_ref().map(|value| self.changed(value.exact())).unwrap_or_default();
         let (output, error) = sides(&result);
         // A run has not ended if its journal cannot be written, or if it stops here to be resumed.
         let mut open =
@@ -683,25 +699,30 @@ impl Driver {
         if open {
             self.keep_drafts().await;
         } else {
-            self.record(EntryKind::Finished { output, error: error.map(RunError::stored) });
+            let (error, warnings) = (error.map(RunError::stored), warnings.clone());
+            self.record(EntryKind::Finished { output, error, warnings });
         }
         // A run is reported as waiting only once that is stored.
         if let Err(failed) = self.commit().await
             && (!open || std::mem::take(&mut self.is_suspended))
         {
             (result, open) = (Err(failed), true);
+            warnings.clear();
         }
         let failed = result.as_ref().err().filter(|error| self.outbox.keeps() && !open && error.code != STOPPED);
         let continues = match failed {
             Some(error) => super::reopen::is_possible(&self.world, error, self.memo.as_deref()).await,
             None => open && self.outbox.is_kept(),
         };
-        let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };
+        let (output, error) = sides(&result);
+        let outcome = RunOutcome { continues, warnings: warnings.clone(), ..self.outcome(result, Vec::new()) };
         if outcome.suspended {
             return outcome;
         }
         let RunOutcome { usage, calls, duration_ms, .. } = outcome;
-        let (output, error) = sides(&outcome.result);
+        for (key, location, kind) in warned(&warnings) {
+            self.world.watch.note(key, location, kind);
+        }
         let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };
         match open {
             true => self.world.watch.delta(None, None, finished),
@@ -709,29 +730,10 @@ impl Driver {
         }
         outcome
     }
-
-    fn outcome(&self, result: Result<Value, RunError>, waiting: Vec<trefoil_machine::event::Waiting>) -> RunOutcome {
-        // Calls without a written entry and calls in the queue were not sent.
-        let starting = self.starting.iter().map(|(activity, _)| activity);
-        let unsent = self.asked.iter().chain(starting).chain(self.queue.calls());
-        let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
-        let (mut usage, called) = (self.machine.usage(), self.used_by_waiting_calls());
-        let calls = self.machine.calls().saturating_sub(unsent).saturating_add(called.calls_beneath);
-        usage.add(called);
-        // If the run has not ended, the usage of its open calls is unknown. A resume counts them as lost.
-        let cut_off = self.under_way.values().map(|one| &one.activity);
-        for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
-            usage.add(self.machine.priced(activity, Usage::unknown(), None));
-        }
-        let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
-        let continues = !waiting.is_empty();
-        let suspended = continues || self.is_suspended;
-        RunOutcome { run, result, waiting, suspended, continues, usage, calls, duration_ms }
-    }
 }
 
 /// The output, and the error.
-fn sides(result: &Result<Value, RunError>) -> (Option<Value>, Option<RunError>) {
+fn sides(result: &Result<PrivateValue, RunError>) -> (Option<PrivateValue>, Option<RunError>) {
     match result {
         Ok(value) => (Some(value.clone()), None),
         Err(error) => (None, Some(error.clone())),

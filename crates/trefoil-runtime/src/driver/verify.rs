@@ -10,8 +10,8 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{Cited, Entry, EntryKind};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::machine::{Difference, What};
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::{Prepared, Replay, Unwatched, Watcher};
-use trefoil_template::Value;
 
 /// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ struct Citation {
     seq: u64,
     key: Key,
     cited: Cited,
-    value: Value,
+    value: PrivateValue,
     /// Whether guardrails of this run have changed it, so that it may differ.
     changed: bool,
 }
@@ -165,7 +165,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], verified: &mut V
                     Some((content, _)) if *content != Some(cited.content) => {
                         format!("`{key}` is said to be `{there}` of run {run}, which asked for something else there")
                     }
-                    Some((_, known)) if known != value && !changed => {
+                    Some((_, known)) if known.exact() != value.exact() && !changed => {
                         format!("`{key}` was taken from `{there}` of run {run}, which has a different result there")
                     }
                     Some(_) => continue,
@@ -176,7 +176,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], verified: &mut V
     }
 }
 
-type Results = BTreeMap<Key, (Option<ContentKey>, Value)>;
+type Results = BTreeMap<Key, (Option<ContentKey>, PrivateValue)>;
 
 /// The requests and results of these activities of a run.
 async fn results(journal: &dyn Journal, run: &str, wanted: &BTreeSet<&Key>) -> Result<Results, JournalError> {

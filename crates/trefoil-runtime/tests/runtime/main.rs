@@ -21,6 +21,7 @@ mod inputs;
 mod iterations;
 mod limits;
 mod policies;
+mod private_values;
 mod queues;
 mod reopened;
 mod schema_retries;

@@ -247,7 +247,9 @@ fn an_answer_that_no_transition_takes_is_asked_for_again() {
         .entries("r1")
         .iter()
         .filter_map(|e| match &e.kind {
-            EntryKind::Completed { key, value, .. } if key.0.starts_with("ASK") => Some(value.to_text().to_string()),
+            EntryKind::Completed { key, value, .. } if key.0.starts_with("ASK") => {
+                Some(value.exact().to_text().to_string())
+            }
             _ => None,
         })
         .collect();

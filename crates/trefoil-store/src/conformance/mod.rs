@@ -89,7 +89,8 @@ fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
         run: run.to_owned(),
         at,
         program,
-        input: Some(input),
+        input: Some(input.into()),
+        warnings: Vec::new(),
         flags: Flags::default(),
         answers: "host".to_owned(),
         models: Vec::new(),
@@ -125,14 +126,14 @@ fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
     };
     EntryKind::Completed {
         key: Key(key.into()),
-        value,
+        value: value.into(),
         about: About { model: Some("openai:m".to_owned()), ..About::usage(Some(usage)) },
     }
 }
 
 fn finished(error: Option<RunError>) -> EntryKind {
-    let output = error.is_none().then(|| Value::from("done"));
-    EntryKind::Finished { output, error }
+    let output = error.is_none().then(|| "done".into());
+    EntryKind::Finished { output, error, warnings: Vec::new() }
 }
 
 /// A started run, owned by `suite` with a lease of 10,000 ms.

@@ -35,6 +35,7 @@ pub fn started(run: &str) -> Entry {
         at: 1_000,
         program,
         input: None,
+        warnings: Vec::new(),
         flags: Flags::default(),
         answers: String::new(),
         models: Vec::new(),
@@ -46,7 +47,7 @@ pub fn started(run: &str) -> Entry {
 
 /// An entry with `bytes` bytes of text.
 pub fn step(seq: u64, bytes: usize) -> Entry {
-    let value = format!("{seq:08}").repeat(bytes / 8).into();
+    let value = format!("{seq:08}").repeat(bytes / 8).as_str().into();
     Entry {
         v: VERSION,
         seq,

@@ -320,7 +320,7 @@ pub(crate) fn owned<'a>(value: Value) -> Reduced<'a> {
 /// The answer to an open expression, if the scope has it.
 #[cold]
 pub(crate) fn decide(scope: &dyn Scope, open: Expression, policy: &Policy) -> Result<bool, EvalError> {
-    let question = Question { expression: Arc::new(open), policy: *policy, text: None, presence: false };
+    let question = Question { expression: Arc::new(open), policy: *policy, text: None, presence: false, schema: None };
     scope.decided(&question).ok_or(EvalError::Undecided(question))
 }
 

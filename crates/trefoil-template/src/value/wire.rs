@@ -138,7 +138,11 @@ fn is_special(object: &Object) -> bool {
 }
 
 /// Converts from the JSON of a wire form.
-fn decode(json: Value) -> Result<Value, String> {
+///
+/// # Errors
+///
+/// An object with one member whose name starts with `$` that is not one of the three exceptions.
+pub fn decode(json: Value) -> Result<Value, String> {
     Ok(match &json {
         Value::List(items) => items.iter().cloned().map(decode).collect::<Result<Vec<_>, _>>()?.into(),
         Value::Object(object) => match special(object) {

@@ -22,7 +22,8 @@ impl Machine {
 
 /// The same text for the same question, with holes by name.
 pub fn asked(question: &Question) -> String {
-    let Question { expression, policy, presence, text: _ } = question;
+    let Question { expression, policy, presence, text: _, schema } = question;
+    assert_eq!(*schema, None);
     serde_json::to_string(&(expression, policy.conditions, presence)).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! A request in one line, as it may be shown.
 
-use trefoil_ir::credential::is_credential;
+use trefoil_ir::credential::names_credential;
 use url::Url;
 
 use super::Call;
@@ -11,10 +11,6 @@ const HIDDEN: &str = "***";
 const ENCODED: &str = "%2A%2A%2A";
 /// Maximum number of characters of an address.
 const LONGEST: usize = 300;
-/// Last words of the names of query parameters that are credentials, besides those of environment variables.
-const CREDENTIALS: [&str; 10] =
-    ["KEY", "AUTH", "AUTHORIZATION", "CREDENTIAL", "CREDENTIALS", "PASS", "PWD", "PASSPHRASE", "SIG", "SIGNATURE"];
-
 impl Call {
     /// The method, the address and the size of the body: `POST https://example.com/items?key=***, 87 bytes`. Neither
     /// headers nor the body. The request must have been built from arguments that may be shown.
@@ -59,21 +55,6 @@ fn pair(text: &str) -> String {
         Some((name, value)) if !value.is_empty() && names_credential(name) => format!("{name}={HIDDEN}"),
         _ => text.to_owned(),
     }
-}
-
-/// `api_key`, `access-token`, `accessToken`, `X-Amz-Signature`.
-fn names_credential(name: &str) -> bool {
-    let mut words = String::new();
-    let mut lower = false;
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && lower {
-            words.push('_');
-        }
-        lower = letter.is_ascii_lowercase();
-        words.push(if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' });
-    }
-    let last = words.rsplit('_').next().unwrap_or_default();
-    is_credential(&words) || CREDENTIALS.contains(&last)
 }
 
 #[cfg(test)]

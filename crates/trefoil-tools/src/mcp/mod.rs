@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
+use trefoil_ir::credential::is_header;
 use trefoil_machine::{ToolRequest, ToolSpec};
 use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost};
@@ -125,6 +126,17 @@ impl McpServer {
         match &self.place {
             McpPlace::Process(program) => program.environment.holes(),
             McpPlace::Http { headers, .. } => headers.iter().flat_map(|(_, text)| process::holes(text)).collect(),
+        }
+    }
+
+    /// The environment variables among them that the server gets as credentials.
+    pub fn credentials(&self) -> Vec<Arc<str>> {
+        match &self.place {
+            McpPlace::Process(program) => program.environment.credentials(),
+            McpPlace::Http { headers, .. } => {
+                let named = headers.iter().filter(|(name, _)| is_header(name));
+                process::variables(named.flat_map(|(_, text)| process::holes(text)))
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use trefoil_ir::credential::is_credential;
 use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Secrets;
 use trefoil_template::{Hole, HoleKind, Value};
@@ -91,10 +92,21 @@ impl Environment {
         passed.chain(self.required()).collect()
     }
 
+    /// The environment variables among them that are passed on under the name of a credential.
+    pub fn credentials(&self) -> Vec<Arc<str>> {
+        let named = self.set.iter().filter(|(name, _)| is_credential(name));
+        variables(named.flat_map(|(_, text)| holes(text)))
+    }
+
     /// Those without which no process is started. A variable that is only passed on may be unset.
     pub fn required(&self) -> Vec<(HoleKind, Arc<str>)> {
         self.set.iter().flat_map(|(_, text)| holes(text)).collect()
     }
+}
+
+/// The names of the environment variables among holes.
+pub fn variables(holes: impl Iterator<Item = (HoleKind, Arc<str>)>) -> Vec<Arc<str>> {
+    holes.filter(|(kind, _)| *kind == HoleKind::Env).map(|(_, name)| name).collect()
 }
 
 /// The holes in a text.

@@ -15,7 +15,7 @@ use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Secrets;
 use trefoil_template::limits;
 
-pub use environment::{Environment, fill, holes};
+pub use environment::{Environment, fill, holes, variables};
 pub use tree::{ProcessGroup, adopt, end_all, hide};
 
 /// Number of characters of standard error that a message quotes.

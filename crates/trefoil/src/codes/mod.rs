@@ -84,6 +84,7 @@ pub const CODES: &[Code] = &[
     run("REFUSED", include_str!("run/refused.md")),
     run("RESUME_LIMIT", include_str!("run/resume_limit.md")),
     run("SECRET_IN_PROMPT", include_str!("run/secret_in_prompt.md")),
+    run("SECRET_IN_RESULT", include_str!("run/secret_in_result.md")),
     run("STRUCTURED_OUTPUT_INVALID", include_str!("run/structured_output_invalid.md")),
     run("SUSPENDED", include_str!("run/suspended.md")),
     run("TIMEOUT", include_str!("run/timeout.md")),

@@ -52,7 +52,8 @@ async fn one(store: Arc<dyn Store>, run: &str) -> Result<Usage> {
     let since = store.clock().wall_ms().saturating_sub(record.started);
     let at_ms = last.map_or(0, |last| last.at_ms).max(since);
     let error = RunError::new("CANCELLED", "the run was cancelled");
-    let kinds = [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error) }];
+    let kinds =
+        [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error), warnings: Vec::new() }];
     let entries: Vec<Entry> = (next..).zip(kinds).map(|(seq, kind)| Entry { v: VERSION, seq, at_ms, kind }).collect();
     owner.add(run, Batch::of(&entries)?).await?;
     drop(hold);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::{Key, Past, Watcher, said};
+use trefoil_machine::{Key, Past, PrivateValue, Watcher, said};
+use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::{RunError, driver};
 use trefoil_store::{Status, Store};
-use trefoil_template::Value;
 
 use super::Stored;
 use super::history::{Stays, prepared};
@@ -97,12 +97,14 @@ impl StepDiff {
 /// replayed.
 pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
     let (one, other) = (Stored::read(&*store, a).await?, Stored::read(&*store, b).await?);
-    let (acts_a, side_a) = acts(store.clone(), &one).await?;
-    let (acts_b, side_b) = acts(store.clone(), &other).await?;
+    let seen = Arc::new(SeenValues::default());
+    let (acts_a, side_a) = acts(store.clone(), &one, &seen).await?;
+    let (acts_b, side_b) = acts(store.clone(), &other, &seen).await?;
     let program = prepared(&other).program.clone();
     let partner = align(&acts_a, &acts_b, a);
     let renamed = partner.iter().filter(|(b, a)| b != *a).map(|(b, a)| ((*a).clone(), b.clone())).collect();
-    let comparing = Comparing { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed };
+    let comparing =
+        Comparing { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed, seen: &seen };
     let taken: BTreeSet<&Key> = partner.values().copied().collect();
     // Steps that only the first run has, by the preceding step that both have.
     let mut alone: BTreeMap<Option<&Key>, Vec<&Key>> = BTreeMap::new();
@@ -130,7 +132,7 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
         }
     }
     let outputs = acts_a.output.as_ref().zip(acts_b.output.as_ref());
-    let output = outputs.map(|(a, b)| WordDiff::of(&a.to_text(), &b.to_text()));
+    let output = outputs.map(|(a, b)| WordDiff::of(&a.shown().to_text(), &b.shown().to_text()));
     Ok(RunDiff { a: side_a, b: side_b, steps, output })
 }
 
@@ -170,13 +172,15 @@ fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
 #[derive(Default)]
 struct Acts {
     all: IndexMap<Key, Act>,
-    output: Option<Value>,
+    output: Option<PrivateValue>,
     at_ms: u64,
+    /// What must not be shown.
+    seen: Arc<SeenValues>,
 }
 
 struct Act {
     activity: Activity,
-    result: Option<std::result::Result<Value, RunError>>,
+    result: Option<std::result::Result<PrivateValue, RunError>>,
     about: About,
 }
 
@@ -186,8 +190,9 @@ impl Watcher for Acts {
         let (activity, ended) = match past {
             Past::Began(activity) => (activity, None),
             Past::Ended(activity, result, about) => (activity, Some((result, about))),
-            Past::Finished(_, output, _) => {
+            Past::Finished(_, output, ..) => {
                 self.output = output.cloned();
+                output.iter().for_each(|output| self.seen.learn(output));
                 return;
             }
             _ => return,
@@ -198,6 +203,7 @@ impl Watcher for Acts {
         let act = self.all.entry(activity.key.clone());
         let act = act.or_insert_with(|| Act { activity: activity.clone(), result: None, about: About::default() });
         if let Some((result, about)) = ended {
+            result.iter().for_each(|value| self.seen.learn(value));
             (act.activity, act.result, act.about) = (activity.clone(), Some(result.clone()), about.clone());
         }
     }
@@ -207,10 +213,11 @@ impl Watcher for Acts {
     }
 }
 
-async fn acts(store: Arc<dyn Store>, stored: &Stored) -> Result<(Acts, RunSide)> {
+async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) -> Result<(Acts, RunSide)> {
     let run = &stored.started.run;
     let record = store.record(run).await?;
-    let mut acts = Acts::default();
+    stored.started.input.iter().for_each(|input| seen.learn(input));
+    let mut acts = Acts { seen: seen.clone(), ..Acts::default() };
     let looked = driver::look_on(prepared(stored), run, &Stays(store), &mut acts).await;
     looked.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
     let side = RunSide {
@@ -226,7 +233,7 @@ async fn acts(store: Arc<dyn Store>, stored: &Stored) -> Result<(Acts, RunSide)>
 }
 
 fn side(act: &Act) -> StepSide {
-    let text = |value: &Value| said::shown(value).to_text().to_string();
+    let text = |value: &PrivateValue| said::shown(&value.shown()).to_text().to_string();
     StepSide {
         key: act.activity.key.clone(),
         sort: act.activity.request.sort(),

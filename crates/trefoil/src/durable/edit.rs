@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::machine::Scan;
 use trefoil_machine::request::Activity;
-use trefoil_machine::{EntryKind, Started};
+use trefoil_machine::{EntryKind, PrivateValue, Started};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::{EVERY_STEP, Memo};
@@ -90,7 +90,8 @@ impl Edited {
     }
 
     fn its_input(&self) -> Option<serde_json::Value> {
-        self.input.as_ref().or(self.started.input.as_ref()).map(Value::to_json)
+        let earlier = self.started.input.as_ref().map(PrivateValue::exact);
+        self.input.as_ref().or(earlier).map(Value::to_json)
     }
 }
 

@@ -15,16 +15,20 @@ pub async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
         let Some(end) = page.last() else { break };
         next = end.seq.saturating_add(1);
         for entry in page {
-            if let EntryKind::Finished { output, error } = entry.kind {
-                last = Some((output, error));
+            if let EntryKind::Finished { output, error, warnings } = entry.kind {
+                last = Some((output, error, warnings));
             }
         }
     }
-    let (output, error) = last.ok_or_else(gone)?;
-    let result: Result<_, RunError> = error.map_or_else(|| Ok(output.unwrap_or_default()), Err);
+    let (output, error, warnings) = last.ok_or_else(gone)?;
+    let output = output.unwrap_or_default();
+    let hidden = output.hidden().clone();
+    let result: Result<_, RunError> = error.map_or_else(|| Ok(output.into_exact()), Err);
     Ok(RunOutcome {
         run: record.run.as_str().into(),
         result,
+        hidden,
+        warnings,
         waiting: Vec::new(),
         suspended: false,
         continues: false,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil_ir::Program;
 use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{Key, Prepared};
+use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::driver::memo::{Decision, Reuse};
 use trefoil_template::{Hole, HoleKind};
 
@@ -19,6 +20,8 @@ pub struct Lines {
     program: Arc<Program>,
     had: Vec<Arc<Activity>>,
     decisions: Arc<Mutex<Vec<Decision>>>,
+    /// What must not be shown.
+    seen: Arc<SeenValues>,
     /// Those of the runs that it calls.
     called: LinesOfCalls,
 }
@@ -53,8 +56,13 @@ impl Made {
 
 impl Lines {
     /// For a run.
-    pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
-        Self { flow, program, had: Vec::new(), decisions, called: LinesOfCalls::default() }
+    pub(crate) fn of(
+        flow: Flow,
+        program: Arc<Program>,
+        decisions: Arc<Mutex<Vec<Decision>>>,
+        seen: Arc<SeenValues>,
+    ) -> Self {
+        Self { flow, program, had: Vec::new(), decisions, seen, called: LinesOfCalls::default() }
     }
 
     /// Adds those of the runs that the run calls.
@@ -76,7 +84,7 @@ impl Lines {
         });
         let renamed = renamed.collect();
         let files = &self.flow.loaded().files;
-        let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed };
+        let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed, seen: &self.seen };
         let changed = self.changed(&decisions);
         let one = |decision: &Decision| match changed.get(&decision.asked.key) {
             None => line(decision, &comparing),

@@ -7,12 +7,12 @@ use trefoil_ir::{Program, StepKind, walk};
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::Activity;
-use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, Request, Started};
+use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, PrivateValue, Request, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::{Decision, Reuse};
-use trefoil_runtime::driver::{self, Described, Options};
+use trefoil_runtime::driver::{self, Described, Options, SeenValues};
 use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
@@ -242,7 +242,9 @@ async fn look(
     let before = Before::of(&memo, &basis, &prepared);
     let memo = memo.without_made_up(made_up).used_by(&prepared);
     let decisions = memo.decisions();
-    let lines = |had| Lines::of(flow.clone(), prepared.program.clone(), decisions.clone()).with(had);
+    let seen = Arc::new(SeenValues::default());
+    memo.tell_hidden(&seen);
+    let lines = |had| Lines::of(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone()).with(had);
     let acts: BTreeSet<Key> =
         known.iter().filter(|had| may_need_permission(engine, had)).map(|had| had.key.clone()).collect();
     // If the earlier run ended early, what comes later is known from the runs before it.
@@ -259,7 +261,11 @@ async fn look(
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store.clone(), stored).await;
-    let input = edit.input.clone().or_else(|| stored.started.input.clone()).filter(|input| !input.is_null());
+    let input = edit
+        .input
+        .clone()
+        .or_else(|| stored.started.input.clone().map(PrivateValue::into_exact))
+        .filter(|input| !input.is_null());
     let ended = driver::preview(prepared, input, hosts, described, options);
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let mut error = ended.and_then(|outcome| outcome.result.err());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::Program;
 use trefoil_machine::journal::{Basis, Started};
-use trefoil_machine::{EntryKind, Key, Prepared};
+use trefoil_machine::{EntryKind, Key, Prepared, PrivateValue};
 use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
 use trefoil_store::{Filter, Store};
 use trefoil_template::Value;
@@ -135,7 +135,10 @@ impl Before {
                     continue;
                 };
                 let is_free = !claimed.runs.contains(&found);
-                if is_free && started.input == call.input && self.takes(&found) {
+                if is_free
+                    && started.input.as_ref().map(PrivateValue::exact) == call.input.as_ref()
+                    && self.takes(&found)
+                {
                     return CalledBefore::As(found, Again::of(earlier));
                 }
                 left = left.or(Some(found).filter(|found| is_free && !self.has_taken(found)));

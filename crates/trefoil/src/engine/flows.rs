@@ -11,13 +11,13 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{OnExceeded, Program, ToolKind};
-use trefoil_machine::Effects;
 #[cfg(feature = "store")]
 use trefoil_machine::Key;
 #[cfg(feature = "store")]
 use trefoil_machine::event::Waiting;
 #[cfg(feature = "store")]
 use trefoil_machine::journal::Basis;
+use trefoil_machine::{Effects, PrivateValue};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 #[cfg(feature = "store")]
@@ -437,7 +437,12 @@ impl ToolHost for FlowTools {
         // Boxed, because a flow may call itself.
         let outcome = Box::pin(self.run(at, tool, input)).await?;
         match outcome.result {
-            Ok(output) => Ok(output),
+            Ok(output) => {
+                // The run may have ended in an earlier process, which knew the variables.
+                let output = PrivateValue::new(output, outcome.hidden);
+                self.seen.learn(&output);
+                Ok(output.into_exact())
+            }
             // If a limit of the flow's own manifest was reached, only the call fails.
             Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
                 Err(ToolError::Limit(error.message))

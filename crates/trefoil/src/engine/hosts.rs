@@ -23,6 +23,8 @@ pub(super) struct Hosts {
     before: Vec<Arc<dyn ToolHost>>,
     /// The environment variables and secrets that they read themselves.
     pub holes: Vec<(HoleKind, Arc<str>)>,
+    /// The environment variables among them that are sent or passed on as credentials.
+    pub credentials: Vec<Arc<str>>,
     /// The keys of the providers that may be called.
     pub keys: Vec<Secret>,
     /// The MCP servers, whose connections are closed at the end of the run.
@@ -55,6 +57,7 @@ impl Hosts {
             flows,
             before,
             holes: Vec::new(),
+            credentials: Vec::new(),
             keys: Vec::new(),
             #[cfg(feature = "mcp")]
             servers: None,
@@ -83,15 +86,18 @@ impl Hosts {
         let settings = &parts.settings;
         if !settings.tools.is_empty() {
             self.holes.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.holes()));
+            self.credentials.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.credentials()));
             all.push(Arc::new(CommandTools::new(settings.tools.iter().cloned(), secrets.clone())));
         }
         if let Some(python) = &parts.python {
             self.holes.extend(python.environment.holes());
+            self.credentials.extend(python.environment.credentials());
             all.push(Arc::new(PythonTools::new(python.clone(), secrets.clone())));
         }
         #[cfg(feature = "mcp")]
         if http.is_some() || !settings.mcp.is_empty() {
             self.holes.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::holes));
+            self.credentials.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::credentials));
             let client = http.as_ref().map(|http| http.client().clone());
             let servers = Arc::new(trefoil_tools::McpTools::new(settings.mcp.iter().cloned(), client, secrets.clone()));
             self.servers = Some(servers.clone());

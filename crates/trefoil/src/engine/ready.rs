@@ -147,6 +147,7 @@ impl Ready {
     /// Hides its own secrets, and those of its tools and providers. The input is compared with them before the run starts.
     fn hides_own(&self) {
         let secrets = &*self.ports.secrets;
+        self.seen.protect(self.flow.credentials().iter().chain(&self.hosts.credentials).cloned());
         self.seen.also(secrets, &self.prepared.holes);
         self.seen.also(secrets, &self.hosts.holes);
         self.seen.keep(&self.hosts.keys);
@@ -155,6 +156,7 @@ impl Ready {
     /// Hides what the run of another flow may have sent somewhere from where it can come back: its secrets and environment values.
     pub(crate) fn hides(&self, flow: &Flow) {
         let (prepared, secrets) = (flow.prepared(), &*self.ports.secrets);
+        self.seen.protect(flow.credentials().iter().cloned());
         self.seen.also(secrets, &prepared.holes);
         // Each flow has its own environment files.
         let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
@@ -194,7 +196,7 @@ impl Ready {
     #[cfg(feature = "store")]
     pub fn reused(&self) -> Lines {
         let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
-        let lines = Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions);
+        let lines = Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions, self.seen.clone());
         match &self.hosts.flows {
             Some(flows) => lines.calling(flows.lines().clone()),
             None => lines,
@@ -350,6 +352,7 @@ impl Ready {
             reserve: self.money.reserve,
             places: self.places.clone(),
             holes: self.hosts.holes.clone(),
+            credentials: self.flow.credentials().iter().chain(&self.hosts.credentials).cloned().collect(),
             keys: self.hosts.keys.clone(),
             seen: Some(self.seen.clone()),
             within: self.within.clone(),

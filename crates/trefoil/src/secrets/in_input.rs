@@ -3,7 +3,7 @@
 use trefoil_ir::Program;
 use trefoil_runtime::driver::{SecretFound, SeenValues};
 use trefoil_syntax::{Diagnostic, Location, Severity};
-use trefoil_template::Value;
+use trefoil_template::{HoleKind, Value};
 
 /// The rule for a secret in the input or in a prepared answer.
 pub const IN_INPUT: &str = "secret-in-input";
@@ -32,7 +32,11 @@ pub fn in_answers(seen: &SeenValues, answers: &[(String, String)]) -> Vec<Diagno
 
 fn error(found: &SecretFound, (what, then): (&str, &str), at: Option<Location>) -> Diagnostic {
     let (message, help) = match &found.name {
-        Some(name) => (
+        Some((HoleKind::Env, name)) => (
+            format!("{what} contains the value of `env.{name}`, which counts as a secret, and {then}"),
+            format!("use another input, and write `{{{{env.{name}}}}}` in the manifest where the value is needed"),
+        ),
+        Some((HoleKind::Secret, name)) => (
             format!("{what} contains the value of the secret `{name}`, and {then}"),
             format!("use another input, and write `{{{{secrets.{name}}}}}` in the manifest where the value is needed"),
         ),

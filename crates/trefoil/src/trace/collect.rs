@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use trefoil_machine::Told;
 use trefoil_machine::guard::{Ruling, Side, Verdict};
+use trefoil_machine::{PrivateValue, Told};
 use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use trefoil_template::Value;
@@ -82,7 +82,7 @@ impl Trace {
                 };
                 self.stop(event.at_ms, how);
                 self.end = Some(End {
-                    output: output.clone(),
+                    output: output.as_ref().map(PrivateValue::shown),
                     error: error.clone(),
                     usage: *usage,
                     calls: *calls,

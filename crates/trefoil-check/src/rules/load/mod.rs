@@ -135,5 +135,4 @@ pub(super) static RULES: &[Rule] = load! {
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;
     "command-syntax" Form Warning Error;
-    "masked-output" Safety Warning;
 };

@@ -380,25 +380,3 @@ steps:
         "#]],
     );
 }
-
-#[test]
-fn an_environment_variable_in_the_result_is_masked() {
-    check_one(
-        r#"id: a
-kind: sequential
-steps:
-  - agent:
-      id: b
-      kind: sequential
-      steps:
-        - { agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: hi } }
-      output: { region: "{{env.REGION}}" }
-output:
-  said: "{{b.c}}"
-  deep: { region: "in {{ env.REGION }}{{#if env.TEST}} (test){{/if}}" }
-"#,
-        expect![[r#"
-            warning 12:26 masked-output: the result shows `***` instead of `env.REGION` (values from the environment are hidden in results, traces and logs)
-        "#]],
-    );
-}

@@ -252,6 +252,15 @@ impl Context<'_> {
         }
     }
 
+    /// Whether a value that only the driver knows matches a schema.
+    pub fn matches(&self, value: Value, schema: Value) -> Result<bool, EvalStop> {
+        let question = Question::matches(value, schema);
+        match self.decision(&question) {
+            Some(answer) => Ok(answer),
+            None => Err(question.into()),
+        }
+    }
+
     fn decision(&self, question: &Question) -> Option<bool> {
         if self.decided.is_empty() {
             return None;

@@ -24,6 +24,7 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{About, CalledRun, Changes, Entry, EntryKind, Lost, Started, VERSION};
 use crate::key::{ContentKey, Key};
+use crate::private::PrivateValue;
 use crate::request::{Activity, Request, Usage};
 
 /// A run in the state at the end of its journal.
@@ -91,15 +92,15 @@ pub enum Past<'a> {
     /// An activity was started, or requested again by a process that resumed the run.
     Began(&'a Activity),
     /// It ended.
-    Ended(&'a Activity, &'a Result<Value, RunError>, &'a About),
+    Ended(&'a Activity, &'a Result<PrivateValue, RunError>, &'a About),
     /// Another process resumed the run.
     Resumed(u32),
     /// The outcome of a model call is unknown.
     Lost(&'a Activity, &'a Lost),
     /// The run could only wait for these; some of them wait for runs that they have started.
     Suspended(Vec<&'a Activity>, &'a [CalledRun], Option<u64>, Option<&'a RunError>),
-    /// The run ended. The machine has its usage.
-    Finished(&'a Machine, Option<&'a Value>, Option<&'a RunError>),
+    /// The run ended, with these warnings about its output. The machine has its usage.
+    Finished(&'a Machine, Option<&'a PrivateValue>, Option<&'a RunError>, &'a [String]),
 }
 
 /// Observes a replay.
@@ -197,7 +198,7 @@ impl Replay {
         }
         let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
         machine.change(limits);
-        let output = machine.start(started.execution(), started.input.clone());
+        let output = machine.start(started.execution(), started.input.as_ref().map(|input| input.exact().clone()));
         let mut replay = Self {
             machine,
             started: (**started).clone(),
@@ -307,15 +308,18 @@ impl Replay {
                 self.take(output, watcher);
                 Ok(())
             }
-            EntryKind::Finished { output, error } => self.finished(entry, output.as_ref(), error.as_ref(), watcher),
+            EntryKind::Finished { output, error, warnings } => {
+                self.finished(entry, output.as_ref(), error.as_ref(), warnings, watcher)
+            }
         }
     }
     /// The last entry of a run, which must match the program.
     fn finished(
         &mut self,
         entry: &Entry,
-        output: Option<&Value>,
+        output: Option<&PrivateValue>,
         error: Option<&RunError>,
+        warnings: &[String],
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
@@ -331,9 +335,11 @@ impl Replay {
                 self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
             }
         }
-        watcher.past(entry.at_ms, Past::Finished(&self.machine, output, error));
+        watcher.past(entry.at_ms, Past::Finished(&self.machine, output, error, warnings));
         let message = match (&self.finished, error) {
-            (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => return self.compare_end(entry.seq, output, error),
+            (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => {
+                return self.compare_end(entry.seq, output.map(PrivateValue::exact), error);
+            }
             _ => {
                 let what = if error.is_some() { "failed" } else { "succeeded" };
                 format!("entry {} says that the run {what}, but the program disagrees", entry.seq)
@@ -386,7 +392,7 @@ impl Replay {
         &mut self,
         entry: &Entry,
         key: &Key,
-        result: Result<Value, RunError>,
+        result: Result<PrivateValue, RunError>,
         about: &About,
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
@@ -432,7 +438,7 @@ impl Replay {
         let completion = Completion {
             key: key.clone(),
             at_ms: entry.at_ms,
-            result,
+            result: result.map(PrivateValue::into_exact),
             usage: about.usage,
             reused: about.reused(),
             repeatable: about.repeatable,

@@ -8,13 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use trefoil_template::Value;
-
 use super::{Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
 use crate::event::EventKind;
 use crate::journal::{About, Changes};
 use crate::key::{ContentKey, Key, own_step};
 use crate::machine::Noted;
+use crate::private::PrivateValue;
 use crate::request::{Activity, Request};
 
 /// The error code of a model call that was cancelled.
@@ -39,7 +38,7 @@ pub struct Kept {
     /// The content key of its request.
     pub content: ContentKey,
     /// The result.
-    pub value: Value,
+    pub value: PrivateValue,
     /// Further data of the completion.
     pub about: About,
 }
@@ -224,7 +223,7 @@ impl Rebuild {
         &mut self,
         entry: &Entry,
         key: &Key,
-        result: Result<Value, RunError>,
+        result: Result<PrivateValue, RunError>,
         about: &About,
     ) -> Result<(), RunError> {
         let Self { replay, active, .. } = self;
@@ -371,7 +370,7 @@ impl Replay {
     }
 
     /// How the run ended, according to its journal.
-    pub fn outcome(&mut self) -> Option<&Result<Value, RunError>> {
+    pub fn outcome(&mut self) -> Option<&Result<trefoil_template::Value, RunError>> {
         self.catch_up(&mut Unwatched);
         self.finished.as_ref().filter(|_| self.ended)
     }

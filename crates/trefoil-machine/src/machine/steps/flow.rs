@@ -60,6 +60,14 @@ pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some(flow) = turn.program.flow(id) else { return Ok(()) };
     let activation = frame.activation;
     let Doing::Flow(call) = &mut frame.doing else { return Ok(()) };
+    if !call.taken_in
+        && let Some(input) = call.input.clone().filter(Value::is_masked)
+    {
+        // Asked before anything is taken in, because this starts again with each answer.
+        intake::decided(turn.prepared, id, flow, &input, &turn.context(f, None, None))?;
+    }
+    let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
+    let Doing::Flow(call) = &mut frame.doing else { return Ok(()) };
     if !std::mem::replace(&mut call.taken_in, true) {
         let filled = std::mem::take(&mut call.filled);
         let captured = call.captured.take();

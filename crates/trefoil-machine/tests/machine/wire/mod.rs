@@ -324,6 +324,7 @@ fn questions() -> Vec<(&'static str, Question)> {
         policy: Policy::with(grammar),
         text: None,
         presence: false,
+        schema: None,
     };
     let text = Some("env.PLACE == 'x'".into());
     vec![

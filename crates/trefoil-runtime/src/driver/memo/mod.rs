@@ -24,10 +24,11 @@ use trefoil_machine::Prepared;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
 use trefoil_machine::wire;
-use trefoil_template::Value;
 
+use crate::driver::fill::SeenValues;
 use crate::ports::Ports;
 use layer::Collect;
 pub use layer::{Layer, Lost};
@@ -41,7 +42,7 @@ pub struct Earlier {
     /// The activity as it was requested.
     pub activity: Arc<Activity>,
     /// Its result.
-    pub value: Value,
+    pub value: PrivateValue,
     /// Metadata of the result.
     pub about: About,
 }
@@ -518,6 +519,12 @@ impl Memo {
     /// The activities of the newest run that have a result, in the order in which they started.
     pub fn results(&self) -> Vec<Arc<Activity>> {
         self.layers.first().map(|layer| layer.results(false)).unwrap_or_default()
+    }
+
+    /// Tells what of its results must not be shown.
+    pub fn tell_hidden(&self, seen: &SeenValues) {
+        let results = self.layers.iter().flat_map(|layer| layer.by_key.values());
+        results.for_each(|earlier| seen.learn(&earlier.value));
     }
 
     /// The same, and after it what only older runs have a result of, with the results that were dropped to repeat their steps.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key};
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ModelRequest, Request};
-use trefoil_template::Value;
 
 use super::{Earlier, is_real, is_whole};
 
@@ -27,7 +27,7 @@ pub struct FoundEntry {
     /// The key of the call in that run.
     pub key: Key,
     /// The answer.
-    pub value: Value,
+    pub value: PrivateValue,
     /// Metadata of the answer.
     pub about: About,
 }

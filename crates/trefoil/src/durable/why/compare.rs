@@ -9,6 +9,7 @@ use trefoil_machine::provenance::{From, Origin, TextPart};
 use trefoil_machine::request::{
     Activity, CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolSpec,
 };
+use trefoil_runtime::driver::SeenValues;
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
@@ -23,11 +24,14 @@ pub struct Comparing<'a> {
     pub program: Option<&'a Program>,
     /// Renamed steps: the old and the new key.
     pub renamed: &'a BTreeMap<Key, Key>,
+    /// What must not be shown.
+    pub seen: &'a SeenValues,
 }
 
 impl Comparing<'_> {
     /// The differences between two requests.
     pub fn of(&self, before: &Activity, now: &Activity) -> Vec<Reason> {
+        let (before, now) = (&*self.seen.shown_activity(before), &*self.seen.shown_activity(now));
         let mut all = Vec::new();
         match (&before.request, &now.request) {
             (Request::Model(then), Request::Model(request)) => self.model(then, request, &mut all),

@@ -1,0 +1,66 @@
+//! A secret, or an environment variable that counts as one, in the result of a run: directly, or through inputs and results.
+//!
+//! A load error: a result must be passed on as it is, and a secret must not be.
+
+use std::sync::Arc;
+
+use trefoil_ir::{credential, walk};
+use trefoil_syntax::{Location, Severity};
+use trefoil_template::HoleKind;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::Model;
+
+pub(super) const RULE: Rule = Rule {
+    name: "secret-in-result",
+    group: Group::Safety,
+    level: Some(Severity::Error),
+    strict: None,
+    page: include_str!("secret_in_result.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    let all = walk::holes(program);
+    if all.is_empty() {
+        return;
+    }
+    let sent = sent_credentials(cx.model);
+    for root in cx.model.roots.clone() {
+        let Some(flow) = program.flow(root) else { continue };
+        let taint = cx.model.taint();
+        let labels = taint.output(root);
+        let named = taint.names(labels.variables).filter(|name| credential::is_credential(name) || sent.contains(name));
+        let named: Vec<Arc<str>> = named.cloned().collect();
+        for name in named {
+            let why = if credential::is_credential(&name) {
+                format!("the name of `env.{name}` looks like a credential, and its value would be in the result")
+            } else {
+                format!("`env.{name}` is sent as a credential, and its value would be in the result")
+            };
+            let at = read_at(cx.model, HoleKind::Env, &name).unwrap_or(flow.origin);
+            let finding = cx.finding(at, why);
+            cx.report_cause(finding.help("remove it from the output, or pass the value as an input"));
+        }
+        if let Some(at) = labels.secret {
+            let finding = cx.finding(at, "a secret would be in the result".to_owned());
+            cx.report_cause(finding.help("remove it from the output"));
+        }
+    }
+}
+
+/// The environment variables that the program sends as credentials, whatever their names.
+pub fn sent_credentials(model: &Model<'_>) -> Vec<Arc<str>> {
+    let taint = model.taint();
+    taint.names(taint.sent_as_credentials(model.program, model.steps())).cloned().collect()
+}
+
+/// Where a variable is read: in the output of a flow if it is, else in any other place.
+fn read_at(model: &Model<'_>, kind: HoleKind, name: &str) -> Option<Location> {
+    let program = model.program;
+    let is_it = |(k, n, at): (HoleKind, Arc<str>, Location)| (k == kind && &*n == name).then_some(at);
+    let outputs = program.flows.iter().filter_map(|flow| flow.output.as_ref());
+    let in_outputs = outputs.flat_map(|output| walk::Evaluated::Expr(output).holes()).find_map(is_it);
+    in_outputs.or_else(|| program.steps.iter().flat_map(walk::holes_of).find_map(is_it))
+}
