@@ -135,7 +135,7 @@ impl StoreArgs {
         match self.try_look() {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { path }) => {
-                output::note(&format!("no runs yet: `{}` does not exist", path.display()));
+                output::note(format!("no runs yet: `{}` does not exist", path.display()));
                 Ok(None)
             }
             Err(error) => Err(refuse(&error)),
@@ -189,10 +189,10 @@ pub fn tidy(store: &dyn Store, keep: Keep, quiet: bool) -> Result<(), u8> {
     match block_on(store.prune_some(&retention(store, keep)))? {
         Ok(gone) if gone.runs > 0 && !quiet => {
             let (runs, failed) = (count(gone.runs, "run"), failed(&gone));
-            output::note(&format!("deleted {runs} past the retention period{failed} (see `[store]` in the settings)"));
+            output::note(format!("deleted {runs} past the retention period{failed} (see `[store]` in the settings)"));
         }
         Ok(_) => {}
-        Err(error) => output::warning(&format!("runs past the retention period were not deleted: {error}")),
+        Err(error) => output::warning(format!("runs past the retention period were not deleted: {error}")),
     }
     Ok(())
 }

@@ -301,7 +301,7 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     let names: Vec<String> =
         all.iter().map(|(provider, model, _)| format!("`{}`", safe(&format!("{provider}:{model}")))).collect();
     let calls = count(all.len() as u64, "call");
-    output::note(&format!(
+    output::note(format!(
         "{calls} to test {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
         names.join(", ")
     ));

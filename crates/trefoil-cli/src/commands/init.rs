@@ -115,7 +115,7 @@ fn write_all(args: &Init, template: &Template) -> u8 {
             output::refuse(&format!("cannot write `{}`: {error}", path.display()), None);
             return exit::NOT_STARTED;
         }
-        output::say(&format!("wrote {}", path.display()));
+        output::say(format!("wrote {}", path.display()));
     }
     output::say("\nNext:\n");
     let main = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();

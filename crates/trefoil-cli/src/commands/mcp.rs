@@ -72,7 +72,7 @@ fn start(args: &Mcp) -> Result<u8, u8> {
         output::refuse("no flow to serve", None);
         return Err(exit::NOT_STARTED);
     }
-    output::note(&format!("serving over stdin and stdout: {}", tools.names().join(", ")));
+    output::note(format!("serving over stdin and stdout: {}", tools.names().join(", ")));
     drop(tools);
     let options = RunOptions::new(args.store.option_anywhere(), &args.host.permissions());
     Ok(serve(flows, base, (!args.ephemeral).then_some(options)))

@@ -110,6 +110,6 @@ fn warn(loaded: &Loaded) {
     // Findings below a warning are reported only by `check`.
     let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
     if !found.is_empty() {
-        output::say(&output::diagnostics(&found, &loaded.files));
+        output::say(output::diagnostics(&found, &loaded.files));
     }
 }

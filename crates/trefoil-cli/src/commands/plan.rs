@@ -40,14 +40,14 @@ pub fn run(args: &Plan) -> u8 {
     let engine = args.models.apply(Engine::new(), &operator.settings);
     let answering = match engine.aim(&mut loaded.program) {
         Ok(answering) => {
-            output::note(&format!("answers come from: {}", answering.from));
-            answering.elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
+            output::note(format!("answers come from: {}", answering.from));
+            answering.elsewhere.iter().for_each(|elsewhere| output::note(elsewhere.to_string()));
             answering
         }
         Err(reasons) => {
             // A program that cannot run can still be shown, so these errors become warnings.
             let told = reasons.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d });
-            output::say(&output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
+            output::say(output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
             AnswersFrom::AsWritten.into()
         }
     };

@@ -40,7 +40,7 @@ fn replay(args: &Replay) -> Result<u8, u8> {
     let written = match args.output {
         Output::Json => print_json(&[as_json(&record.run, &verified)]),
         Output::Text => {
-            verified.notes.iter().for_each(|note| output::note(note));
+            verified.notes.iter().for_each(output::note);
             print(&lines(&record.run, &record.flow, &verified))
         }
     };

@@ -152,7 +152,7 @@ fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
 /// Prints the end of a run that has already ended, without repeating the run or its events.
 fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
     if !args.show.quiet {
-        output::note(&format!("run {} has ended: {}", record.run, record.status));
+        output::note(format!("run {} has ended: {}", record.run, record.status));
     }
     if record.content == Content::Removed {
         store::refuse(&StoreError::NoContent { run: record.run.clone() });
@@ -199,7 +199,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     if let Some(base) = stored.started.basis.as_ref().and_then(|basis| basis.earlier()).filter(|_| !args.show.quiet)
         && let Err(StoreError::NoRun { .. }) = block_on(store.record(base))?
     {
-        output::note(&format!(
+        output::note(format!(
             "run {base}, whose results it reuses, was deleted; what it has not reused yet runs again"
         ));
     }
@@ -273,7 +273,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let settings = followed(settings::of(&target, &options, args.no_config))?;
     let options = LoadOptions { supplied: settings.supplied(), ..options };
     let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
-        output::say(&output::diagnostics(&report.diagnostics, &report.files));
+        output::say(output::diagnostics(&report.diagnostics, &report.files));
         output::refuse("the run did not start because of errors in the edited file", None);
         exit::NOT_STARTED
     })?;

@@ -197,7 +197,7 @@ fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8
     }
     let run = store::block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
     if !args.show.quiet {
-        output::note(&format!("a worker runs it; to see how it goes: trefoil runs show {run}{}", args.store.option()));
+        output::note(format!("a worker runs it; to see how it goes: trefoil runs show {run}{}", args.store.option()));
     }
     Ok(output::result(format!("{run}\n")))
 }
@@ -206,10 +206,10 @@ fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8
 pub fn label(asked_for: bool, ready: &Ready) {
     if *ready.answers_from() == AnswersFrom::Embedded {
         let why = if asked_for { "" } else { "no API key is set for any provider: " };
-        output::loud(&format!("{why}answers are placeholders from the offline embedded model"));
+        output::loud(format!("{why}answers are placeholders from the offline embedded model"));
     }
     // Shows where prompts and keys are sent before the run starts.
-    ready.elsewhere().iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
+    ready.elsewhere().iter().for_each(|elsewhere| output::note(elsewhere.to_string()));
 }
 
 pub fn did_not_start(error: &Error) -> u8 {
@@ -228,7 +228,7 @@ pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
 /// Reports why the run did not start, and whether `--no-check` would start it.
 fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let found = &report.diagnostics;
-    output::say(&output::diagnostics(found, &report.files));
+    output::say(output::diagnostics(found, &report.files));
     let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
     let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
     let unchecked = LoadOptions { checks: None, ..options.clone() };
@@ -260,7 +260,7 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u
     }
     if args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS) && !args.show.quiet {
         let message = format!("this run may make {many}; it stops after {most} (see `trefoil plan`)");
-        output::warning(&format!("{message}; change the limit with `--max-calls`"));
+        output::warning(format!("{message}; change the limit with `--max-calls`"));
     }
     Ok(())
 }
@@ -286,7 +286,7 @@ fn count_warnings(args: &Run, loaded: &Loaded) {
         1 => "1 warning".to_owned(),
         n => format!("{n} warnings"),
     };
-    output::say(&format!(
+    output::say(format!(
         "check: {said} (run `trefoil check {}` to see {})",
         args.target.target,
         if warnings == 1 { "it" } else { "them" }

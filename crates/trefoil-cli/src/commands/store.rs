@@ -100,7 +100,7 @@ fn check(args: &Store) -> Result<u8, u8> {
     };
     let (runs, entries) = (count(health.runs, "run"), count(health.entries, "entry"));
     if health.problems.is_empty() {
-        output::note(&format!("no problems in {runs} with {entries}"));
+        output::note(format!("no problems in {runs} with {entries}"));
         return Ok(exit::OK);
     }
     let code = output::result(health.problems.iter().map(|problem| shown!("{}\n", problem)).collect::<TerminalText>());
@@ -113,7 +113,7 @@ fn check(args: &Store) -> Result<u8, u8> {
 
 fn backup(args: &Store, to: &Path) -> Result<u8, u8> {
     wait(args.store.look_into()?.backup(to))?;
-    output::note(&format!("copied to {}", to.display()));
+    output::note(format!("copied to {}", to.display()));
     Ok(exit::OK)
 }
 
@@ -129,7 +129,7 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
     }
     let store = args.store.shrink()?;
     let pruned = wait_to_free(store.prune(&retention(&*store, keep)))?;
-    output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), bytes(pruned.bytes)));
+    output::note(format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), bytes(pruned.bytes)));
     Ok(exit::OK)
 }
 

@@ -38,19 +38,19 @@ pub fn run(args: &Trust) -> u8 {
     }
     let done = if args.revoke {
         trust.remove(&args.folder).map(|(path, was)| match was {
-            true => output::note(&format!("no longer trusted: {}", shown(&path))),
-            false => output::note(&format!("was not trusted: {}", shown(&path))),
+            true => output::note(format!("no longer trusted: {}", shown(&path))),
+            false => output::note(format!("was not trusted: {}", shown(&path))),
         })
     } else {
         trust.add(&args.folder).map(|(path, file)| {
-            output::note(&format!("trusted in its current state: {}", shown(&path)));
+            output::note(format!("trusted in its current state: {}", shown(&path)));
             let asked = settings::asked(&file);
             if asked.is_empty() {
                 output::say("  it has no settings that need trust");
             }
             for asked in asked {
-                output::say(&format!("  `[{}]` may {}", asked.table, asked.does));
-                asked.settings.iter().for_each(|setting| output::say(&format!("    {}", clean(setting))));
+                output::say(format!("  `[{}]` may {}", asked.table, asked.does));
+                asked.settings.iter().for_each(|setting| output::say(format!("    {}", clean(setting))));
             }
             output::say("  after any change, it must be trusted again");
         })

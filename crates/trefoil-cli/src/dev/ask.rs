@@ -62,7 +62,7 @@ impl Loop<'_> {
             }
             match one.value(&line) {
                 Ok(value) if !line.is_empty() => return Ok(Some(value)),
-                Ok(_) => output::warning(&format!("{} is required and cannot be empty", one.name)),
+                Ok(_) => output::warning(format!("{} is required and cannot be empty", one.name)),
                 Err(error) => output::warning(&error.message),
             }
         }
@@ -75,7 +75,7 @@ impl Loop<'_> {
             return None;
         };
         let before = self.last.as_ref().and_then(|last| last.input.clone());
-        output::say(&format!("input: {}", said::input(&flow.loaded().program, before.as_ref())));
+        output::say(format!("input: {}", said::input(&flow.loaded().program, before.as_ref())));
         let line = self.line("new input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
         let before = before.filter(|before| matches!(before, Value::Object(_)));
         let given = match super::typed(&line) {
@@ -108,7 +108,7 @@ impl Loop<'_> {
         };
         let steps: Vec<String> = all.into_iter().map(name).collect();
         for (number, step) in steps.iter().enumerate() {
-            output::say(&format!("  {}  {}", number + 1, safe(step)));
+            output::say(format!("  {}  {}", number + 1, safe(step)));
         }
         let line = self.line("again from which step (number or name)> ")?;
         let line = line.trim();
@@ -163,11 +163,11 @@ impl Loop<'_> {
         let Given { to, line } = self.given.take()?;
         let last = self.last.as_ref()?;
         let Some(one) = last.waiting.iter().find(|one| **one == to) else {
-            output::note(&format!("the answer to `{}` was not used: that is not asked as before", to.step));
+            output::note(format!("the answer to `{}` was not used: that is not asked as before", to.step));
             return None;
         };
         answer::post(&self.store, &last.run, one, (&line, None), self.args.store.option()).ok()?;
-        output::note(&format!("`{}` is asked as before, so it has the answer", to.step));
+        output::note(format!("`{}` is asked as before, so it has the answer", to.step));
         Some(Asked { resume: true, anyway: true, ..Asked::default() })
     }
 
@@ -194,7 +194,7 @@ pub fn page(trace: Option<&(Arc<Tracer>, About)>) {
     let html = page::html(&tracer.trace().json(about));
     match write_page(&html) {
         Ok(path) => {
-            output::say(&format!("trace page: file://{}", path.display()));
+            output::say(format!("trace page: file://{}", path.display()));
             super::browser::open(&path);
         }
         Err(error) => output::refuse(&format!("cannot write the page: {error}"), None),

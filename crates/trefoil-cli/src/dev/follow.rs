@@ -63,7 +63,7 @@ impl Loop<'_> {
             let step = Key::from(key.as_str());
             let name = told.steps.get(step.without_try()).map_or(step.without_try(), |step| &step.label);
             let _paused = run.shown.pause();
-            output::note(&match must {
+            output::note(match must {
                 Some(_) => {
                     format!("`{name}` must not be cut off, so the next run starts when it has ended; `x` stops it now")
                 }
@@ -229,7 +229,7 @@ impl Loop<'_> {
                 let error = &self.with_keys(error);
                 output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
                 // What it used has been said.
-                report::sent(outcome, None).iter().for_each(|line| output::say(line));
+                report::sent(outcome, None).iter().for_each(output::say);
             }
         }
         let options = RunOptions::new(self.args.store.option(), &self.args.host.permissions());

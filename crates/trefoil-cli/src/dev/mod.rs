@@ -248,7 +248,7 @@ impl<'a> Loop<'a> {
             output::say(format!("to continue: {command}"));
         }
         if let Some(total) = self.session.total() {
-            output::aside(&format!("this session: {total}"));
+            output::aside(format!("this session: {total}"));
         }
         Ok(code)
     }

@@ -50,16 +50,16 @@ pub fn saved(changed: &[Changed]) -> BTreeSet<String> {
     let width = output::width().min(RULER);
     let head = cut(&format!("── saved {} at {clock} ", safe(&names.join(", "))), width, "… ");
     let ruler = "─".repeat(width.saturating_sub(head.chars().count()));
-    output::aside(&format!("{head}{ruler}"));
+    output::aside(format!("{head}{ruler}"));
     for Changed { name, before, now } in changed {
         if changed.len() > 1 || now.is_none() {
-            output::say(&format!("{}{}", safe(name), if now.is_none() { " was deleted" } else { "" }));
+            output::say(format!("{}{}", safe(name), if now.is_none() { " was deleted" } else { "" }));
         }
         let (Some(before), Some(now)) = (before, now) else { continue };
         if before == now {
-            output::say(&format!("{:>6}  as in the last run", ""));
+            output::say(format!("{:>6}  as in the last run", ""));
         }
-        edits::of(before, now, look(None)).iter().for_each(|line| output::say(line));
+        edits::of(before, now, look(None)).iter().for_each(output::say);
         if edits::is_shown(before, now) {
             shown.insert(name.clone());
         }
@@ -79,7 +79,7 @@ pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
     let is_new = |d: &&&Diagnostic| failed || !known.contains(&format!("{}{}", d.rule, d.message));
     let new: Vec<Diagnostic> = all.iter().filter(is_new).map(|d| (*d).clone()).collect();
     if !new.is_empty() {
-        output::say(&output::diagnostics(&new, &now.files));
+        output::say(output::diagnostics(&new, &now.files));
     }
     match (failed, all.len(), new.len()) {
         (true, ..) => {}
@@ -88,7 +88,7 @@ pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
         (_, of, new) => {
             let old = of.saturating_sub(new);
             let old = if old > 0 { format!(", {old} as before") } else { String::new() };
-            output::say(&format!("check: {of} warning{}{old}", if of == 1 { "" } else { "s" }));
+            output::say(format!("check: {of} warning{}{old}", if of == 1 { "" } else { "s" }));
         }
     }
 }
@@ -145,7 +145,7 @@ pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, 
 
 /// Prints less important information in lines that fit.
 fn aside(text: &str) {
-    wrap(text, output::width()).iter().for_each(|line| output::aside(line));
+    wrap(text, output::width()).iter().for_each(output::aside);
 }
 
 /// Prints a whole result: an object by property.
@@ -160,7 +160,7 @@ pub fn result(now: &Value) {
     output::say("result:");
     all.iter().take(RESULT).for_each(|line| output::say(shown!("  │ {}", line)));
     if all.len() > RESULT {
-        output::say(&format!("  │ … {} more lines", all.len() - RESULT));
+        output::say(format!("  │ … {} more lines", all.len() - RESULT));
     }
 }
 
@@ -171,15 +171,15 @@ pub fn waiting(run: &str, all: &[Waiting], options: &RunOptions) {
             (Some(why), Some(name)) => would_repeat(name, why),
             (Some(why), None) if why.code == LIMIT => {
                 let of = one.calls.last().map(|call| call.without_try()).unwrap_or_default();
-                output::say(&format!("waiting: the flow that `{}` calls: {}", safe(of), safe(&why.message)));
-                output::say(&format!("  {AT_LIMIT}"));
+                output::say(format!("waiting: the flow that `{}` calls: {}", safe(of), safe(&why.message)));
+                output::say(format!("  {AT_LIMIT}"));
             }
-            _ => output::say(&format!("waiting: {}", safe(&line(one, all)))),
+            _ => output::say(format!("waiting: {}", safe(&line(one, all)))),
         }
         // No key does something for a run that this one has called and that says nothing.
         if one.sort == "run" && one.why.is_none() {
             let first = commands(run, one, all, options).into_iter().next().unwrap_or_default();
-            output::say(&format!("  run `{}`, then press Enter here", safe(&first)));
+            output::say(format!("  run `{}`, then press Enter here", safe(&first)));
         }
     }
 }
@@ -189,7 +189,7 @@ pub const AT_LIMIT: &str = "press Enter to continue, because the limit applies t
 
 /// Says that a step did not run because that would repeat it.
 pub fn would_repeat(step: &str, why: &RunError) {
-    output::loud(&format!("`{}` did not run: {}; `y` runs it", safe(step), why.message));
+    output::loud(format!("`{}` did not run: {}; `y` runs it", safe(step), why.message));
 }
 
 /// An input on one line: `topic=tide tables`.
@@ -210,9 +210,9 @@ impl Loop<'_> {
     /// Prints the steps that the last turn changed, and the result. `whole`: without limits.
     pub(super) fn show(&self, digest: &Digest, whole: bool) {
         let look = look(Some(MOST).filter(|_| !whole));
-        digest.steps(look).iter().for_each(|line| output::say(line));
+        digest.steps(look).iter().for_each(output::say);
         match (digest.result(look), &digest.results) {
-            (Some(lines), _) => lines.iter().for_each(|line| output::say(line)),
+            (Some(lines), _) => lines.iter().for_each(output::say),
             (None, Some((_, now))) => result(now),
             (None, None) => {}
         }

@@ -212,7 +212,7 @@ impl Loop<'_> {
             Err(Error::NotStarted(why)) if given.is_none() && why.diagnostics().iter().all(unpriced) => {
                 if !std::mem::replace(&mut self.is_unpriced, true) {
                     let calls = run::words::calls(self.args.max_calls);
-                    output::note(&format!(
+                    output::note(format!(
                         "not all models have a known price, so only calls are limited: {calls} after each save"
                     ));
                 }
@@ -324,7 +324,7 @@ fn without_unknown(loaded: &Loaded, given: Option<Value>) -> Option<Value> {
     let mut kept: Object = (**members).clone();
     for name in members.keys().filter(|name| !is_known(name)) {
         kept.shift_remove(name);
-        output::note(&format!("the input has no property `{name}` any more, so its value is not used"));
+        output::note(format!("the input has no property `{name}` any more, so its value is not used"));
     }
     Some(Value::from(kept))
 }

@@ -80,7 +80,7 @@ impl Flows {
             let before = served.tools.clone();
             *served = self.source.load(false).unwrap_or_default();
             if !may_be_others || served.tools.names() != before.names() {
-                output::note(&format!("files have changed; now serving: {}", served.tools.names().join(", ")));
+                output::note(format!("files have changed; now serving: {}", served.tools.names().join(", ")));
             }
         }
         served.tools.clone()
@@ -148,7 +148,7 @@ impl Source {
             match project {
                 Some(project) => loading.add(&one, &project),
                 None => {
-                    output::warning(&format!("`{one}` is not served, because the settings of its project do not apply"))
+                    output::warning(format!("`{one}` is not served, because the settings of its project do not apply"))
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Loading {
                 let prevented = prevented(&project.engine, &flow);
                 let name = self.tools.add(Offered::new(flow, project.engine.clone()));
                 if let Some(why) = prevented {
-                    output::warning(&format!("`{name}` cannot run now: {why}"));
+                    output::warning(format!("`{name}` cannot run now: {why}"));
                 }
             }
             Err(report) => {
@@ -179,7 +179,7 @@ impl Loading {
                 if !new.is_empty() {
                     output::say(output::diagnostics(&new, &report.files).trim_end());
                 }
-                output::warning(&format!("`{target}` is not served, because it does not load"));
+                output::warning(format!("`{target}` is not served, because it does not load"));
             }
         }
     }

@@ -219,7 +219,7 @@ fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
 
 impl Refused {
     async fn report(self, out: &Out) {
-        output::warning(&format!("a message of the client is rejected: {}", self.why));
+        output::warning(format!("a message of the client is rejected: {}", self.why));
         if self.answered {
             let error = json!({ "code": self.code, "message": self.why });
             // A disconnected client is detected elsewhere.

@@ -23,7 +23,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
         }
         for one in missing.iter().filter(|_| !quiet) {
             let name = safe(&one.name);
-            output::warning(&format!(
+            output::warning(format!(
                 "the input `{name}` is not set, so it is empty wherever it is used; pass `{}`",
                 safe(&one.option())
             ));
@@ -92,7 +92,7 @@ fn ask(one: &MissingInput) -> Option<Option<Value>> {
             if one.may_be_empty() {
                 return Some(None);
             }
-            output::say(&format!("  {} is required and cannot be empty", safe(&one.name)));
+            output::say(format!("  {} is required and cannot be empty", safe(&one.name)));
             continue;
         }
         match one.value(numbered.map_or(typed, String::as_str)) {
@@ -100,7 +100,7 @@ fn ask(one: &MissingInput) -> Option<Option<Value>> {
             Err(error) => {
                 output::warning(&error.message);
                 if let Some(help) = &error.help {
-                    output::say(&format!("  {help}"));
+                    output::say(format!("  {help}"));
                 }
             }
         }

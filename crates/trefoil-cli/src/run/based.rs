@@ -57,7 +57,7 @@ impl Based<'_> {
         let status = wait(async { store.record(earlier).await })?.status;
         if matches!(status, Status::Waiting | Status::Pending) && !self.show.quiet {
             let cancel = format!("`trefoil runs cancel {earlier}{}`", self.store.option());
-            output::note(&format!("run {earlier} has not ended ({status}); if it should not continue, {cancel}"));
+            output::note(format!("run {earlier} has not ended ({status}); if it should not continue, {cancel}"));
         }
         let ready = &edited.ready;
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
@@ -85,7 +85,7 @@ pub fn answers_reused(lines: &Lines) {
     let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
     let made = words::made(lines.made());
     let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
-    output::note(&match kept {
+    output::note(match kept {
         0 => format!("no answers of earlier runs reused, {made}"),
         _ => format!("{} of earlier runs reused{saved}, {made}", count(kept, "answer", "answers")),
     });
@@ -101,7 +101,7 @@ pub fn by_name(lines: &Lines, otherwise: &str) {
     let names = lines.environment();
     if !names.is_empty() {
         let names = names.join("`, `");
-        output::note(&format!("reused without comparing the value of `{names}`; if it has changed, {otherwise}"));
+        output::note(format!("reused without comparing the value of `{names}`; if it has changed, {otherwise}"));
     }
 }
 
@@ -111,17 +111,17 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     if explain {
         let unused = if ended_well { lines.unused() } else { Vec::new() };
         let shown: Vec<Line> = all.iter().cloned().chain(unused).collect();
-        why::explained(&shown, output::colored()).iter().for_each(|line| output::say(line));
+        why::explained(&shown, output::colored()).iter().for_each(output::say);
     } else {
         for line in &all {
             if let Fate::Kept { was: Some(was), .. } = &line.fate {
-                output::note(&format!("`{}` keeps its result: it was renamed from `{was}`", line.key));
+                output::note(format!("`{}` keeps its result: it was renamed from `{was}`", line.key));
             }
         }
     }
     let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
     let (kept, made) = (count(kept, "result", "results"), words::made(lines.made()));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
-    output::note(&format!("{kept} of run {run} reused{saved}, {made}"));
+    output::note(format!("{kept} of run {run} reused{saved}, {made}"));
     by_name(lines, "run its steps again with `--from STEP`");
 }

@@ -219,10 +219,10 @@ impl<'s> Session<'s> {
         if let Some(script) = ready.script()
             && !self.show.quiet
         {
-            script.unknown_names(&self.loaded.program).iter().for_each(|line| output::warning(line));
+            script.unknown_names(&self.loaded.program).iter().for_each(output::warning);
         }
         if let Some(run) = run.filter(|_| !self.show.quiet) {
-            output::say(&format!("run {run}"));
+            output::say(format!("run {run}"));
         }
         self.shown.begin(self.loaded, &ready.answers_from().to_string(), seed);
     }
@@ -307,7 +307,7 @@ impl Ended<'_> {
         let Self { session, placeholders, outcome, store, code } = self;
         let Session { show, loaded, shown, lines, .. } = session;
         if let Some(script) = end.script.as_ref().filter(|_| !show.quiet && outcome.result.is_ok()) {
-            script.unused().iter().for_each(|line| output::warning(line));
+            script.unused().iter().for_each(output::warning);
         }
         let mut code = code.max(told(show, loaded, &shown, placeholders, &outcome, end));
         if let Some(lines) = lines {
@@ -374,7 +374,7 @@ fn told(
     if !show.quiet {
         let key = error.key.as_ref().filter(|_| !cancelled);
         let answer = key.and_then(|key| shown.answer(&key.0));
-        report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
+        report::spent(outcome, answer.as_deref()).iter().for_each(output::say);
     }
     // The first entry could not be written.
     let lost = end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues;

@@ -121,7 +121,7 @@ impl Shown {
         match self.inner.mode {
             // Failed items of a successful run do not affect the exit code, so they are reported even with `--quiet`.
             Mode::Nothing if failed.is_none() => {
-                view.progress.partly_failed().iter().for_each(|line| output::say(line));
+                view.progress.partly_failed().iter().for_each(output::say);
             }
             Mode::Nothing => {}
             Mode::Lines => {

@@ -50,7 +50,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     post(&store, &run, one, (&args.value, args.result.as_deref()), args.store.option())?;
     let Record { run, owner, .. } = outermost(&store, wait(store.record(&run))?)?;
     match owner {
-        Some(_) => output::note(&format!("answered; the process that is running {run} continues with it")),
+        Some(_) => output::note(format!("answered; the process that is running {run} continues with it")),
         None => {
             let options = past::options(&*store, &run, args.store.option());
             output::note(format!("answered; {}", options.to_continue(&run, None)));

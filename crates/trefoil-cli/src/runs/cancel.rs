@@ -25,12 +25,12 @@ pub fn run(args: &Cancel) -> Result<u8, u8> {
         return Err(refuse(&StoreError::Ended { run }));
     }
     match block_on(cancel(store.clone(), &run))? {
-        Ok(_) => output::note(&format!("cancelled {run}")),
+        Ok(_) => output::note(format!("cancelled {run}")),
         // Another process works on the run and must stop it.
         Err(StoreError::Held { owner, .. }) => {
             let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now(&*store) };
             wait(store.post(&run, letter))?;
-            output::note(&format!("asked the process that is running {run} ({owner}) to stop"));
+            output::note(format!("asked the process that is running {run} ({owner}) to stop"));
         }
         Err(error) => return Err(refuse(&error)),
     }

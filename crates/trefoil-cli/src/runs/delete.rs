@@ -62,12 +62,12 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     }
     for (run, caller) in &all {
         wait_to_free(store.delete(run, now(&*store)))?;
-        output::note(&match caller {
+        output::note(match caller {
             None => format!("deleted {run}"),
             Some(caller) => format!("deleted {run}, which {caller} had called"),
         });
         for (other, _) in ended.iter().filter(|(_, base)| *base == run) {
-            output::note(&format!("run {other} reused results of it, which `replay` can no longer compare"));
+            output::note(format!("run {other} reused results of it, which `replay` can no longer compare"));
         }
     }
     Ok(exit::OK)

@@ -98,13 +98,13 @@ pub fn run(args: &List) -> Result<u8, u8> {
         Some(store) if page.runs.is_empty() => {
             let all = filter == Filter::default() && after.is_none();
             let what = if all { "no runs yet" } else { "no runs match" };
-            output::note(&format!("{what} in `{}`", store.place()));
+            output::note(format!("{what} in `{}`", store.place()));
             Ok(exit::OK)
         }
         Some(_) => {
             let code = print(&table(&page.runs));
             if let Some(next) = next {
-                output::note(&format!("for more, add `--after {next}`"));
+                output::note(format!("for more, add `--after {next}`"));
             }
             Ok(code)
         }

@@ -135,7 +135,7 @@ impl Worker {
             }
             match self.elsewhere.len() {
                 left if left > 0 && matches!(why, Stop::Idle) => {
-                    output::note(&format!("{} could not continue here", count(left as u64, "run")));
+                    output::note(format!("{} could not continue here", count(left as u64, "run")));
                     Ok(exit::FAILED)
                 }
                 _ => Ok(exit::OK),
@@ -152,7 +152,7 @@ impl Worker {
             let idle = match self.take().await {
                 Ok(idle) => idle,
                 Err(error) if error.passes() => {
-                    output::warning(&format!("the store cannot be asked for runs: {error}"));
+                    output::warning(format!("the store cannot be asked for runs: {error}"));
                     false
                 }
                 Err(error) => return Stop::Unusable(error),
@@ -213,7 +213,7 @@ impl Worker {
             WorkEnd::Taken => {}
             WorkEnd::Refused(why) => {
                 if !self.elsewhere.contains_key(&run) {
-                    output::warning(&format!("run {run} cannot continue here: {why}"));
+                    output::warning(format!("run {run} cannot continue here: {why}"));
                 }
                 self.leave(run);
             }

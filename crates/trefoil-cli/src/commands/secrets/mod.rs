@@ -63,7 +63,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
     match what {
         SecretsCommand::Passphrase { remove: true } => {
             vault.protect(None)?;
-            output::note(&format!("the key of {} is in a file", vault.path().display()));
+            output::note(format!("the key of {} is in a file", vault.path().display()));
             Ok(exit::OK)
         }
         SecretsCommand::Passphrase { remove: false } => {
@@ -77,7 +77,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
                 return Ok(exit::NOT_STARTED);
             }
             vault.protect(Some(&passphrase))?;
-            output::note(&format!("a passphrase protects {}", vault.path().display()));
+            output::note(format!("a passphrase protects {}", vault.path().display()));
             Ok(exit::OK)
         }
         SecretsCommand::Set { name, .. } => {
@@ -87,9 +87,9 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
                 return Ok(exit::NOT_STARTED);
             };
             vault.set(name, &value)?;
-            output::note(&format!("kept in {}", vault.path().display()));
+            output::note(format!("kept in {}", vault.path().display()));
             if value.chars().count() < SHORTEST_SECRET {
-                output::warning(&format!(
+                output::warning(format!(
                     "`{name}` has fewer than {SHORTEST_SECRET} characters, so nothing that a run prints or stores hides it"
                 ));
             }
@@ -104,7 +104,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
         }
         SecretsCommand::Remove { name } => {
             if vault.remove(name)? {
-                output::note(&format!("removed: {name}"));
+                output::note(format!("removed: {name}"));
                 return Ok(exit::OK);
             }
             output::refuse(&format!("unknown secret `{name}`"), Some("see `trefoil secrets list`"));
@@ -142,7 +142,7 @@ fn value(name: &str) -> Result<Option<String>, VaultError> {
 }
 
 fn typed(what: &str) -> Result<Typed, VaultError> {
-    output::note(&format!("{what} (not shown while you type):"));
+    output::note(format!("{what} (not shown while you type):"));
     typed::line().map_err(failed)
 }
 

@@ -194,7 +194,7 @@ fn a_command_has_no_password_of_the_store() {
     folder.write("a.yaml", workflow("env"));
     let args = ["run", "a.yaml", "--allow-command", "--output", "json", "-q", "--ephemeral"];
     let mut command = folder.command(&args);
-    command.env("TREFOIL_STORE", "postgres://u:planted-7@127.0.0.1:9/none").env("HARMLESS", "seen");
+    command.env("TREFOIL_STORE", "postgres://u:planted-7@127.0.0.1:9/none").env("LANG", "seen");
     let env = stdout(&finish(command));
-    assert!(env.contains("HARMLESS=seen") && !env.contains("planted"), "{env}");
+    assert!(env.contains("LANG=seen") && !env.contains("planted"), "{env}");
 }

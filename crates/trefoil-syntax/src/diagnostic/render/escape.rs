@@ -49,8 +49,8 @@ pub fn escaped(text: &str, keeps: impl Fn(char) -> bool, escape: impl Fn(char, &
     let (mut before, mut earlier) = (None, None);
     for c in text.chars() {
         // A choice of picture may be followed by a joiner only if it had something to choose for.
-        let is_part = completes(before, c)
-            && !(matches!(before, Some('\u{fe0e}' | '\u{fe0f}')) && !earlier.is_some_and(is_shown));
+        let is_choice = matches!(before, Some('\u{fe0e}' | '\u{fe0f}'));
+        let is_part = completes(before, c) && (!is_choice || earlier.is_some_and(is_shown));
         if is_tricky(c) && !keeps(c) && !is_part {
             escape(c, &mut out)
         } else {
