@@ -452,6 +452,54 @@ fn a_resumed_run_goes_on_in_time() {
     }
 }
 
+/// A model that answers and reports this usage.
+struct Reports(Usage);
+
+#[async_trait]
+impl ModelProvider for Reports {
+    async fn call(
+        &self,
+        _: CallSite<'_>,
+        _: &ModelRequest,
+        _: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        Ok(ModelAnswer::new("x", self.0))
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "reports".into()
+    }
+}
+
+#[test]
+fn usage_that_no_call_can_have_is_unknown_in_the_journal() {
+    let told = Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() };
+    let most = Usage { input_tokens: Usage::MOST, ..told };
+    let table = [
+        (told, told),
+        (most, most),
+        (Usage { input_tokens: u64::MAX, ..told }, Usage { input_tokens: 0, unknown_calls: 1, ..told }),
+        (Usage { output_tokens: Usage::MOST + 1, ..told }, Usage { output_tokens: 0, unknown_calls: 1, ..told }),
+        (Usage { cached_tokens: u64::MAX, ..told }, Usage { unknown_calls: 1, ..told }),
+        (Usage { written_tokens: u64::MAX, ..told }, Usage { unknown_calls: 1, ..told }),
+    ];
+    for (reported, known) in table {
+        let mut b = Build::new();
+        let say = b.model("say", "x");
+        let main = b.flow("main", say, None);
+        let world = World::new(Reports(reported));
+        let outcome = world.run(&b.program(main), "x");
+        assert!(outcome.result.is_ok());
+        let known = Usage { unpriced_calls: 1, ..known };
+        assert_eq!(outcome.usage, known);
+        let entries = world.journal.entries("r1");
+        let usage = entries.iter().find_map(|entry| match &entry.kind {
+            EntryKind::Completed { about, .. } => about.usage,
+            _ => None,
+        });
+        assert_eq!(usage, Some(known));
+    }
+}
+
 #[test]
 fn a_failing_call_is_an_entry_with_what_it_used() {
     let mut b = Build::new();
