@@ -233,10 +233,7 @@ impl Replay {
     /// The next entry.
     pub fn entry(&mut self, entry: &Entry, watcher: &mut dyn Watcher) -> Result<(), RunError> {
         version(entry)?;
-        (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
-        if !matches!(entry.kind, EntryKind::Resumed { .. }) {
-            self.machine.read_entry(entry.at_ms);
-        }
+        self.reach(entry, watcher);
         match &entry.kind {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
             EntryKind::Scheduled { key, sort, content, due_ms: _, again: _ } => {
@@ -258,8 +255,6 @@ impl Replay {
                 self.ended(entry, key, Err(error.clone()), about, watcher)
             }
             EntryKind::Resumed { execution, lost, changes, .. } => {
-                self.catch_up(watcher);
-                self.machine.resumed(entry.at_ms);
                 self.executions = *execution;
                 self.fruitless = self.fruitless.saturating_add(1);
                 watcher.past(entry.at_ms, Past::Resumed(*execution));
@@ -313,6 +308,19 @@ impl Replay {
             }
         }
     }
+
+    /// Sets the clocks to the time of an entry.
+    fn reach(&mut self, entry: &Entry, watcher: &mut dyn Watcher) {
+        (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
+        if let EntryKind::Resumed { .. } = entry.kind {
+            // What is possible without another entry happened before.
+            self.catch_up(watcher);
+            self.machine.resumed(entry.at_ms);
+        } else {
+            self.machine.read_entry(entry.at_ms);
+        }
+    }
+
     /// The last entry of a run, which must match the program.
     fn finished(
         &mut self,
