@@ -19,13 +19,8 @@ pub struct Export {
 pub fn run(args: &Export) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;
-<<<<<<< ours
     if let Some(content) = record::content(&record, &args.store.option()) {
-        output::note(&format!("content {content}"));
-=======
-    if let Some(content) = record::content(&record) {
         output::note(format!("content {content}"));
->>>>>>> theirs
     }
     let run = record.run;
     let (mut code, mut next) = (exit::OK, 0);

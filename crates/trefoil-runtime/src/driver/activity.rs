@@ -28,7 +28,7 @@ use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{
     Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest, Usage,
 };
-use trefoil_machine::schemas;
+use trefoil_machine::schemas::ForeignSchema;
 
 /// Maximum number of arguments named in the error of a tool call.
 const NAMED: usize = 10;
@@ -271,7 +271,7 @@ pub async fn perform(
 fn decide(at: &At<'_>, question: &Question) -> Result<bool, RunError> {
     let mut hole = |hole: &Hole| at.hole(hole);
     match question.matched(&mut hole)? {
-        Some((value, schema)) => Ok(schemas::suits(schema, &value).is_ok()),
+        Some((value, schema)) => Ok(ForeignSchema::default().suits(schema, &value).is_ok()),
         None => question.answer(&mut hole),
     }
 }

@@ -13,6 +13,7 @@ use trefoil_machine::event::{AskedBefore, EventKind, Told};
 use trefoil_machine::guard::{self, Ruling, Verdict};
 use trefoil_machine::journal::About;
 use trefoil_machine::key::ContentKey;
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Finish, Message, ModelRequest, Request};
 use trefoil_machine::{said, wire};
 

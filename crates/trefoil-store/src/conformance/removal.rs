@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use trefoil_machine::PrivateValue;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::{EntryKind, RunError};
 use trefoil_template::Value;
@@ -103,14 +104,14 @@ async fn unseen(store: &dyn Store) -> Result<(), String> {
         let new = NewRun { run, parent, claim, batch: batch(&first)?, content: Content::UntilEnd, ..NewRun::default() };
         let lease = done(store.create(new).await, "creating")?.ok_or("it has no lease")?;
         let error = output.is_none().then(|| RunError::new("CANCELLED", "secret"));
-        let end = EntryKind::Finished { output: output.cloned(), error };
+        let end = EntryKind::Finished { output: output.cloned().map(Into::into), error, warnings: Vec::new() };
         done(store.append(&lease, batch(&[entry(2, end)])?).await, "ending")
     };
     let left = async |run: &str| -> Result<(Content, Option<Value>, bool), String> {
         let entries = done(store.entries(run, 0).await, "reading")?;
         let text = done(Batch::of(&entries), "writing")?.bodies.into_iter().map(|body| body.json).collect::<String>();
         let output = entries.into_iter().find_map(|entry| match entry.kind {
-            EntryKind::Finished { output, .. } => output,
+            EntryKind::Finished { output, .. } => output.map(PrivateValue::into_exact),
             _ => None,
         });
         let hash =
