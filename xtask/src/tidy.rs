@@ -93,6 +93,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
     ("crates/trefoil/src/settings/trust.rs", "writes the list of what the user trusts"),
     ("crates/trefoil/src/secrets/keep.rs", "writes the files of the user's secrets"),
+    ("crates/trefoil/src/private.rs", "makes files and folders of the user that nobody else may read"),
     ("crates/trefoil-tools/src/process/", "looks at the processes that it started"),
     ("crates/trefoil/src/shell", "looks whether the folder exists that a command names"),
     ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
