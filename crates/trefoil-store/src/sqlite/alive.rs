@@ -18,6 +18,9 @@ use super::uint;
 use crate::blob::Hash;
 use crate::record::{Content, UNSEEN_MS};
 
+/// A lease as it is recorded: the epoch of the run, and the expiry.
+type LeaseState = (i64, u64);
+
 /// The lock files of the processes that use this store.
 pub struct Alive {
     folder: PathBuf,
@@ -25,7 +28,7 @@ pub struct Alive {
     /// Leases that this process has or may have: after a disk error, it is unknown whether a write took effect.
     leases: AtomicI64,
     /// Leases that have expired although their owners live: as they were when they were first seen, by run.
-    expired: Mutex<BTreeMap<String, ((i64, u64), Instant)>>,
+    expired: Mutex<BTreeMap<String, (LeaseState, Instant)>>,
 }
 
 impl Alive {
@@ -73,7 +76,7 @@ impl Alive {
 
     /// Whether an expired lease of an owner that lives has been seen unchanged for as long as a lease lasts. Clocks may be wrong, and
     /// whoever wakes first after a machine has slept sees only expired leases, so the time is measured by this process.
-    pub fn is_stuck(&self, run: &str, lease: (i64, u64), lease_ms: u64) -> bool {
+    pub fn is_stuck(&self, run: &str, lease: LeaseState, lease_ms: u64) -> bool {
         let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
         let (seen, since) = expired.entry(run.to_owned()).or_insert_with(|| (lease, Instant::now()));
         if *seen != lease {
