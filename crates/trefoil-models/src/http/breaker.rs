@@ -17,18 +17,18 @@ use trefoil_runtime::ports::{Admission, CallPause};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
 /// The outcomes of this time count.
-const WINDOW: Duration = Duration::from_secs(30);
+const WINDOW: Duration = Duration::from_secs(60);
 /// A breaker opens when at least this many calls have failed in that time, which are at least half of all,
 const FAILURES: usize = 5;
 /// and the first of them failed this long ago.
-const SPAN: Duration = Duration::from_secs(3);
-/// The number of outcomes that are kept.
-const KEPT: usize = 512;
+const SPAN: Duration = Duration::from_secs(10);
+/// Outcomes are counted for each time of this length.
+const STEP: Duration = Duration::from_secs(1);
 /// How long nothing is called before the first call that tries it. The time doubles with each one that fails.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A call that has waited this long is made anyway.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The breakers of all hosts and models, by name. A call has one of each.
 #[derive(Debug, Clone, Default)]
@@ -47,12 +47,20 @@ struct Breaker {
     state: BreakerState,
     /// The number of changes of the state. The outcome of a call says something about the state in which it began.
     epoch: u64,
-    /// When calls ended, and whether they failed.
-    recent: VecDeque<(Instant, bool)>,
+    /// The outcomes that count.
+    recent: VecDeque<Outcomes>,
     /// How its last call failed.
     why: Arc<str>,
     /// The last pause.
     pause: Duration,
+}
+
+/// The calls that ended within one [`STEP`].
+#[derive(Debug)]
+struct Outcomes {
+    from: Instant,
+    ended: usize,
+    failed: usize,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -93,10 +101,7 @@ impl Breaker {
         }
         match (self.state, failure) {
             (BreakerState::Closed, failure) => {
-                while self.recent.len() >= KEPT || self.recent.front().is_some_and(|(at, _)| *at + WINDOW < now) {
-                    self.recent.pop_front();
-                }
-                self.recent.push_back((now, failure.is_some()));
+                self.count(failure.is_some(), now);
                 if failure.is_none() || !self.is_failing(now) {
                     return false;
                 }
@@ -115,11 +120,24 @@ impl Breaker {
         true
     }
 
+    fn count(&mut self, has_failed: bool, now: Instant) {
+        while self.recent.front().is_some_and(|step| step.from + WINDOW < now) {
+            self.recent.pop_front();
+        }
+        if self.recent.back().is_none_or(|step| step.from + STEP <= now) {
+            self.recent.push_back(Outcomes { from: now, ended: 0, failed: 0 });
+        }
+        if let Some(step) = self.recent.back_mut() {
+            step.ended += 1;
+            step.failed += usize::from(has_failed);
+        }
+    }
+
     fn is_failing(&self, now: Instant) -> bool {
-        let mut failed = self.recent.iter().filter(|(_, failed)| *failed).map(|(at, _)| *at);
-        let first = failed.next();
-        let count = failed.count() + usize::from(first.is_some());
-        count >= FAILURES && count * 2 >= self.recent.len() && first.is_some_and(|first| first + SPAN <= now)
+        let ended: usize = self.recent.iter().map(|step| step.ended).sum();
+        let failed: usize = self.recent.iter().map(|step| step.failed).sum();
+        let first = self.recent.iter().find(|step| step.failed > 0).map(|step| step.from);
+        failed >= FAILURES && failed * 2 >= ended && first.is_some_and(|first| first + SPAN <= now)
     }
 }
 
@@ -324,9 +342,10 @@ mod tests {
 
     /// Calls fail for as long as it takes to open the breaker.
     async fn open(breakers: &Breakers) {
-        for _ in 0..FAILURES {
-            call(breakers, true);
+        call(breakers, true);
+        for _ in 1..FAILURES {
             tokio::time::advance(SPAN / 4).await;
+            call(breakers, true);
         }
         assert!(breakers.pause(&names()).is_some());
     }
@@ -391,7 +410,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_grow_to_a_limit_and_no_call_waits_longer_than_a_minute() {
+    async fn pauses_grow_to_a_limit_and_no_call_waits_forever() {
         let breakers = Breakers::default();
         open(&breakers).await;
         let mut waits = Vec::new();
@@ -400,7 +419,7 @@ mod tests {
             call(&breakers, true);
             waits.push(waited.as_secs());
         }
-        assert_eq!(waits[1..], [2, 4, 8, 16, 30, 30, 30]);
+        assert_eq!(waits[1..], [2, 4, 8, 10, 10, 10, 10]);
         // Somebody holds the right to try it and never begins.
         let (held, _) = admitted(&breakers).await;
         let (overdue, waited) = admitted(&breakers).await;

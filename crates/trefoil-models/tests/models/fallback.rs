@@ -160,7 +160,7 @@ async fn keep_asking(provider: &dyn ModelProvider, asked: &ModelRequest) {
     for _ in 0..4 {
         let _ = ask(provider, asked).await;
     }
-    tokio::time::sleep(Duration::from_millis(3_100)).await;
+    tokio::time::sleep(Duration::from_millis(10_100)).await;
     let _ = ask(provider, asked).await;
 }
 
@@ -239,7 +239,7 @@ async fn a_host_that_cannot_be_reached_is_left_alone_for_all_of_its_models() {
     for model in ["a", "b", "c", "d"] {
         ask(&*registry.resolve("openai", model).unwrap(), &asked()).await.0.unwrap_err();
     }
-    tokio::time::sleep(Duration::from_millis(3_100)).await;
+    tokio::time::sleep(Duration::from_millis(10_100)).await;
     ask(&*registry.resolve("openai", "e").unwrap(), &asked()).await.0.unwrap_err();
     let pause = registry.resolve("mistral", "m").unwrap().pause(StepId(0), &asked()).unwrap();
     expect!["`openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"]
