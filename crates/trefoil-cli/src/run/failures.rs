@@ -5,7 +5,8 @@ use trefoil_runtime::RunError;
 use trefoil_syntax::{Files, Location};
 
 use super::look::{LineLook, dim};
-use super::progress::{Progress, ProgressNode, StepState};
+use super::nodes::{ProgressNode, StepState};
+use super::progress::Progress;
 use super::words::{cut, safe, wrap};
 use crate::harmless::TerminalText;
 
@@ -31,7 +32,7 @@ pub fn list(
     look: LineLook,
 ) -> Vec<TerminalText> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
-    for node in &progress.nodes {
+    for node in progress.nodes.values() {
         let Some((title, error)) = failed(progress, node) else { continue };
         if run.is_some_and(|run| run.code == error.code && run.message == error.message) {
             continue;

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::progress::StepState;
+use super::nodes::StepState;
 use super::words::cut;
 use crate::harmless::TerminalText;
 

@@ -9,6 +9,7 @@ pub mod input;
 mod jsonl;
 mod look;
 pub mod next;
+mod nodes;
 mod notes;
 mod person;
 mod plain;

@@ -3,8 +3,9 @@
 use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
+use super::nodes::{ProgressNode, StepState};
 use super::notes::note;
-use super::progress::{Progress, ProgressNode, StepState, delayed};
+use super::progress::{Progress, delayed};
 use super::words::{arrived, grouped, line, money, safe, time};
 
 /// The line for an event, if it has one.

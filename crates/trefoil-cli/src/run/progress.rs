@@ -1,12 +1,13 @@
 //! The progress of a run: a tree of its steps and fan-out items, updated by events.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 
 use trefoil::internals::trace::outer;
 use trefoil_machine::key::{KeyPart, parts};
 use trefoil_machine::said;
-use trefoil_runtime::{Event, EventKind, RunError, Usage};
+use trefoil_runtime::{Event, EventKind, Usage};
 
+use super::nodes::{Folded, Nodes, ProgressNode, StepState};
 use super::words::{line, preview, safe};
 
 /// Number of characters of streamed text that are kept.
@@ -15,13 +16,10 @@ const TAIL: usize = 400;
 /// The tree.
 #[derive(Default)]
 pub struct Progress {
-    /// All nodes, in the order in which they started.
-    pub nodes: Vec<ProgressNode>,
-    /// The nodes without a parent.
-    pub roots: Vec<usize>,
+    /// The nodes.
+    pub nodes: Nodes,
     /// Names of outermost steps that have not started.
     pub expected: Vec<String>,
-    index: HashMap<String, usize>,
     /// Model calls so far, counted like in the outcome: a retry that the manifest did not request is not counted again.
     pub calls: u64,
     /// Tokens so far.
@@ -34,128 +32,8 @@ pub struct Progress {
     failure: String,
 }
 
-/// The state of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StepState {
-    /// Not started.
-    Expected,
-    /// Running.
-    Running,
-    /// Waiting for its next try.
-    Waiting,
-    /// Waiting for a person's answer.
-    Asking,
-    /// Succeeded.
-    Done,
-    /// Ended, but some of its items failed.
-    Partly,
-    /// Failed.
-    Failed,
-    /// Stopped because a step around it ended.
-    Cancelled,
-    /// Skipped.
-    Skipped,
-}
-
-/// The items of a fan-out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Items {
-    /// All items.
-    pub total: u32,
-    /// Items that have ended, including failed ones.
-    pub ended: u32,
-    /// Items that failed.
-    pub failed: u32,
-}
-
 /// What is said of a model that succeeded and answered nothing.
 const EMPTY: &str = "the answer is empty";
-
-/// A step, or an item of a fan-out.
-pub struct ProgressNode {
-    /// Its key.
-    pub key: String,
-    /// Its name in the tree, relative to its parent.
-    pub label: String,
-    /// Whether it is a model step.
-    pub is_agent: bool,
-    /// Its full name, for separate lines.
-    pub title: String,
-    /// Its state.
-    pub state: StepState,
-    /// The model that answers it.
-    pub model: Option<String>,
-    /// Its start, in milliseconds since the start of the run.
-    pub started_ms: u64,
-    /// Its end, in the same unit.
-    pub ended_ms: Option<u64>,
-    /// When its next try starts.
-    pub retry_ms: Option<u64>,
-    /// The number of the current or last try, from 1.
-    pub tries: u32,
-    /// Tokens of its own calls.
-    pub usage: Usage,
-    /// The state of its items, if it is a fan-out.
-    pub items: Option<Items>,
-    /// The text next to it: streamed text, a reason, or the start of its result.
-    pub text: String,
-    /// Whether the text is provisional and may never reach the workflow.
-    pub provisional: bool,
-    /// Whether the text says that its call waits for a rate limit.
-    delayed: bool,
-    /// The start of its last answer.
-    pub answer: String,
-    /// Number of characters that had arrived of a truncated answer.
-    pub arrived: usize,
-    /// Its full error.
-    pub error: Option<RunError>,
-    /// Whether it asked a person.
-    pub asked: bool,
-    /// Whether it had ended before the run was resumed, or has results from an earlier run.
-    pub kept: bool,
-    /// Whether it made a call.
-    called: bool,
-    /// Whether the call in progress should be shown as reused if its result is; conditions that are evaluated again are
-    /// not.
-    calling: bool,
-    /// Whether the model call in progress is included in the number of calls.
-    counted: bool,
-    /// Whether it is permanently on the screen, above the redrawn area.
-    pub told: bool,
-    /// Whether it was created for a call without a step, so that no event reports its end.
-    pub alone: bool,
-    /// Whether it is an item of a fan-out.
-    pub item: bool,
-    /// Its parent.
-    pub parent: Option<usize>,
-    /// Its children.
-    pub children: Vec<usize>,
-}
-
-impl ProgressNode {
-    fn end(&mut self, state: StepState, at: u64, text: String) {
-        // The try that it waited for did not start.
-        if self.state == StepState::Waiting {
-            self.tries = self.tries.saturating_sub(1);
-        }
-        (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
-        (self.text, self.provisional) = (text, false);
-    }
-    /// Records a result, reused from an earlier run or from a call.
-    fn came(&mut self, reused: bool) {
-        if self.calling || reused {
-            self.called |= !reused;
-            self.kept = !self.called;
-        }
-        (self.calling, self.counted) = (false, false);
-    }
-    /// Records the start of the next try.
-    fn resume(&mut self) {
-        (self.state, self.retry_ms, self.ended_ms) = (StepState::Running, None, None);
-        (self.kept, self.told, self.delayed) = (false, false, false);
-        self.text.clear();
-    }
-}
 
 impl Progress {
     /// Applies an event. Returns the node that it concerns.
@@ -164,7 +42,7 @@ impl Progress {
         if let EventKind::StepFailed { error, .. } | EventKind::EffectFailed { error, .. } = &event.kind {
             self.failure = error.to_string();
         }
-        match &event.kind {
+        let about = match &event.kind {
             EventKind::StepStarted { .. }
             | EventKind::StepSkipped { .. }
             | EventKind::StepFinished { .. }
@@ -182,7 +60,16 @@ impl Progress {
                 self.wait(event)
             }
             _ => None,
+        };
+        let ends = match &event.kind {
+            EventKind::StepFinished { .. } | EventKind::StepSkipped { .. } | EventKind::ItemFinished { .. } => true,
+            EventKind::ModelFinished { .. } => about.and_then(|index| self.nodes.get(index)).is_some_and(|n| n.alone),
+            _ => false,
+        };
+        if let Some(index) = about.filter(|_| ends) {
+            self.nodes.fold_beside(index);
         }
+        about
     }
     /// Applies the start or end of a step.
     fn step(&mut self, event: &Event) -> Option<usize> {
@@ -368,7 +255,7 @@ impl Progress {
     /// The journal has been read: steps that have ended are kept, and the others start again.
     pub fn caught_up(&mut self) {
         self.resumed = true;
-        for node in &mut self.nodes {
+        for node in self.nodes.values_mut() {
             node.kept = node.ended_ms.is_some();
         }
     }
@@ -377,13 +264,18 @@ impl Progress {
         let outermost = |node: &&ProgressNode| {
             node.kept && node.parent.and_then(|parent| self.nodes.get(parent)).is_none_or(|parent| !parent.kept)
         };
-        self.nodes.iter().filter(outermost)
+        self.nodes.values().filter(outermost)
+    }
+    /// How many there are, with those that are no longer known.
+    pub fn kept_count(&self) -> usize {
+        let folded = self.nodes.values().filter(|node| !node.kept).map(|node| node.folded.children);
+        self.kept().count() + folded.sum::<usize>() + self.nodes.top().children
     }
     /// The run has ended: running steps are marked as stopped. Steps that did not start are shown only if the run
     /// failed.
     pub fn stop(&mut self, went_well: bool) {
         let now = self.at_ms;
-        for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none()) {
+        for node in self.nodes.values_mut().filter(|n| n.ended_ms.is_none()) {
             node.end(StepState::Cancelled, now, "stopped".to_owned());
         }
         if went_well {
@@ -392,29 +284,25 @@ impl Progress {
     }
     /// The run only waits: what is not done is not stopped either.
     pub fn suspend(&mut self) {
-        for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
+        for node in self.nodes.values_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
             node.state = StepState::Asking;
         }
     }
     /// The process of the run has ended without it: whatever was running is not running any more.
     pub fn interrupt(&mut self) {
         let now = self.at_ms;
-        for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
+        for node in self.nodes.values_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
             node.end(StepState::Cancelled, now, "interrupted".to_owned());
         }
     }
     /// Marks ended steps as permanently shown. Returns whether any of them are new.
     pub fn tell(&mut self) -> bool {
-        let ended = self.nodes.iter_mut().filter(|node| !node.told && node.ended_ms.is_some());
-        let ended = ended.map(|node| node.told = true).count();
-        std::mem::take(&mut self.resumed) || ended > 0
+        let ended = self.nodes.tell();
+        std::mem::take(&mut self.resumed) || ended
     }
     /// The only step of an item, which shares the item's row.
     pub fn only(&self, node: &ProgressNode) -> Option<&ProgressNode> {
-        let [child] = node.children.as_slice() else { return None };
-        self.nodes
-            .get(*child)
-            .filter(|child| node.item && child.children.is_empty() && child.state != StepState::Skipped)
+        self.nodes.only(node)
     }
     /// What went well only in part: fan-outs with failed items (`grade: 10 of 20 failed`), and answers without a word.
     pub fn partly_failed(&self) -> Vec<String> {
@@ -422,7 +310,7 @@ impl Progress {
             Some(items) => Some(format!("{}: {} of {} failed", node.title, items.failed, items.total)),
             None => (node.is_agent && node.state == StepState::Partly).then(|| format!("{}: {EMPTY}", node.title)),
         };
-        self.nodes.iter().filter_map(told).collect()
+        self.nodes.values().filter_map(told).collect()
     }
     /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {
@@ -432,8 +320,8 @@ impl Progress {
     pub fn nearest(&self, key: &str) -> Option<usize> {
         let mut key = key;
         loop {
-            if let Some(index) = self.index.get(key) {
-                return Some(*index);
+            if let Some(index) = self.nodes.with_key(key) {
+                return Some(index);
             }
             key = outer(key)?;
         }
@@ -441,7 +329,7 @@ impl Progress {
     /// Marks the unfinished steps below an ended step as cancelled.
     fn close(&mut self, index: usize) {
         let now = self.at_ms;
-        let mut open = self.nodes.get(index).map(|n| n.children.clone()).unwrap_or_default();
+        let mut open: Vec<usize> = self.nodes.get(index).into_iter().flat_map(|n| &n.children).copied().collect();
         while let Some(index) = open.pop() {
             let Some(node) = self.nodes.get_mut(index) else { continue };
             if node.ended_ms.is_none() {
@@ -475,8 +363,7 @@ impl Progress {
             }
             around = node.parent;
         }
-        let index = self.nodes.len();
-        self.nodes.push(ProgressNode {
+        let index = self.nodes.push(ProgressNode {
             key: key.to_owned(),
             label: format!("{label}{marks}"),
             is_agent: matches!(event.kind, EventKind::StepStarted { kind: AGENT, .. }),
@@ -504,15 +391,11 @@ impl Progress {
             alone: false,
             item: false,
             parent,
-            children: Vec::new(),
+            children: BTreeSet::new(),
+            folded: Folded::default(),
         });
-        self.index.insert(key.to_owned(), index);
-        match parent.and_then(|p| self.nodes.get_mut(p)) {
-            Some(parent) => parent.children.push(index),
-            None => {
-                self.roots.push(index);
-                self.expected.retain(|name| name != label);
-            }
+        if parent.is_none() {
+            self.expected.retain(|name| name != label);
         }
         index
     }

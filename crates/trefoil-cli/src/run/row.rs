@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::look::{LineLook, dim};
-use super::progress::{ProgressNode, StepState};
+use super::nodes::{ProgressNode, StepState};
 use super::words::{arrived, grouped, money, pad, tail, time};
 use crate::harmless::TerminalText;
 

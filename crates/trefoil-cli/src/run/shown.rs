@@ -207,7 +207,7 @@ impl EventSink for Shown {
         view.past = false;
         view.progress.caught_up();
         if self.inner.mode == Mode::Lines {
-            let all = view.progress.kept().count();
+            let all = view.progress.kept_count();
             let said = view.progress.kept().take(KEPT).map(kept);
             let more = all.saturating_sub(KEPT);
             let more = (more > 0).then(|| format!("{:>9}  … {more} more", "kept"));

@@ -6,7 +6,8 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::look::{LineLook, dim};
-use super::progress::{Progress, ProgressNode, StepState};
+use super::nodes::{LAST, ProgressNode, StepState};
+use super::progress::Progress;
 use super::row::{RowFrame, row};
 use crate::harmless::TerminalText;
 
@@ -34,8 +35,6 @@ pub enum TreeSort {
 const LABEL: usize = 44;
 /// Minimum width of a terminal for showing the cost of steps.
 const PRICED: usize = 72;
-/// Maximum number of lines of a picture that stays on the screen.
-const LAST: usize = 400;
 /// For a fan-out with more items, the final picture shows only the items that did not succeed, and the number of the
 /// others.
 const MANY: usize = 20;
@@ -64,9 +63,10 @@ pub fn lines(
     let taken = 2 + usize::from(progress.resumed);
     let shown =
         choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST });
-    let hidden = candidates.len().saturating_sub(shown.len());
+    let hidden = candidates.len().saturating_sub(shown.len()) + folded(progress, sort, &done);
     let mut rows = Vec::new();
-    let visible: Vec<usize> = progress.roots.iter().copied().filter(|r| shown.contains(r)).collect();
+    let roots = progress.nodes.iter().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
+    let visible: Vec<usize> = roots.filter(|root| shown.contains(root)).collect();
     let room = match sort {
         TreeSort::Live if hidden > 0 => 0,
         TreeSort::Live => size.rows.saturating_sub(taken + shown.len()),
@@ -94,7 +94,7 @@ pub fn lines(
     });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
     let (label, columns) = (widest.min(LABEL.min(size.columns / 2)), size.columns);
-    let money = columns >= PRICED && progress.nodes.iter().any(|node| node.usage.cost_micro > 0);
+    let money = columns >= PRICED && progress.nodes.values().any(|node| node.usage.cost_micro > 0);
     let frame = RowFrame { at, number, label, columns, money };
     let mut out = vec![look.fit(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
@@ -133,10 +133,19 @@ fn said(count: usize, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "item" } else { "items" }))
 }
 
+/// The rows that were removed, without those of finished items that the row of their fan-out counts.
+fn folded(progress: &Progress, sort: TreeSort, done: &HashMap<usize, HashSet<usize>>) -> usize {
+    let counted = |(index, node): &(usize, &ProgressNode)| {
+        (sort == TreeSort::Last && node.items.is_some()) || done.values().any(|within| within.contains(index))
+    };
+    let rows = progress.nodes.iter().filter(|node| !counted(node)).map(|(_, node)| node.folded.rows);
+    rows.sum::<usize>() + progress.nodes.top().rows
+}
+
 /// The finished items of each large fan-out, by the fan-out's step.
 fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
     let mut all = HashMap::new();
-    for (index, node) in progress.nodes.iter().enumerate() {
+    for (index, node) in progress.nodes.iter() {
         let items = node.children.iter().filter_map(|c| Some((*c, progress.nodes.get(*c)?)));
         let items: Vec<(usize, &ProgressNode)> = items.filter(|(_, item)| item.item && !item.told).collect();
         if items.len() <= MANY {
@@ -146,7 +155,7 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
         let mut open: Vec<usize> = items.iter().filter(|(_, i)| i.state == StepState::Done).map(|(i, _)| *i).collect();
         while let Some(next) = open.pop() {
             within.insert(next);
-            open.extend(progress.nodes.get(next).map(|n| n.children.as_slice()).unwrap_or_default());
+            open.extend(progress.nodes.get(next).into_iter().flat_map(|node| &node.children));
         }
         all.insert(index, within);
     }
@@ -161,7 +170,7 @@ fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec
     let own = |(index, node): &(usize, &ProgressNode)| {
         !node.told && !of_item(node) && !done.values().any(|within| within.contains(index))
     };
-    progress.nodes.iter().enumerate().filter(own).map(|(index, _)| index).collect()
+    progress.nodes.iter().filter(own).map(|(index, _)| index).collect()
 }
 
 /// The nodes that fit: running steps and their ancestors first, then failed ones, then the most recently ended ones.
@@ -216,6 +225,11 @@ fn walk(
     let without = node.children.iter().filter(|child| within.is_some_and(|within| within.contains(child))).count();
     let items =
         node.children.iter().filter(|child| progress.nodes.get(**child).is_some_and(|child| child.item)).count();
+    // Only items that succeeded were removed from a fan-out.
+    let (without, items) = match node.items.filter(|_| sort == TreeSort::Last) {
+        Some(_) => (without + node.folded.untold, items + node.folded.children),
+        None => (without, items),
+    };
     let total = node.items.filter(|_| sort == TreeSort::Last).map_or(0, |items| items.total as usize);
     let (never, rest) = (total.saturating_sub(items), without > 0 || total > items);
     let indent = format!("{indent}{}", if last { "   " } else { "│  " });
@@ -371,6 +385,54 @@ mod tests {
         assert!(drawn(&all, 2, TreeSort::Live).contains("7/30"), "a live picture shows what fits");
         let shown = drawn(&all[..10], 2, TreeSort::Last);
         assert!(shown.contains("|  `- ... 25 items not started\n"), "{shown}");
+    }
+
+    #[test]
+    fn of_many_items_only_those_are_kept_that_a_picture_can_show() {
+        const ITEMS: u32 = 3_000;
+        let mut progress = Progress::default();
+        progress.take(&event(0, "taste", started("taste")));
+        for index in 0..ITEMS {
+            let (item, step) = (format!("taste[{index}]"), format!("taste[{index}]/sip"));
+            progress.take(&event(1, &item, EventKind::ItemStarted { index, total: ITEMS, item: None }));
+            progress.take(&event(1, &step, started("sip")));
+            progress.take(&event(2, &step, EventKind::StepFinished { output: "good".into(), items: None }));
+            let error = [7, 1_500].contains(&index).then(|| RunError::new("MODEL_ERROR", "no such drink"));
+            let about = progress.take(&event(2, &item, EventKind::ItemFinished { error }));
+            assert!(about.is_some_and(|index| progress.nodes.get(index).is_some()), "it can be shown now");
+            assert!(progress.nodes.iter().count() <= 2 * LAST + 10);
+        }
+        let size = Size { rows: 10, columns: 90 };
+        let look = LineLook { ascii: true, ..LineLook::default() };
+        let shown = |progress: &Progress, sort| lines(progress, "drinks", 2, 0, (sort, size), look).join("\n");
+        // A row for each item and one for the fan-out, of which some are shown.
+        let live = shown(&progress, TreeSort::Live);
+        assert_eq!(live.lines().count(), 9, "{live}");
+        assert!(live.contains("... 2994 more"), "{live}");
+        let items = Some(Tally { total: ITEMS, failed: 2 });
+        progress.take(&event(3, "taste", EventKind::StepFinished { output: "done".into(), items }));
+        let last = shown(&progress, TreeSort::Last);
+        assert!(last.contains("8/3000") && last.contains("1501/3000"), "failures stay: {last}");
+        assert!(
+            last.contains("... 2998 items done") && !last.contains("more") && !last.contains("not started"),
+            "{last}"
+        );
+        // Once it is on the screen, it is not told again.
+        assert!(progress.tell() && !progress.tell());
+        let after = shown(&progress, TreeSort::Last);
+        assert!(!after.contains("items done") && !after.contains("more"), "{after}");
+    }
+
+    #[test]
+    fn what_was_kept_is_counted_even_if_it_is_no_longer_known() {
+        let mut progress = Progress::default();
+        for pass in 1..=1_000 {
+            let key = format!("@{pass}/draft");
+            progress.take(&event(pass, &key, started("draft")));
+            progress.take(&event(pass, &key, EventKind::StepFinished { output: "text".into(), items: None }));
+        }
+        progress.caught_up();
+        assert_eq!((progress.kept_count(), progress.kept().count()), (1_000, LAST));
     }
 
     #[test]
