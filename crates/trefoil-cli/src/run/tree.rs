@@ -404,7 +404,10 @@ mod tests {
         }
         let size = Size { rows: 10, columns: 90 };
         let look = LineLook { ascii: true, ..LineLook::default() };
-        let shown = |progress: &Progress, sort| lines(progress, "drinks", 2, 0, (sort, size), look).join("\n");
+        let shown = |progress: &Progress, sort| {
+            let lines = lines(progress, "drinks", 2, 0, (sort, size), look);
+            TerminalText::join(lines, "\n").plain().into_owned()
+        };
         // A row for each item and one for the fan-out, of which some are shown.
         let live = shown(&progress, TreeSort::Live);
         assert_eq!(live.lines().count(), 9, "{live}");
