@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::Tool;
 use serde_json::Value as Json;
 use tokio::sync::OnceCell;
-use trefoil_ir::schema::check_form;
+use trefoil_ir::schema::{SchemaFault, check_form};
 use trefoil_machine::key::ContentKey;
 use trefoil_machine::parameters::{accepts_null, required_parameters, unknown_parameter};
 use trefoil_machine::{Effects, ToolSpec};
@@ -56,10 +56,10 @@ impl Described {
         if input.get("type").is_some_and(|kind| kind != "object") {
             return Err(wrong("the schema of its arguments does not describe an object"));
         }
-        check_form(&input).map_err(|why| wrong(&unusable(ARGUMENTS_SCHEMA, &why.to_string())))?;
+        check_form(&input).map_err(|why| wrong(&malformed(ARGUMENTS_SCHEMA, &why)))?;
         let output = tool.output_schema.as_ref().map(|schema| Json::Object(schema.as_ref().clone()));
         let checked = output.as_ref().map_or(Ok(()), check_form);
-        checked.map_err(|why| wrong(&unusable(RESULT_SCHEMA, &why.to_string())))?;
+        checked.map_err(|why| wrong(&malformed(RESULT_SCHEMA, &why)))?;
         let says = Json::from(vec![description.into(), input.clone(), output.clone().unwrap_or_default()]).to_string();
         let says = ContentKey::of_text(&says).to_string();
         let reads = tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
@@ -110,6 +110,13 @@ const RESULT_SCHEMA: &str = "the schema of its results";
 
 fn unusable(schema: &str, why: &str) -> String {
     format!("{schema} cannot be used: {why}")
+}
+
+fn malformed(schema: &str, why: &SchemaFault) -> String {
+    match why {
+        SchemaFault::Invalid(why) => format!("{schema} is not a JSON Schema: {why}"),
+        other => unusable(schema, &other.to_string()),
+    }
 }
 
 fn incorrect(server: &str, tool: &str, what: &str) -> ToolError {

@@ -118,7 +118,7 @@ fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
         }
         ("patterns", _) => {
             let pattern = |i: usize| json!({"pattern": format!("[a-z{i}]{{1,400}}é\\w{{200}}")});
-            let properties: serde_json::Map<_, _> = (0..60).map(|i| (format!("x{i}"), pattern(i))).collect();
+            let properties: serde_json::Map<_, _> = (0..100).map(|i| (format!("x{i}"), pattern(i))).collect();
             let schema = json!({"type": "object", "properties": properties});
             let heavy = (0..200).map(|i| json!({"name": format!("heavy{i}"), "inputSchema": schema}));
             let twice = |i: usize| json!({"allOf": [{"$ref": format!("#/$defs/d{}", i + 1)}, {"$ref": format!("#/$defs/d{}", i + 1)}]});
