@@ -46,10 +46,12 @@ pub async fn value(server: &McpServer, shape: Option<&Shape>, mut result: CallTo
 
 /// The texts of a result; `None`: it has other parts.
 fn texts_of(result: &CallToolResult) -> Option<Vec<&str>> {
-    let text = |part| match part {
-        &ContentBlock::Text(ref text) => Some(text.text.as_str()),
-        _ => None,
-    };
+    fn text(part: &ContentBlock) -> Option<&str> {
+        match part {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        }
+    }
     result.content.iter().map(text).collect()
 }
 

@@ -276,11 +276,17 @@ impl Connection {
                 Ok(page) => page,
                 Err(why) => return Err(self.explain(why).await),
             };
-            for tool in page.tools.iter().filter(|tool| self.server.allows(&tool.name)) {
-                let described = Described::of(&self.server, tool);
-                if let Some(other) = all.insert(Arc::from(&*tool.name), described) {
-                    let twice = lies(format!("`{}` has two tools named `{}`", self.server.name, tool.name));
-                    all.insert(Arc::from(&*tool.name), Err(other.err().unwrap_or(twice)));
+            // On another thread: a page may have megabytes of schemas, and this thread sees the time limit.
+            let (server, tools) = (self.server.clone(), page.tools);
+            let described = tokio::task::spawn_blocking(move || {
+                let allowed = tools.iter().filter(|tool| server.allows(&tool.name));
+                allowed.map(|tool| (Arc::<str>::from(&*tool.name), Described::of(&server, tool))).collect::<Vec<_>>()
+            });
+            let described = described.await.map_err(|_| failed("the list of tools could not be read".to_owned()))?;
+            for (name, described) in described {
+                if let Some(other) = all.insert(name.clone(), described) {
+                    let twice = lies(format!("`{}` has two tools named `{name}`", self.server.name));
+                    all.insert(name, Err(other.err().unwrap_or(twice)));
                 }
             }
             if all.len() > TOOLS {

@@ -39,6 +39,7 @@ const USUAL: &[&str] = &[
     "JAVA_HOME",
     "NVM_DIR",
     "PYENV_ROOT",
+    "PYTHONPATH",
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
     "SSL_CERT_FILE",

@@ -191,7 +191,6 @@ fn twice_the_manifest_takes_about_twice_the_time() {
     let mut slow = Vec::new();
     for (name, make) in FAMILIES {
         let [once, twice] = [SIZE, 2 * SIZE].map(|n| time(&make(n).to_string()));
-        println!("{name}: {once:.0} ms, {twice:.0} ms, {:.1}", twice / once);
         // What takes little time is not measured well.
         if twice > 3.4 * once + 100.0 {
             slow.push(format!("{name}: {once:.0} ms, twice the size {twice:.0} ms"));
