@@ -17,11 +17,13 @@ impl Shape {
 
     /// The same for a schema that comes from a server, on another thread: even within the limits, its patterns may take a
     /// second, in which this thread, often the only one, would see no time limit.
+    #[cfg(feature = "mcp")]
     pub async fn of_server(schema: Json) -> Result<Self, String> {
         apart(move || Self::new(&schema)).await
     }
 
     /// Checks a value from a server on another thread, and returns it.
+    #[cfg(feature = "mcp")]
     pub async fn check_apart(&self, value: Json) -> Result<Json, String> {
         let shape = self.clone();
         apart(move || shape.check(&value).map(|()| value)).await
@@ -51,6 +53,7 @@ impl Shape {
 }
 
 /// Does work on another thread.
+#[cfg(feature = "mcp")]
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err("the check was interrupted".to_owned()))
 }
