@@ -109,3 +109,34 @@ impl<'de> Visitor<'de> for Unique {
         Ok(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn marks_and_halves_do_not_make_data_unreadable() {
+        let table = [
+            ("{\"q\": \"x\"}", json!({"q": "x"})),
+            ("\u{feff}{\"q\": \"x\"}", json!({"q": "x"})),
+            ("{\"q\": \"cut \\ud83c\"}", json!({"q": "cut \u{fffd}"})),
+            ("\u{feff}[\"\\ud83c\\udf1e\"]", json!(["🌞"])),
+        ];
+        for (text, value) in table {
+            for name in ["in.json", "--input-json", "in.yaml"] {
+                let read = data(name, text.as_bytes().to_vec());
+                assert_eq!(
+                    read.map(|value| value.to_json()).map_err(|(_, found)| found),
+                    Ok(value.clone()),
+                    "{name}: {text}"
+                );
+            }
+        }
+        // Mistakes keep their place.
+        for (text, at) in [("{\"q\" 1}", 5), ("\u{feff}{\"q\" 1}", 8), ("\u{feff}{\"p\": 1,\n\"q\" 1}", 16)] {
+            let (_, found) = data("in.json", text.as_bytes().to_vec()).unwrap_err();
+            assert_eq!(found[0].span.unwrap().start, at, "{text}");
+        }
+    }
+}

@@ -291,3 +291,21 @@ fn a_time_limit_that_ran_out_is_where_the_manifest_has_it() {
     let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
     assert_eq!((error.code.as_str(), error.location), ("TIMEOUT", Some(at)));
 }
+
+#[test]
+fn a_list_that_is_the_text_of_one_may_have_a_byte_order_mark_and_half_a_surrogate_pair() {
+    for (input, items) in [
+        ("[\"a\", \"b\"]", j!(["a", "b"])),
+        ("\u{feff}[\"a\", \"b\"]", j!(["a", "b"])),
+        ("\u{feff}```json\n[\"a\"]\n```", j!(["a"])),
+        ("[\"cut \\ud83c\"]", j!(["cut \u{fffd}"])),
+    ] {
+        let mut b = Build::new();
+        b.begin_item();
+        let say = b.compute("say", "{{item}}");
+        let each = b.flow("each", say, Some("{{say}}"));
+        let all = b.for_each("all", "{{input}}", each, OnItemFailure::Abort);
+        let main = b.flow("main", all, Some("{{all}}"));
+        assert_eq!(json(&World::echo().run(&b.program(main), input).result.unwrap()), items, "{input}");
+    }
+}

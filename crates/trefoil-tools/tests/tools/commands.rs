@@ -17,7 +17,7 @@ use trefoil_tools::{CommandResult, CommandTool, CommandTools, Declared};
 
 use crate::site::{call, request};
 
-fn declared(name: &str, command: &[&str]) -> Declared {
+pub fn declared(name: &str, command: &[&str]) -> Declared {
     let command = command.iter().map(|word| (*word).to_owned()).collect();
     Declared {
         result: None,

@@ -12,6 +12,7 @@
 mod attacks;
 mod commands;
 mod conformance;
+mod foreign_json;
 mod guard;
 #[cfg(feature = "mcp")]
 mod mcp;
