@@ -6,7 +6,7 @@ use crate::world::{Folder, Ran, finish};
 const FLOW: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: ship, version: \"1.0.0\" }\nspec:\n  \
     initial_state: ASK\n  states:\n    ASK:\n      kind: Human\n      prompt: Ship it?\n      transitions:\n        \
     - { condition: input_equals_yes, target: SHIP }\n        - { condition: input_equals_no, target: SHIP }\n    SHIP:\n      \
-    kind: System\n      command: echo shipped\n      transitions: []\n";
+    kind: System\n      command: printf shipped\n      transitions: []\n";
 
 fn trefoil(folder: &Folder, args: &[&str]) -> Ran {
     let mut command = folder.command(args);

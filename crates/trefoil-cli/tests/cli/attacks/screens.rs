@@ -73,6 +73,10 @@ impl World {
             if plain {
                 command.env("NO_COLOR", "1");
             }
+            if args.first() == Some(&"dev") {
+                // It begins with the last run of its file.
+                command.env("TREFOIL_STORE", self.folder.path().join(format!("dev-{plain}.db")));
+            }
             let screen = Screen::of(command, 100);
             for (text, keys) in types {
                 screen.waits_for(text).types(keys);
@@ -98,6 +102,8 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
     let evil = quoted(EVIL);
     // The name of a folder, too.
     let named = format!("n{}", EVIL.replace('/', "_"));
+    // Paths with line breaks cannot be trusted.
+    let trusted = format!("t{}", EVIL.replace('\r', ""));
     let head = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow, version: 1.0.0, description: {evil} }}\nspec:\n"
     );
@@ -143,7 +149,7 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
     );
     folder.write("script.yaml", format!("answers:\n  teller: [{evil}, {evil}]\n  w: [{evil}, {evil}]\n"));
     folder.write(
-        &format!("{named}/trefoil.toml"),
+        &format!("{trusted}/trefoil.toml"),
         format!("[run]\nallow-command = true\n[models]\nfast = {}\n", quoted("openai:m")),
     );
     folder.write("state.json", format!("{{\"x\": {}}}", serde_json::to_string(EVIL).unwrap()));
@@ -185,11 +191,11 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
         &[EVIL],
         &["run", EVIL],
         &["run", good, &format!("--{EVIL}")],
-        &["run", good, "--model", EVIL],
+        &["run", good, "-i", "x", "--model", EVIL],
         &["run", good, "--answer", EVIL],
         &["run", agent, "--input-json", EVIL],
         &["run", agent, "--input-json", &format!("@{EVIL}")],
-        &["run", agent, "--model", &format!("scripted={EVIL}")],
+        &["run", agent, "-i", "x", "--model", &format!("scripted={EVIL}")],
         &["explain", EVIL],
         &["rules", EVIL],
         &["schema", EVIL],
@@ -214,7 +220,6 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
         world.shows(args, &[]);
     }
     world.shows(&["dev", EVIL], &[("q quit", "q")]);
-    world.shows(&["secrets", "set", EVIL], &[("while you type", "\n")]);
     // Templates.
     let text = format!("{EVIL} {{{{x}}}}");
     for options in [&[][..], &["--value"], &["--provenance"], &["--condition"]] {
@@ -222,12 +227,9 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
         let args = [&["render", "--dialect", "agntz", "--state", "state.json"], options, &[text]].concat();
         world.shows(&args, &[]);
     }
-    world.shows(
-        &["render", "--jsonl"],
-        &[("", "{\"dialect\": \"agntz\", \"text\": \"\\u009b{{x}}\", \"state\": {\"x\": \"\\u202e\"}}\n\u{4}")],
-    );
     // Trust and its list.
     world.shows(&["trust", &named], &[]);
+    world.shows(&["trust", &trusted], &[]);
     world.shows(&["trust", "--list"], &[]);
     // Runs: answers of models, questions, outputs, errors, events, traces.
     let scripted = ["--model", "scripted=script.yaml", "--input", EVIL];
@@ -246,7 +248,7 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
     }
     let waits = world.folder.command(&["run", good, "--input", "x", "--allow-command", "--store", "runs.db"]);
     let mut waits = waits;
-    waits.env_remove("TREFOIL_EPHEMERAL");
+    waits.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", world.folder.path().join("config"));
     crate::world::finish(waits).exits(75);
     let runs = world.folder.trefoil(&["runs", "list", "--store", "runs.db", "--output", "json"]).json();
     let ids: Vec<String> =
@@ -279,7 +281,7 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
     world.shows(&["resume", open, "--allow-command"], &[]);
     world.shows(&["resume", "--all"], &[]);
     world.shows(&["worker", "--once"], &[]);
-    world.shows(&["runs", "fork", open, "--explain", "--allow-command"], &[("> ", "yes\n")]);
+    world.shows(&["runs", "fork", open, "--explain", "--allow-command"], &[]);
     let dev = ["dev", good, "--allow-command", "--model", "embedded", "--input", EVIL];
     let seen = world.shows(
         &dev,
