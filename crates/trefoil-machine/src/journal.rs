@@ -70,9 +70,9 @@ pub enum EntryKind {
         /// Its result, as it is, with the parts that no view may show.
         #[serde(with = "stored")]
         value: PrivateValue,
-        /// Metadata.
+        /// Metadata. Boxed, because most entries have none, and a journal is read in pages of many entries.
         #[serde(default, skip_serializing_if = "About::is_nothing")]
-        about: About,
+        about: Box<About>,
     },
     /// An activity failed.
     Failed {
@@ -80,9 +80,9 @@ pub enum EntryKind {
         key: Key,
         /// Why.
         error: RunError,
-        /// Metadata.
+        /// Metadata. Boxed, because most entries have none, and a journal is read in pages of many entries.
         #[serde(default, skip_serializing_if = "About::is_nothing")]
-        about: About,
+        about: Box<About>,
     },
     /// The run was resumed, by another process or the same one.
     Resumed {

@@ -103,8 +103,12 @@ impl Run {
         let at = self.pending.iter().position(|a| a.key == *key);
         self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));
         self.record(match result.clone() {
-            Ok(value) => EntryKind::Completed { key: key.clone(), value: value.into(), about: About::usage(usage) },
-            Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about: About::usage(usage) },
+            Ok(value) => {
+                EntryKind::Completed { key: key.clone(), value: value.into(), about: Box::new(About::usage(usage)) }
+            }
+            Err(error) => {
+                EntryKind::Failed { key: key.clone(), error: error.stored(), about: Box::new(About::usage(usage)) }
+            }
         });
         let output = self.on(key.clone(), result, usage);
         self.take(output);

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
 pub use read::{KeyPart, own_step, parent, parts, turn, unmarked, without_try};
@@ -21,9 +22,12 @@ pub(crate) use write::{KeyBuilder, Path};
 /// key, the later one in the program gets `~2`, `~3`, ... Activities of the machine itself are `~timeout`, `~limit`,
 /// `~delay`, `~budget` and `~decide:DIGITS` (`~timeout.1` if an unlabelled step inside shares the key). Keys are the
 /// same in every replay, independent of timing.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct Key(pub Arc<str>);
+
+/// A map from keys to values. Its order is that of insertion, as long as nothing was removed.
+pub type KeyMap<V> = IndexMap<Key, V, foldhash::fast::RandomState>;
 
 impl Key {
     /// The key as text.
@@ -45,6 +49,25 @@ impl Key {
     /// Only its labels.
     pub fn unmarked(&self) -> Cow<'_, str> {
         unmarked(&self.0)
+    }
+}
+
+/// Reads it without a copy in between, because almost every entry of a journal has one.
+impl<'de> serde::Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_str(KeyText)
+    }
+}
+
+struct KeyText;
+
+impl serde::de::Visitor<'_> for KeyText {
+    type Value = Key;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a structural key")
+    }
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Key, E> {
+        Ok(text.into())
     }
 }
 
@@ -103,11 +126,14 @@ impl std::str::FromStr for ContentKey {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = "a content key has 64 hexadecimal digits";
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| wrong)?;
-        let mut key = [0; 32];
+        let (mut key, mut all) = ([0; 32], 0);
         for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = pair.iter().try_fold(0, |byte, digit| Some(byte << 4 | value(*digit)?)).ok_or(wrong)?;
+            for value in pair.iter().map(|digit| VALUES.get(usize::from(*digit)).copied().unwrap_or(NO_DIGIT)) {
+                *byte = *byte << 4 | value & 15;
+                all |= value;
+            }
         }
-        Ok(Self(key))
+        if all & NO_DIGIT == 0 { Ok(Self(key)) } else { Err(wrong) }
     }
 }
 
@@ -116,14 +142,26 @@ fn digit(value: u8) -> u8 {
     if value < 10 { b'0' + value } else { b'a' + value - 10 }
 }
 
-/// The value of a hexadecimal digit.
-fn value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
+/// What a byte is that is not a hexadecimal digit.
+const NO_DIGIT: u8 = 0x80;
+
+/// The value of each byte as a hexadecimal digit. A table, because a journal has a content key in every second entry.
+static VALUES: [u8; 256] = values();
+
+const fn values() -> [u8; 256] {
+    let mut values = [NO_DIGIT; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[allow(clippy::indexing_slicing, reason = "evaluated at compile time")]
+        match byte as u8 {
+            digit @ b'0'..=b'9' => values[byte] = digit - b'0',
+            digit @ b'a'..=b'f' => values[byte] = digit - b'a' + 10,
+            digit @ b'A'..=b'F' => values[byte] = digit - b'A' + 10,
+            _ => {}
+        }
+        byte += 1;
     }
+    values
 }
 
 impl serde::Serialize for ContentKey {

@@ -358,6 +358,10 @@ fn is_call(activity: &Activity) -> bool {
 
 /// Removes commands that were started and cancelled in the same turn. Returns how many model calls that removes.
 fn settle(commands: &mut Vec<Command>) -> u64 {
+    // Most turns cancel nothing.
+    if !commands.iter().any(|command| matches!(command, Command::Cancel(_))) {
+        return 0;
+    }
     let (mut open, mut void, mut calls) = (BTreeMap::new(), BTreeSet::new(), 0);
     for (at, command) in commands.iter().enumerate() {
         match command {

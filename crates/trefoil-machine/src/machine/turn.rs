@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use trefoil_ir::{Program, Step, StepId, StepKind, walk};
 use trefoil_syntax::Location;
 use trefoil_template::{Value, limits};
@@ -19,7 +18,7 @@ use crate::clock::{Due, RunClock, RunMs, WorkMs};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::Flags;
-use crate::key::Key;
+use crate::key::{Key, KeyMap};
 use crate::provenance::From;
 use crate::request::{Request, Usage};
 
@@ -38,7 +37,7 @@ pub struct Core {
     /// Their slots.
     pub activations: Arena<Activation>,
     /// Activities in progress.
-    pub pending: IndexMap<Key, Pending>,
+    pub pending: KeyMap<Pending>,
     /// The stack of tasks; the next one is on top.
     pub tasks: Vec<Task>,
     /// The output of this turn.
@@ -123,7 +122,7 @@ impl Core {
             flags,
             frames: Arena::default(),
             activations: Arena::default(),
-            pending: IndexMap::new(),
+            pending: KeyMap::default(),
             tasks: Vec::new(),
             output: Output::default(),
             keys: crate::key::KeyBuilder::default(),

@@ -97,10 +97,9 @@ impl Driver {
             let Some(usage) = done.about.usage else { continue };
             let (key, about) = (activity.key.clone(), About::usage(Some(usage)));
             let error = RunError::new(STOPPED, "the call was stopped");
-            let ended = self.world.ended(&activity, &Err(error.clone()), &about);
-            for untold in ended {
-                self.tell(untold);
-            }
+            let (world, result) = (self.world.clone(), Err(error.clone()));
+            world.ended(&activity, &result, &about, &mut |untold| self.tell(untold));
+            let about = Box::new(about);
             self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             // No step waits for this completion. The machine only adds up the usage.
             self.machine.on(Completion { usage: Some(usage), ..Completion::new(key, now, Err(error)) });

@@ -36,9 +36,7 @@ impl Reader for Unwatched {
 
 impl Watcher for Teller<'_> {
     fn past(&mut self, at_ms: u64, past: Past<'_>) {
-        for (key, location, kind) in told(self.0, at_ms, past) {
-            self.0.watch.note_at(at_ms, key, location, kind);
-        }
+        told(self.0, at_ms, past, &mut |(key, location, kind)| self.0.watch.note_at(at_ms, key, location, kind));
     }
 
     fn wants_provenance(&self) -> bool {
@@ -91,23 +89,23 @@ impl Watcher for Using<'_> {
     }
 }
 
-/// The events for one item of a replay.
-pub fn told(world: &World, at_ms: u64, past: Past<'_>) -> Vec<Untold> {
+/// Passes on the events for one item of a replay.
+pub fn told(world: &World, at_ms: u64, past: Past<'_>, tell: &mut dyn FnMut(Untold)) {
     match past {
-        Past::Noted(noted) => vec![world.noted(*noted)],
-        Past::Began(activity) => world.began(activity),
-        Past::Ended(activity, result, about) => world.ended(activity, result, about),
-        Past::Resumed(execution) => vec![(None, None, EventKind::RunResumed { execution })],
-        Past::Lost(activity, lost) => vec![world.lost(activity, lost)],
+        Past::Noted(noted) => tell(world.noted(noted)),
+        Past::Began(activity) => world.began(activity, tell),
+        Past::Ended(activity, result, about) => world.ended(activity, result, about, tell),
+        Past::Resumed(execution) => tell((None, None, EventKind::RunResumed { execution })),
+        Past::Lost(activity, lost) => tell(world.lost(activity, lost)),
         Past::Suspended(waiting, called, wake_at, why) => {
-            vec![world.suspended(waiting.into_iter(), called, wake_at, why)]
+            tell(world.suspended(waiting.into_iter(), called, wake_at, why));
         }
         Past::Finished(machine, output, error, warnings) => {
             let (usage, calls) = (machine.usage(), machine.calls());
             let (output, error) = (output.cloned(), error.cloned());
             output.iter().for_each(|output| world.secrets.learn(output));
             let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms: at_ms };
-            warned(warnings).chain([(None, None, finished)]).collect()
+            warned(warnings).chain([(None, None, finished)]).for_each(tell);
         }
     }
 }

@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use indexmap::IndexMap;
 use trefoil_ir::StepId;
-use trefoil_machine::key::{Key, KeyPart};
+use trefoil_machine::key::{Key, KeyMap, KeyPart};
 use trefoil_machine::request::{Activity, ModelRequest, Request};
 
 use super::activity::World;
@@ -25,7 +24,7 @@ const CIRCUIT_BREAKER: &str = "circuit_breaker";
 pub struct Queue {
     /// `None`: calls do not wait.
     places: Option<Arc<PlacesOfRun>>,
-    waiting: IndexMap<Key, Waiting>,
+    waiting: KeyMap<Waiting>,
     /// `None`: no call has had to wait so far.
     turns: Option<FuturesUnordered<Turn>>,
     /// Calls whose turn has come.
@@ -65,7 +64,7 @@ impl Queue {
     pub fn new(places: Option<PlacesOfRun>, world: Arc<World>) -> Self {
         Self {
             places: places.map(Arc::new),
-            waiting: IndexMap::new(),
+            waiting: KeyMap::default(),
             turns: None,
             turned: Vec::new(),
             world,

@@ -143,7 +143,7 @@ struct Collect<'w> {
 
 impl Watcher for Collect<'_> {
     fn past(&mut self, at_ms: u64, past: Past<'_>) {
-        self.told.extend(told(self.world, at_ms, past));
+        told(self.world, at_ms, past, &mut |untold| self.told.push(untold));
     }
 }
 

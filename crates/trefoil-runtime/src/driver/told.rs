@@ -40,14 +40,15 @@ impl World {
         std::iter::once((None, None, began)).chain(warned(&started.warnings)).collect()
     }
 
-    /// An event of the machine, as it may be shown.
-    pub fn noted(&self, mut noted: Noted) -> Untold {
+    /// Takes an event of the machine, as it may be shown.
+    pub fn noted(&self, noted: &mut Noted) -> Untold {
         match &mut noted.kind {
             EventKind::StepFinished { output, .. } => *output = self.result(std::mem::take(output)),
             EventKind::ItemStarted { item, .. } => *item = self.concealed(item.take()),
             _ => {}
         }
-        (noted.key, noted.location, noted.kind)
+        let taken = EventKind::Warning { message: String::new() };
+        (noted.key.take(), noted.location, std::mem::replace(&mut noted.kind, taken))
     }
 
     /// Data that no guardrail has checked yet, as it may be shown.
@@ -61,9 +62,9 @@ impl World {
     }
 
     /// An activity started. Its entry is stored before the events are sent.
-    pub fn began(&self, activity: &Activity) -> Vec<Untold> {
+    pub fn began(&self, activity: &Activity, tell: &mut dyn FnMut(Untold)) {
         if !self.watch.wanted() {
-            return Vec::new();
+            return;
         }
         let kind = match &activity.request {
             Request::Model(request) => EventKind::ModelStarted {
@@ -88,13 +89,13 @@ impl World {
             }
             // Retries and time limits have their own events. Checks for presence have none: if a value is missing, the failure of
             // the step says so.
-            Request::Timer { .. } | Request::Decide(_) => return Vec::new(),
+            Request::Timer { .. } | Request::Decide(_) => return,
             request @ (Request::Tool(_) | Request::Command(_)) => {
-                let Some((effect, detail)) = self.call(request) else { return Vec::new() };
+                let Some((effect, detail)) = self.call(request) else { return };
                 EventKind::EffectStarted { effect, detail }
             }
         };
-        vec![(Some(activity.key.clone()), self.place(activity), kind)]
+        tell((Some(activity.key.clone()), self.place(activity), kind));
     }
 
     /// The request of a tool or a command, as it may be shown.
@@ -120,15 +121,21 @@ impl World {
     }
 
     /// An activity ended. Its entry is stored before the events are sent.
-    pub fn ended(&self, activity: &Activity, result: &Result<PrivateValue, RunError>, about: &About) -> Vec<Untold> {
+    pub fn ended(
+        &self,
+        activity: &Activity,
+        result: &Result<PrivateValue, RunError>,
+        about: &About,
+        tell: &mut dyn FnMut(Untold),
+    ) {
         result.iter().for_each(|value| self.secrets.learn(value));
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let called = about.called.clone();
         let reused_from = about.from.as_deref().map(|cited| Box::new(ReusedFrom::of(cited)));
         let kind = match (&activity.request, result) {
-            (Request::Timer { .. }, _) => return Vec::new(),
-            (Request::Decide(question), _) if question.is_silent() => return Vec::new(),
+            (Request::Timer { .. }, _) => return,
+            (Request::Decide(question), _) if question.is_silent() => return,
             (Request::Model(_), Ok(answer)) => EventKind::ModelFinished {
                 answer: said::shown(&answer.shown()),
                 usage: usage.unwrap_or_default(),
@@ -156,11 +163,8 @@ impl World {
             (_, verdicts) => verdicts.clone().unwrap_or_default(),
         };
         let place = self.place(activity);
-        warnings
-            .chain(verdicts.into_iter().map(EventKind::Verdict))
-            .chain([kind])
-            .map(|kind| (Some(activity.key.clone()), place, kind))
-            .collect()
+        let before = warnings.chain(verdicts.into_iter().map(EventKind::Verdict));
+        before.chain([kind]).for_each(|kind| tell((Some(activity.key.clone()), place, kind)));
     }
 
     /// The text received so far by a model call, with the text hidden that guardrails redact.

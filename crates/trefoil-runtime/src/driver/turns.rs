@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use indexmap::IndexMap;
 use trefoil_template::Value;
 
 use super::activity::{self, Done, Performed, World};
@@ -27,7 +26,7 @@ use trefoil_machine::clock::Due;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, EntryKind};
-use trefoil_machine::key::Key;
+use trefoil_machine::key::{Key, KeyMap};
 use trefoil_machine::machine::Kept;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request, Usage};
@@ -56,7 +55,7 @@ pub struct Driver {
     /// Runs started by tool calls. A message said that they can continue while the calls were still in progress.
     pub(super) called_back: BTreeMap<String, Letters>,
     pub(super) work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
-    pub(super) under_way: IndexMap<Key, UnderWay>,
+    pub(super) under_way: KeyMap<UnderWay>,
     /// Stopped tool calls that have been given a moment to end.
     pub(super) winding: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// What this run may use, together with the runs above and below it.
@@ -148,7 +147,7 @@ impl Driver {
             done: Vec::new(),
             called_back: BTreeMap::new(),
             work: FuturesUnordered::new(),
-            under_way: IndexMap::new(),
+            under_way: KeyMap::default(),
             winding: Vec::new(),
             allowance: Allowance::new(within),
             has_parts: false,
@@ -278,8 +277,7 @@ impl Driver {
 
     /// The same for the events of an activity that starts.
     pub(super) fn tell_began(&mut self, activity: &Activity) {
-        let began = self.world.began(activity);
-        self.untold.extend(began);
+        self.world.began(activity, &mut |untold| self.untold.push(untold));
     }
 
     /// Records entries for the requested activities, which can no longer be taken back. A model call that has to wait gets its
@@ -523,12 +521,11 @@ impl Driver {
             }
             self.price(&activity, &mut about);
             let (usage, reused, repeatable, sent) = (about.usage, about.reused(), about.repeatable, about.sent.clone());
-            let ended = self.world.ended(&activity, &result, &about);
-            self.untold.extend(ended);
+            self.world.ended(&activity, &result, &about, &mut |untold| self.untold.push(untold));
             self.replaced.extend(about.replaced.iter().cloned());
             self.record_for(letters, now, || match result.clone() {
-                Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
-                Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
+                Ok(value) => EntryKind::Completed { key: key.clone(), value, about: Box::new(about) },
+                Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about: Box::new(about) },
             });
             let result = result.map(PrivateValue::into_exact);
             let output = self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable, sent });
@@ -584,9 +581,9 @@ impl Driver {
             let mut about = About { model, partial, told, ..About::usage(Some(meter.read())) };
             self.price(&activity, &mut about);
             let usage = about.usage;
-            let ended = self.world.ended(&activity, &result, &about);
-            self.untold.extend(ended);
+            self.world.ended(&activity, &result, &about, &mut |untold| self.untold.push(untold));
             if let Err(error) = &result {
+                let about = Box::new(about);
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
             // Nothing waits for the result: the machine only adds the usage.
@@ -616,8 +613,8 @@ impl Driver {
     }
 
     pub(super) fn take_piece(&mut self, output: Output) {
-        for noted in output.events {
-            let untold = self.world.noted(noted);
+        for mut noted in output.events {
+            let untold = self.world.noted(&mut noted);
             self.untold.push(untold);
         }
         let mut void = BTreeSet::new();

@@ -202,6 +202,38 @@ fn what_came_of_the_calls_is_told_in_the_order_of_the_model() {
 }
 
 #[test]
+fn a_turn_is_stored_in_as_many_bytes_however_long_the_conversation_is() {
+    const TURNS: u32 = 401;
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, TURNS);
+    let last = format!("agent@{TURNS}");
+    let talker = Talker::new(move |key, _| match key == last {
+        true => says("done"),
+        false => calls("I look for it.", &[("a", "fast", j!({"n": 1}))]),
+    });
+    let world = talker.world(&Toolbox::default());
+    assert!(world.run(&program, "x").result.is_ok());
+    assert_eq!(talker.asked.lock().unwrap().last().map(|(_, messages)| messages.len()), Some(801));
+    // The model call of a turn, the tool call, and their ends.
+    let of_turn = |turn: u32| {
+        let mine = |entry: &&trefoil_runtime::Entry| match &entry.kind {
+            EntryKind::Scheduled { key, .. } | EntryKind::Completed { key, .. } => {
+                key.parts().any(|part| part == trefoil_machine::key::KeyPart::Pass(turn))
+            }
+            _ => false,
+        };
+        let entries = world.journal.entries("r1");
+        let sizes: Vec<usize> = entries.iter().filter(mine).map(|e| serde_json::to_string(e).unwrap().len()).collect();
+        assert_eq!(sizes.len(), 4);
+        sizes.iter().sum::<usize>()
+    };
+    let [first, middle, last] = [10, 100, 400].map(of_turn);
+    // The numbers of turns and entries get longer: at most two digits each, in four entries.
+    assert!(first <= middle && middle <= last && last - first <= 4 * 4, "{first}, {middle}, {last} bytes");
+}
+
+#[test]
 fn what_cannot_be_called_is_told_and_shown() {
     let mut b = Build::new();
     let offers = vec![local(&mut b, "fast")];

@@ -127,7 +127,7 @@ fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
     EntryKind::Completed {
         key: Key(key.into()),
         value: value.into(),
-        about: About { model: Some("openai:m".to_owned()), ..About::usage(Some(usage)) },
+        about: Box::new(About { model: Some("openai:m".to_owned()), ..About::usage(Some(usage)) }),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
-use trefoil_machine::{About, Flags, Key};
+use trefoil_machine::{Flags, Key};
 use trefoil_store::{Batch, Claim, Lease, NewRun, Options, Result, SqliteStore, Store};
 
 pub fn runtimes() -> [tokio::runtime::Runtime; 2] {
@@ -52,7 +52,7 @@ pub fn step(seq: u64, bytes: usize) -> Entry {
         v: VERSION,
         seq,
         at_ms: seq,
-        kind: EntryKind::Completed { key: Key("a".into()), value, about: About::default() },
+        kind: EntryKind::Completed { key: Key("a".into()), value, about: Box::default() },
     }
 }
 

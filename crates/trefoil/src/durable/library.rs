@@ -137,7 +137,7 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
                 EntryKind::Completed { key, value, about } if about.model.is_some() => {
                     let content = about.from.as_ref().map(|cited| cited.content).or_else(|| asked.get(&key).copied());
                     came += 1;
-                    let one = FoundEntry { run: name.clone(), key: key.clone(), value, about };
+                    let one = FoundEntry { run: name.clone(), key: key.clone(), value, about: *about };
                     found.extend(content.map(|content| (key, (came, content, one))));
                 }
                 // The earlier results of these activities are void.

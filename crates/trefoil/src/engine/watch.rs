@@ -38,14 +38,40 @@ impl EventSink for Fan {
     }
 }
 
+/// Maximum number of events in a block.
+const BLOCK: usize = 1_024;
+
 /// Events that the handle has not read yet. A channel would reserve memory for dozens of events for each of thousands
-/// of waiting runs.
+/// of waiting runs. They are in blocks, because a long queue would be copied each time it grows, and a resumed run repeats all
+/// events at once.
 #[derive(Default)]
 struct Unread {
-    events: VecDeque<Event>,
+    blocks: VecDeque<VecDeque<Event>>,
     reader: Option<Waker>,
     /// Whether the reader or the writer is gone.
     closed: bool,
+}
+
+impl Unread {
+    fn push(&mut self, event: Event) {
+        match self.blocks.back_mut().filter(|block| block.len() < BLOCK) {
+            Some(block) => block.push_back(event),
+            None => self.blocks.push_back(VecDeque::from([event])),
+        }
+    }
+
+    /// Frees each block after its last event.
+    fn pop(&mut self) -> Option<Event> {
+        let block = self.blocks.front_mut()?;
+        let event = block.pop_front();
+        if block.is_empty() {
+            self.blocks.pop_front();
+        }
+        if self.blocks.is_empty() {
+            self.blocks = VecDeque::new();
+        }
+        event
+    }
 }
 
 type Shared = Arc<Mutex<Unread>>;
@@ -73,7 +99,7 @@ impl EventSink for ToHandle {
         let mut unread = lock(&self.0);
         // Discarded if the reader is gone.
         if !unread.closed {
-            unread.events.push_back(event);
+            unread.push(event);
             let reader = unread.reader.take();
             drop(unread);
             reader.into_iter().for_each(Waker::wake);
@@ -95,14 +121,8 @@ impl Events {
     /// The next event; `None`: there will be no more.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         let mut unread = lock(&self.0);
-        match unread.events.pop_front() {
-            Some(event) => {
-                // Free the buffer, whose minimum size is more than a kilobyte.
-                if unread.events.is_empty() {
-                    unread.events = VecDeque::new();
-                }
-                Poll::Ready(Some(event))
-            }
+        match unread.pop() {
+            Some(event) => Poll::Ready(Some(event)),
             None if unread.closed => Poll::Ready(None),
             None => {
                 unread.reader = Some(context.waker().clone());
@@ -114,7 +134,7 @@ impl Events {
     /// Stops reading.
     pub fn close(&mut self) {
         let mut unread = lock(&self.0);
-        (unread.closed, unread.events) = (true, VecDeque::new());
+        (unread.closed, unread.blocks) = (true, VecDeque::new());
     }
 }
 

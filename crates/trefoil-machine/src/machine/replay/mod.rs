@@ -11,7 +11,6 @@ mod reopen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use trefoil_ir::SEMANTICS;
 use trefoil_template::Value;
 
@@ -23,7 +22,7 @@ use super::{Command, Completion, Machine, Noted, Output};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{About, CalledRun, Changes, Entry, EntryKind, Lost, Started, VERSION};
-use crate::key::{ContentKey, Key};
+use crate::key::{ContentKey, Key, KeyMap, own_step, without_try};
 use crate::private::PrivateValue;
 use crate::request::{Activity, Request, Usage};
 
@@ -87,8 +86,8 @@ impl Machine {
 /// The steps of a replay, in the order of the entries that caused them; the same in every replay of a journal.
 #[derive(Debug)]
 pub enum Past<'a> {
-    /// The machine emitted an event.
-    Noted(Box<Noted>),
+    /// The machine emitted an event, which the watcher may take.
+    Noted(&'a mut Noted),
     /// An activity was started, or requested again by a process that resumed the run.
     Began(&'a Activity),
     /// It ended.
@@ -134,13 +133,13 @@ pub struct Replay {
     executions: u32,
     fruitless: u32,
     notes: Vec<String>,
-    /// Recorded as scheduled but not as ended, so far.
-    recorded: BTreeMap<Key, Recorded>,
-    /// Requested but not ended in the journal so far, each with its position in the order of requests.
-    asked: IndexMap<Key, (u64, Activity)>,
+    /// Requested but not ended in the journal so far.
+    asked: KeyMap<Asked>,
     next_asked: u64,
     /// Requested and cancelled: their usage counts, but their results are not needed.
-    cancelled: BTreeMap<Key, Activity>,
+    cancelled: KeyMap<Cancelled>,
+    /// Recorded as scheduled, but not requested so far.
+    unasked: BTreeMap<Key, Recorded>,
     /// The steps that were stopped since the last end of an activity, because a step around them failed.
     stopped: BTreeSet<Arc<str>>,
     /// Whether the machine can continue without another entry.
@@ -153,6 +152,25 @@ pub struct Replay {
     differences: Option<Vec<Difference>>,
     next_seq: u64,
     at_ms: u64,
+}
+
+/// A requested activity.
+#[derive(Debug)]
+struct Asked {
+    /// Its position in the order of requests.
+    at: u64,
+    activity: Activity,
+    /// Its record in the journal, if it was scheduled.
+    recorded: Option<Recorded>,
+}
+
+/// An activity that was cancelled.
+#[derive(Debug)]
+struct Cancelled {
+    /// `None` for a time limit or a delay: nobody is told how it ended, and a run may have one for each of a million items.
+    activity: Option<Box<Activity>>,
+    /// Whether the journal has it as scheduled but not as ended.
+    open: bool,
 }
 
 /// The record of a requested activity in the journal.
@@ -209,10 +227,10 @@ impl Replay {
             executions: 0,
             fruitless: 0,
             notes,
-            recorded: BTreeMap::new(),
-            asked: IndexMap::new(),
+            asked: KeyMap::default(),
             next_asked: 0,
-            cancelled: BTreeMap::new(),
+            cancelled: KeyMap::default(),
+            unasked: BTreeMap::new(),
             stopped: BTreeSet::new(),
             more: false,
             finished: None,
@@ -236,14 +254,9 @@ impl Replay {
         self.reach(entry, watcher);
         match &entry.kind {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
-            EntryKind::Scheduled { key, sort, content, due_ms: _, again: _ } => {
-                self.catch_up(watcher);
-                if let Some((_, activity)) = self.asked.get(key) {
-                    self.machine.begun(activity);
-                    watcher.past(entry.at_ms, Past::Began(activity));
-                }
+            EntryKind::Scheduled { key, sort, content, .. } => {
                 let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
-                self.recorded.insert(key.clone(), recorded);
+                self.scheduled(key, entry.at_ms, recorded, watcher);
                 Ok(())
             }
             EntryKind::Completed { key, value, about } => {
@@ -272,7 +285,7 @@ impl Replay {
             }
             EntryKind::Restarted { key } => {
                 self.catch_up(watcher);
-                let Some((_, activity)) = self.asked.get(key) else {
+                let Some(Asked { activity, .. }) = self.asked.get(key) else {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
                 watcher.past(entry.at_ms, Past::Began(activity));
@@ -296,7 +309,7 @@ impl Replay {
             EntryKind::CancelRequested {} => {
                 // A run may be cancelled in the middle of a long piece of work. The piece was finished if the journal
                 // has what was requested at its end.
-                if self.recorded.keys().any(|key| !self.asked.contains_key(key) && !self.cancelled.contains_key(key)) {
+                if !self.unasked.is_empty() {
                     self.catch_up(watcher);
                 }
                 let output = self.machine.cancel();
@@ -321,6 +334,20 @@ impl Replay {
         }
     }
 
+    /// An activity was scheduled.
+    fn scheduled(&mut self, key: &Key, at_ms: u64, recorded: Recorded, watcher: &mut dyn Watcher) {
+        self.catch_up(watcher);
+        if let Some(asked) = self.asked.get_mut(key) {
+            self.machine.begun(&asked.activity);
+            watcher.past(at_ms, Past::Began(&asked.activity));
+            asked.recorded = Some(recorded);
+        } else if let Some(cancelled) = self.cancelled.get_mut(key) {
+            cancelled.open = true;
+        } else {
+            self.unasked.insert(key.clone(), recorded);
+        }
+    }
+
     /// The last entry of a run, which must match the program.
     fn finished(
         &mut self,
@@ -338,8 +365,9 @@ impl Replay {
             self.take(output, watcher);
         }
         // For a run that was cancelled while no process worked on it.
-        for (key, activity) in &self.cancelled {
-            if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {
+        for (key, cancelled) in &self.cancelled {
+            let activity = cancelled.activity.as_deref().filter(|_| cancelled.open);
+            if let Some(activity) = activity.filter(|activity| matches!(activity.request, Request::Model(_))) {
                 self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
             }
         }
@@ -373,8 +401,9 @@ impl Replay {
 
     /// The activities recorded as scheduled but not as ended, so far, in the order of their entries.
     fn under_way(&self) -> impl Iterator<Item = &Activity> {
+        let recorded = |asked: &'_ Asked| asked.recorded.as_ref().map(|recorded| recorded.seq);
         let mut all: Vec<(u64, &Activity)> =
-            self.recorded.iter().filter_map(|(key, recorded)| Some((recorded.seq, &self.asked.get(key)?.1))).collect();
+            self.asked.values().filter_map(|asked| Some((recorded(asked)?, &asked.activity))).collect();
         all.sort_by_key(|(seq, _)| *seq);
         all.into_iter().map(|(_, activity)| activity)
     }
@@ -383,7 +412,7 @@ impl Replay {
     fn lose(&mut self, entry: &Entry, lost: &[Lost], watcher: &mut dyn Watcher) -> Result<(), RunError> {
         for one in lost {
             let key = &one.key;
-            let (Some((_, activity)), Some(recorded)) = (self.asked.swap_remove(key), self.recorded.remove(key)) else {
+            let Some(Asked { activity, recorded: Some(recorded), .. }) = self.asked.swap_remove(key) else {
                 return Err(differs(format!("entry {} gives `{key}` up, which is not in progress", entry.seq)));
             };
             self.hold(&recorded, &activity)?;
@@ -405,18 +434,21 @@ impl Replay {
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
-        let recorded = self.recorded.remove(key);
+        let (asked, recorded) = match self.asked.swap_remove(key) {
+            Some(Asked { activity, recorded, .. }) => (Some(activity), recorded),
+            None => (None, self.unasked.remove(key)),
+        };
         let known = about.kept.and_then(|_| self.memo.remove(key)).map(|kept| (kept.seq, kept.content));
         let cited = about.from.as_ref().map(|cited| (entry.seq, cited.content));
         let recorded = match known.or(cited) {
             Some((seq, content)) => {
-                let sort = self.asked.get(key).map(|(_, a)| a.request.sort().to_owned()).unwrap_or_default();
+                let sort = asked.as_ref().map(|activity| activity.request.sort().to_owned()).unwrap_or_default();
                 Some(Recorded { seq, sort, content })
             }
             None => recorded,
         };
-        match (self.asked.swap_remove(key), recorded) {
-            (Some((_, activity)), Some(recorded)) => {
+        match (asked, recorded) {
+            (Some(activity), Some(recorded)) => {
                 if about.is_reused() {
                     watcher.past(entry.at_ms, Past::Began(&activity));
                     self.machine.not_made(&activity);
@@ -429,8 +461,9 @@ impl Replay {
                 watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
             }
             // The result was not needed any more, but its usage counts.
-            (None, _) if self.cancelled.contains_key(key) => {
-                if let Some(activity) = self.cancelled.get(key) {
+            (None, _) if let Some(cancelled) = self.cancelled.get_mut(key) => {
+                cancelled.open = false;
+                if let Some(activity) = &cancelled.activity {
                     watcher.past(entry.at_ms, Past::Ended(activity, &result, about));
                 }
             }
@@ -467,25 +500,29 @@ impl Replay {
 
     fn take(&mut self, output: Output, watcher: &mut dyn Watcher) {
         self.more = output.more;
-        for event in output.events {
+        for mut event in output.events {
             self.note_stopped(&event);
-            watcher.past(self.at_ms, Past::Noted(Box::new(event)));
+            watcher.past(self.at_ms, Past::Noted(&mut event));
         }
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
-                    if self.cancelled.remove(&activity.key).is_some() {
-                        self.recorded.remove(&activity.key);
-                    }
-                    self.asked.insert(activity.key.clone(), (self.next_asked, activity));
+                    let again = self.cancelled.swap_remove(&activity.key).is_some();
+                    let recorded = if again { None } else { self.unasked.remove(&activity.key) };
+                    let (key, at) = (activity.key.clone(), self.next_asked);
+                    self.asked.insert(key, Asked { at, activity, recorded });
                     self.next_asked += 1;
                 }
                 Command::Cancel(key) => {
-                    if let Some((_, activity)) = self.asked.swap_remove(&key) {
-                        if !self.recorded.contains_key(&key) {
+                    if let Some(Asked { activity, recorded, .. }) = self.asked.swap_remove(&key) {
+                        let open = recorded.is_some();
+                        if !open {
                             self.machine.not_made(&activity);
                         }
-                        self.cancelled.insert(key, activity);
+                        let own = own_step(key.as_str()) != without_try(key.as_str());
+                        let untold = own && matches!(activity.request, Request::Timer { .. });
+                        let activity = (!untold).then(|| Box::new(activity));
+                        self.cancelled.insert(key, Cancelled { activity, open });
                     }
                 }
                 Command::Finish(result) => self.finished = Some(result),
@@ -512,8 +549,8 @@ impl Replay {
     pub fn end(mut self, watcher: &mut dyn Watcher) -> Result<Resumed, RunError> {
         self.catch_up(watcher);
         let (mut restart, mut starts) = (Vec::new(), Vec::new());
-        for (key, (at, activity)) in std::mem::take(&mut self.asked) {
-            match self.recorded.remove(&key) {
+        for Asked { at, activity, recorded } in std::mem::take(&mut self.asked).into_values() {
+            match recorded {
                 Some(recorded) => {
                     self.hold(&recorded, &activity)?;
                     restart.push((recorded.seq, activity));
@@ -521,9 +558,8 @@ impl Replay {
                 None => starts.push((at, Command::Start(activity))),
             }
         }
-        let unasked = self.recorded.iter().filter(|(key, _)| !self.cancelled.contains_key(*key));
-        for difference in unasked.map(|(key, recorded)| recorded.unasked(key)).collect::<Vec<_>>() {
-            self.differ(difference)?;
+        for (key, recorded) in std::mem::take(&mut self.unasked) {
+            self.differ(recorded.unasked(&key))?;
         }
         restart.sort_by_key(|(seq, _)| *seq);
         starts.sort_by_key(|(at, _)| *at);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
+use super::{Asked, Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
 use crate::event::EventKind;
 use crate::journal::{About, Changes};
 use crate::key::{ContentKey, Key, own_step};
@@ -131,7 +131,7 @@ impl Watcher for Active {
     fn past(&mut self, _at_ms: u64, past: super::Past<'_>) {
         let super::Past::Noted(noted) = past else { return };
         match &noted.kind {
-            EventKind::StepStarted { .. } => self.0.push(*noted),
+            EventKind::StepStarted { .. } => self.0.push(noted.clone()),
             EventKind::StepFinished { .. } | EventKind::StepFailed { .. } => {
                 self.0.retain(|begun| begun.key != noted.key);
             }
@@ -177,10 +177,9 @@ impl Rebuild {
         match &entry.kind {
             EntryKind::Scheduled { key, sort, content, .. } => {
                 replay.catch_up(active);
-                if let Some((_, activity)) = replay.asked.get(key) {
-                    replay.machine.begun(activity);
-                    let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
-                    replay.recorded.insert(key.clone(), recorded);
+                if let Some(asked) = replay.asked.get_mut(key) {
+                    replay.machine.begun(&asked.activity);
+                    asked.recorded = Some(Recorded { seq: entry.seq, sort: sort.clone(), content: *content });
                 } else {
                     self.strangers.insert(key.clone(), *content);
                 }
@@ -231,9 +230,9 @@ impl Rebuild {
         let void = self.void.iter().any(|(seq, keys)| entry.seq < *seq && keys.contains(key));
         // Calls that a limit ended were cancelled as well, and each of several reports it.
         let stopped = result.as_ref().is_err_and(|error| error.code == STOPPED || error.code == "BUDGET_EXCEEDED");
-        if replay.asked.contains_key(key) && (void || stopped) {
+        if let Some(asked) = replay.asked.get_mut(key).filter(|_| void || stopped) {
             // It is repeated, but its usage counts.
-            replay.recorded.remove(key);
+            asked.recorded = None;
             replay.machine.spent(key, about.usage.unwrap_or_default());
             return Ok(());
         }
@@ -256,13 +255,15 @@ impl Rebuild {
         loop {
             replay.catch_up(active);
             let known = replay.memo.iter().find_map(|(key, kept)| {
-                let (_, activity) = replay.asked.get(key)?;
-                (activity.content == kept.content).then(|| key.clone())
+                let asked = replay.asked.get(key)?;
+                (asked.activity.content == kept.content).then(|| key.clone())
             });
             let Some(key) = known else { return Ok(()) };
             let Some(Kept { seq, content, value, about }) = replay.memo.remove(&key) else { return Ok(()) };
-            let sort = replay.asked.get(&key).map(|(_, a)| a.request.sort().to_owned()).unwrap_or_default();
-            replay.recorded.insert(key.clone(), Recorded { seq, sort, content });
+            if let Some(asked) = replay.asked.get_mut(&key) {
+                let sort = asked.activity.request.sort().to_owned();
+                asked.recorded = Some(Recorded { seq, sort, content });
+            }
             replay.ended(entry, &key, Ok(value), &about, active)?;
         }
     }
@@ -297,17 +298,16 @@ impl Rebuild {
         (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         replay.machine.change(changes);
         watcher.past(entry.at_ms, super::Past::Resumed(*execution));
-        for noted in active.0 {
-            watcher.past(entry.at_ms, super::Past::Noted(Box::new(noted)));
+        for mut noted in active.0 {
+            watcher.past(entry.at_ms, super::Past::Noted(&mut noted));
         }
         for activity in replay.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
             watcher.past(entry.at_ms, super::Past::Began(activity));
         }
-        let under_way = replay.asked.values().map(|(_, activity)| activity);
+        let under_way = replay.asked.values().map(|asked| &asked.activity);
         let keys: Vec<_> = under_way.filter_map(|activity| done_again(activity, again)).collect();
         for (key, _) in &keys {
             replay.asked.swap_remove(key);
-            replay.recorded.remove(key);
         }
         let output = replay.machine.ask_again(&keys, entry.at_ms);
         replay.take(output, watcher);
@@ -355,13 +355,14 @@ impl Replay {
 
     /// What the run asks for that its journal has no result of, in its order.
     pub fn asked_anew(&self) -> Vec<Arc<Activity>> {
-        let known = |key: &Key, activity: &Activity| {
-            let kept = self.memo.get(key).is_some_and(|kept| kept.content == activity.content);
-            kept || self.recorded.contains_key(key)
+        let known = |key: &Key, asked: &Asked| {
+            let kept = self.memo.get(key).is_some_and(|kept| kept.content == asked.activity.content);
+            kept || asked.recorded.is_some()
         };
-        let mut all: Vec<_> = self.asked.iter().filter(|(key, (_, activity))| !known(key, activity)).collect();
-        all.sort_by_key(|(_, (at, _))| *at);
-        all.into_iter().map(|(_, (_, activity))| Arc::new(activity.clone())).collect()
+        let unknown = self.asked.iter().filter(|(key, asked)| !known(key, asked));
+        let mut all: Vec<&Asked> = unknown.map(|(_, asked)| asked).collect();
+        all.sort_by_key(|asked| asked.at);
+        all.into_iter().map(|asked| Arc::new(asked.activity.clone())).collect()
     }
 
     /// As [`Machine::begin`]. Whether the run ends at a limit of the manifest.
