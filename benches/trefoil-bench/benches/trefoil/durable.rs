@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use trefoil::ports::{CallSite, HostLimits, ModelAnswer, ModelError, ModelProvider, ModelRequest};
+use trefoil::ports::{CallSite, HostLimits, ModelAnswer, ModelError, ModelProvider, ModelRequest, ToolUse};
 use trefoil::store::{Durability, Options, SqliteStore, Store as _};
 use trefoil::{Engine, Flow};
 
@@ -32,6 +32,7 @@ pub fn races(out: &mut Vec<Standing>) {
     });
     out.extend(crowds.map(single));
     out.push(bytes(&place.path().join("bytes.db")));
+    out.push(bytes_of_turns(&place.path().join("turns.db")));
 
     let kept = [50_000, 100_000].map(|entries| Kept::new(&place.path().join(format!("{entries}-entries.db")), entries));
     let mut race = Race::new("durable, resume", "run", 1).goal("<= 0.5 s for 100,000 entries, linear");
@@ -133,6 +134,70 @@ fn bytes(path: &Path) -> Standing {
         &[("in the store", used), ("beside the state", new)],
     )
     .shown_as(table::bytes)
+}
+
+/// The bytes in the journal for a turn of an agent with a tool: its model call with the whole conversation, and its tool call.
+fn bytes_of_turns(path: &Path) -> Standing {
+    const TURNS: [usize; 3] = [10, 100, 400];
+    let store = Arc::new(SqliteStore::open(path, Options::default()).unwrap());
+    let text = "id: look\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Work.\nmaxSteps: 500\n\
+                tools:\n  - { kind: local, tools: [look] }\n";
+    let flow = Flow::options().unchecked().from_text("look.yaml", text).unwrap();
+    let engine = Engine::new()
+        .provider(Looks(AtomicUsize::default()))
+        .tool("look", async |_: serde_json::Value| Ok(serde_json::json!({ "found": "x".repeat(200) })))
+        .store(store.clone());
+    let sizes = threads().block_on(async {
+        let run = engine.start(&flow, "x").unwrap();
+        let id = run.id().to_owned();
+        run.outcome().await.result.unwrap();
+        let (mut sizes, mut next) = (TURNS.map(|turn| (turn, 0)), 0);
+        loop {
+            let page = store.entries(&id, next).await.unwrap();
+            let Some(last) = page.last() else { return sizes };
+            next = last.seq + 1;
+            for entry in &page {
+                let json = serde_json::to_string(entry).unwrap();
+                for (turn, size) in &mut sizes {
+                    let mark = format!("@{turn}");
+                    let is_of_turn = |after: &str| !after.starts_with(|c: char| c.is_ascii_digit());
+                    let mine = json.split_once(&mark).is_some_and(|(_, after)| is_of_turn(after));
+                    *size += if mine { json.len() } else { 0 };
+                }
+            }
+        }
+    });
+    let lanes = sizes.map(|(turn, size)| (format!("turn {turn}"), size as f64));
+    let lanes: Vec<(&str, f64)> = lanes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    Standing::figures("durable, a turn of an agent with a tool", "turn", "constant", &lanes).shown_as(table::bytes)
+}
+
+/// Calls a tool in each turn but the last.
+struct Looks(AtomicUsize);
+
+#[async_trait::async_trait]
+impl ModelProvider for Looks {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let turn = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        let answer = ModelAnswer::new("I look for it.", Default::default());
+        if turn > 400 {
+            return Ok(answer);
+        }
+        let call = ToolUse::new(
+            format!("call-{turn}"),
+            "look",
+            trefoil::Value::from_json(serde_json::json!({ "for": "tea" })),
+        );
+        Ok(ModelAnswer { calls: vec![call], ..answer })
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "bench".to_owned()
+    }
 }
 
 /// A run that was cut off.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use trefoil::{Engine, Flow};
+use trefoil_machine::Key;
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
-use trefoil_machine::{About, Key};
 use trefoil_store::{Batch, Claim, Lease, NewRun, Options, SqliteStore, Store as _};
 
 use super::durable::{Answers, steps, threads};
@@ -140,6 +140,6 @@ impl Kept {
 
 fn entry(seq: u64) -> Entry {
     let value = format!("{seq:08}").repeat(120).as_str().into();
-    let kind = EntryKind::Completed { key: Key("main/step".into()), value, about: About::default() };
+    let kind = EntryKind::Completed { key: Key("main/step".into()), value, about: Box::default() };
     Entry { v: VERSION, seq, at_ms: seq, kind }
 }
