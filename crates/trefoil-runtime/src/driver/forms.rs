@@ -347,8 +347,10 @@ mod tests {
         assert!(forms(VALUE).len() < 300, "{}", forms(VALUE).len());
     }
 
+    type Encoder = (&'static str, fn(&str) -> String);
+
     /// Encoders as others write them, independent of those above.
-    fn encoders() -> Vec<(&'static str, fn(&str) -> String)> {
+    fn encoders() -> Vec<Encoder> {
         fn each(text: &str, how: impl Fn(char) -> Option<String>) -> String {
             text.chars().map(|c| how(c).unwrap_or_else(|| c.to_string())).collect()
         }

@@ -326,7 +326,8 @@ pub fn resume_prepared(
     }
 }
 
-/// Replays a run to the end of its journal. Returns the outcome as an error if the run does not continue.
+/// Replays a run to the end of its journal. Returns the outcome as an error if the run does not continue. reason: one order of
+/// steps, each of which needs the ones before.
 async fn take_up(
     prepared: Arc<Prepared>,
     run: &str,

@@ -312,7 +312,7 @@ impl Driver {
             |(last, _): &(Arc<Activity>, _)| matches!(last.request, Request::Model(_)).then(|| last.key.clone());
         let call = self.starting.last().and_then(model);
         let activity = match queue::limits(&activity) {
-            Some(of) if call.is_some_and(|call| call.as_str() == of) => self.from_now(&activity),
+            Some(of) if call.is_some_and(|call| call.as_str() == of) => self.limit_from_now(&activity),
             _ => activity,
         };
         self.write_down(now, &activity);
@@ -323,9 +323,9 @@ impl Driver {
     }
 
     /// A time limit that starts now.
-    fn from_now(&self, limit: &Arc<Activity>) -> Arc<Activity> {
+    fn limit_from_now(&self, limit: &Arc<Activity>) -> Arc<Activity> {
         let Request::Timer { ms, due } = limit.request else { return limit.clone() };
-        let request = Request::Timer { ms, due: self.world.watch.from_now(due, ms) };
+        let request = Request::Timer { ms, due: self.world.watch.due_from_now(due, ms) };
         Arc::new(Activity { request, ..(**limit).clone() })
     }
 

@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// When a timer is due that starts now, on the clock of the other one.
-    pub fn from_now(&self, due: Due, ms: u64) -> Due {
+    pub fn due_from_now(&self, due: Due, ms: u64) -> Due {
         let now = RunMs(self.now_ms());
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match due {

@@ -206,6 +206,7 @@ fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &Sta
     program
 }
 
+/// Drives a preview to its end. reason: the order of its steps is what it decides, and each needs the ones before.
 async fn look(
     engine: &Engine,
     store: Arc<dyn Store>,

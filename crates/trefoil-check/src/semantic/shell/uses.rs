@@ -282,6 +282,7 @@ impl<'k> Follow<'k> {
         }
     }
 
+    /// The names after a simple command. reason: a table of programs, one arm each.
     fn simple(&mut self, words: &[Seen], input: &Names) -> Names {
         let [first, operands @ ..] = words else { return input.clone() };
         self.program(first);
