@@ -239,7 +239,7 @@ async fn claimed(owner: &Arc<Owner>, run: &str) -> Result<Hold, StoreError> {
                 if until < owner.store().clock().wall_ms() && began.elapsed() < STUCK =>
             {
                 if !is_said {
-                    output::note(&shown!(
+                    output::note(format!(
                         "waiting whether the process {by} still works on {run}; `trefoil runs release {run}` takes it away at once"
                     ));
                 }

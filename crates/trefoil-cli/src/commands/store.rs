@@ -136,7 +136,7 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
 /// There is only one format yet, so a store that can be opened has it.
 fn migrate(args: &Store) -> Result<u8, u8> {
     if args.store.look()?.is_some() {
-        output::note(&format!("nothing to do: the store has format {FORMAT}, the newest that this version knows"));
+        output::note(format!("nothing to do: the store has format {FORMAT}, the newest that this version knows"));
     }
     Ok(exit::OK)
 }

@@ -325,7 +325,7 @@ fn forgotten(store: &dyn Store, run: &str) -> u8 {
     match block_on(store.forget_result(run)) {
         Ok(Ok(())) => exit::OK,
         Ok(Err(error)) => {
-            output::warning(&format!("the result of run {run} stays in the store for a day: {error}"));
+            output::warning(format!("the result of run {run} stays in the store for a day: {error}"));
             exit::OK
         }
         Err(code) => code,
@@ -344,7 +344,7 @@ fn told(
     let person = !show.quiet && show.events.is_none() && shown.live() && output::is_result_shown();
     let trace = show.trace.as_ref().map(|path| path.display().to_string());
     // Also with `--quiet`: a program would take the result as it is.
-    outcome.warnings.iter().for_each(|line| output::warning(line));
+    outcome.warnings.iter().for_each(output::warning);
     let error = match &outcome.result {
         Ok(_) if show.events.is_some() => return exit::OK,
         Ok(value) => {

@@ -127,9 +127,9 @@ impl Shown {
             Mode::Lines => {
                 view.say_held(None);
                 if !view.progress.expected.is_empty() && !outcome.suspended {
-                    output::say(&look.letters(&format!("did not run: {}", view.progress.expected.join(", "))));
+                    output::say(look.letters(&format!("did not run: {}", view.progress.expected.join(", "))));
                 }
-                output::say(&look.letters(&ending(&view.progress, outcome, duration_ms)));
+                output::say(look.letters(&ending(&view.progress, outcome, duration_ms)));
             }
             Mode::Live => {
                 let size = screen();
@@ -211,7 +211,7 @@ impl EventSink for Shown {
             let said = view.progress.kept().take(KEPT).map(kept);
             let more = all.saturating_sub(KEPT);
             let more = (more > 0).then(|| format!("{:>9}  … {more} more", "kept"));
-            said.chain(more).for_each(|line| output::say(&self.inner.look.letters(&line)));
+            said.chain(more).for_each(|line| output::say(self.inner.look.letters(&line)));
         }
     }
 }

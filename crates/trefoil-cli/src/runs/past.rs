@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};

@@ -20,9 +20,9 @@ pub fn run(args: &Release) -> Result<u8, u8> {
     let run = wait(full_id(&*store, &args.run))?;
     match wait(store.evict_owner(&run))? {
         Some(owner) => {
-            output::note(&format!("took {run} from the process {owner}, which can no longer store anything for it"))
+            output::note(format!("took {run} from the process {owner}, which can no longer store anything for it"))
         }
-        None => output::note(&format!("no process works on {run}")),
+        None => output::note(format!("no process works on {run}")),
     }
     Ok(exit::OK)
 }

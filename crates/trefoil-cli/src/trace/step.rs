@@ -94,9 +94,9 @@ fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceLook<'_>) {
     facts.extend(spent(step));
     facts.extend(number(step, "tries").filter(|n| *n > 1).map(|n| format!("{n} tries")));
     facts.extend(place(step));
-    out.push(shown!("{}  {}\n", look.bold(name), look.dim(&facts.join(", "))));
+    out.push(shown!("{}  {}\n", look.bold(name), look.dim(facts.join(", "))));
     if key != name && !key.is_empty() {
-        out.push(shown!("{}\n", look.dim(&format!("key {key}"))));
+        out.push(shown!("{}\n", look.dim(format!("key {key}"))));
     }
     let calls = list(step, "calls");
     // Errors that were already shown.
@@ -150,7 +150,7 @@ fn passed(verdicts: &[Value], out: &mut TerminalText, look: TraceLook<'_>) {
         }
     }
     if !all.is_empty() {
-        out.push(shown!("\n{}\n", look.dim(&format!("passed: {}", all.join(", ")))));
+        out.push(shown!("\n{}\n", look.dim(format!("passed: {}", all.join(", ")))));
     }
 }
 
@@ -161,7 +161,7 @@ fn one_note(note: &Value, told: &[String], out: &mut TerminalText, look: TraceLo
     if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
         said = short.to_owned();
     }
-    out.push(shown!("\n{}\n", look.dim(&format!("note: {at}{said}"))));
+    out.push(shown!("\n{}\n", look.dim(format!("note: {at}{said}"))));
 }
 
 fn section(title: &str, more: &str, out: &mut TerminalText, look: TraceLook<'_>) {
@@ -192,7 +192,7 @@ fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceLook<'
     if let Some(parameters) = call.get("parameters").and_then(Value::as_object) {
         let all: Vec<String> =
             parameters.iter().map(|(k, v)| format!("{} {}", line(k, 40), line(&v.to_string(), 80))).collect();
-        out.push(shown!("{}\n", look.dim(&all.join(", "))));
+        out.push(shown!("{}\n", look.dim(all.join(", "))));
     }
     for before in list(call, "before") {
         let (model, why) = (text(before, "model").unwrap_or("?"), text(before, "why").unwrap_or_default());
@@ -217,7 +217,7 @@ fn one_call(call: &Value, which: &str, out: &mut TerminalText, look: TraceLook<'
         block(partial, out);
     }
     if let Some(error) = call.get("error") {
-        out.push(shown!("\n{}\n", look.paint(AnsiColor::Red, &failure(error))));
+        out.push(shown!("\n{}\n", look.paint(AnsiColor::Red, failure(error))));
     }
 }
 
@@ -267,7 +267,7 @@ fn words(message: &Value, out: &mut TerminalText, look: TraceLook<'_>) {
             TerminalText::default()
         } else {
             let pad = " ".repeat(widest.saturating_sub(line.width));
-            shown!("{}  {}", pad, look.dim(&format!("<- {}", new.join("; "))))
+            shown!("{}  {}", pad, look.dim(format!("<- {}", new.join("; "))))
         };
         out.push(shown!("{}\n", shown!("  {}{}", line.text, notes).trim_end()));
         before = &line.notes;

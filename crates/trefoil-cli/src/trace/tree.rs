@@ -30,7 +30,7 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         }
     }
     if let Some(error) = trace.get("error").filter(|e| !e.is_null()) {
-        out.push(shown!("\n{}\n", look.paint(AnsiColor::Red, &failure(error))));
+        out.push(shown!("\n{}\n", look.paint(AnsiColor::Red, failure(error))));
         let at = error.get("location").and_then(place);
         let key = text(error, "key").map(|key| format!("step `{}`", line(without_try(key), 200)));
         let place: Vec<String> = key.into_iter().chain(at).collect();
@@ -83,7 +83,7 @@ fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     ];
     let about: Vec<String> = about.into_iter().flatten().collect();
     if !about.is_empty() {
-        out.push(shown!("{}\n", look.dim(&about.join(", "))));
+        out.push(shown!("{}\n", look.dim(about.join(", "))));
     }
     if trace.get("placeholder") == Some(&Value::Bool(true)) {
         out.push(shown!("{}\n", look.paint(AnsiColor::Yellow, "the answers are placeholders from the embedded model")));

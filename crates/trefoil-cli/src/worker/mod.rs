@@ -298,7 +298,7 @@ async fn go_on(owner: &Owner, engines: &Engines, hold: Hold, cancel: &Cancel, qu
         Err(error) => return refused(error),
     };
     if !quiet {
-        output::say(&line::begun(&run, &stored));
+        output::say(line::begun(&run, &stored));
     }
     let stop = begun.canceller();
     let mut outcome = pin!(begun.outcome());

@@ -58,8 +58,8 @@ impl People for Letters {
 
 #[test]
 fn an_inbox_of_letters_does_what_an_inbox_does() {
-    let somebody: [(Option<Arc<dyn HumanInbox>>, Arc<Asked>); 2] =
-        [(None, Arc::new(Asked::Later)), (Some(Arc::new(NoHumans)), Arc::new(Asked::Nobody))];
+    type Somebody = (Option<Arc<dyn HumanInbox>>, Arc<Asked>);
+    let somebody: [Somebody; 2] = [(None, Arc::new(Asked::Later)), (Some(Arc::new(NoHumans)), Arc::new(Asked::Nobody))];
     for (here, asked) in &somebody {
         on_both(async || {
             let folder = tempfile::tempdir().unwrap();

@@ -133,11 +133,8 @@ async fn a_secret_is_never_in_a_command_line() {
 #[tokio::test]
 async fn a_program_gets_what_the_operator_lists_and_nothing_else() {
     let mut tool = declared("env", &["env"]);
-    tool.program.environment = Environment {
-        pass: vec!["CARGO_PKG_NAME".to_owned()],
-        set: vec![("MODE".to_owned(), "fast".into())],
-        ..Environment::default()
-    };
+    tool.program.environment =
+        Environment { pass: vec!["CARGO_PKG_NAME".to_owned()], set: vec![("MODE".to_owned(), "fast".into())] };
     let found = run(tool, json!({})).await.unwrap();
     let names: Vec<&str> = found.as_str().unwrap().lines().filter_map(|line| line.split('=').next()).collect();
     assert!(names.contains(&"MODE") && names.contains(&"CARGO_PKG_NAME") && names.contains(&"PATH"), "{names:?}");

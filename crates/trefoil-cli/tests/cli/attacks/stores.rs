@@ -57,8 +57,11 @@ impl World {
     }
 }
 
+/// What it is, and how it is written.
+type OtherFile = (&'static str, fn(&Folder));
+
 /// What the disk has instead of the stored file.
-const OTHERS: [(&str, fn(&Folder)); 4] = [
+const OTHERS: [OtherFile; 4] = [
     ("a harmless file", |folder| _ = folder.write("p/a.yaml", flow(folder, false))),
     ("one more byte", |folder| _ = folder.write("p/a.yaml", flow(folder, true) + "\n")),
     ("nothing", |folder| std::fs::remove_file(folder.path().join("p/a.yaml")).unwrap()),
