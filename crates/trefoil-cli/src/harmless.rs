@@ -268,7 +268,7 @@ mod tests {
         let found = Diagnostic::nowhere("r", Severity::Error, Some(file), EVIL).help(EVIL);
         let found = Diagnostic { span: Some(Span::new(0, 8)), ..found };
         for color in [true, false] {
-            let shown = TerminalText::findings(&[found.clone()], &files, TextOptions { color, width: 100 });
+            let shown = TerminalText::findings(std::slice::from_ref(&found), &files, TextOptions { color, width: 100 });
             assert_eq!(shown.as_str().contains('\x1b'), color);
             let plain = shown.plain();
             assert!(

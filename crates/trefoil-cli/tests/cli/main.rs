@@ -38,7 +38,6 @@ mod fix;
 mod flow_limits;
 mod flow_tools;
 #[cfg(unix)]
-mod formats;
 mod init;
 mod inputs;
 #[cfg(unix)]
