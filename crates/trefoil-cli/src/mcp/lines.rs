@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_answered_with_its_id() {
         let deep = "[".repeat(200) + &"]".repeat(200);
-        for bad in [r#""\ud800""#, "1e999", &deep, r#"{"a":"#, "nonsense"] {
+        for bad in ["1e999", &deep, r#"{"a":"#, "nonsense"] {
             let line = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"id":9,"x":{bad}}},"id":7}}"#);
             let first = format!(r#"{{"id":"a","jsonrpc":"2.0","params":{bad}"#);
             let open = bad.ends_with(':');

@@ -73,6 +73,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("NO_TRANSITION", Any, "add a transition without a condition as the last one"),
     ("REFUSED", Any, "remove the unsupported feature"),
     ("RESUME_LIMIT", Any, "find out what ended the process, or start a new run"),
+    ("SECRET_IN_RESULT", Any, "leave the variable out of the result, or pass its value as an input"),
     ("SECRET_IN_PROMPT", Any, "remove the secret from the prompt; pass it only to tools"),
     ("STRUCTURED_OUTPUT_INVALID", Any, "describe each field in the prompt, or simplify the schema"),
     ("SUSPENDED", Any, "answer it, then resume the run"),
