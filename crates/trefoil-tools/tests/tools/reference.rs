@@ -50,7 +50,7 @@ fn server(place: McpPlace) -> McpServer {
         tools: None,
         idempotent: Idempotent::These(Vec::new()),
         time,
-        start: None,
+        start: Some(Duration::from_secs(180)),
     }
 }
 

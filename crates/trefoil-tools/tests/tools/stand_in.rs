@@ -26,7 +26,7 @@ pub fn server(mode: &str) -> McpServer {
         place: McpPlace::Process(Program { command, folder: Some(PathBuf::from("/")), environment }),
         tools: None,
         idempotent: Idempotent::These(vec!["echo".to_owned()]),
-        time: Duration::from_secs(20),
+        time: Duration::from_secs(90),
         start: None,
     }
 }
