@@ -3,8 +3,9 @@
 //! A result is reused only for the same request, and only once. An activity with an unchanged key and content gets its own result.
 //! If the request under a key has changed, or the key is new, it may use a result with the same content that no other activity has
 //! a claim to: the result's step is no longer in the program, or has requested something else, or is the same step in another pass,
-//! item or try. So a renamed step keeps its result, and if two steps make the same request, each keeps its own. The effect of a tool or a
-//! command is what it does: of equal ones, the first that is requested has the first result, whatever its step is called.
+//! item or try. So a renamed step keeps its result, and if two steps make the same request, each keeps its own. A result that a later
+//! run has reused under another key still belongs to the key under which it was performed, too: that edit may be taken back. The effect
+//! of a tool or a command is what it does: of equal ones, the first that is requested has the first result, whatever its step is called.
 //!
 //! Of several earlier runs, the newest comes first. Tools and commands change the world, and questions and waits belong to a
 //! moment, so their results are reused only if no newer run has performed anything under the same key.
@@ -374,9 +375,11 @@ impl Memo {
         self.asked.extend(asked.iter().map(|one| (one.key.clone(), one.content)));
         let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|one| self.own(one)).collect();
         let mut taken: BTreeSet<ClaimPlace> = found.iter().flatten().cloned().collect();
-        for (one, place) in asked.iter().zip(&mut found).filter(|(_, place)| place.is_none()) {
-            *place = self.other(one, &taken);
-            taken.extend(place.clone());
+        for claim in [Self::moved, Self::other] {
+            for (one, place) in asked.iter().zip(&mut found).filter(|(_, place)| place.is_none()) {
+                *place = claim(self, one, &taken);
+                taken.extend(place.clone());
+            }
         }
         found
     }
@@ -391,9 +394,19 @@ impl Memo {
 
     /// The result with the same key and content.
     fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
-        let at = self.layers.iter().position(|layer| layer.has(&asked.key, asked.content))?;
-        let place = (at, asked.key.clone());
-        self.is_valid(&place, asked).then_some(place)
+        let have = self.layers.iter().enumerate().filter(|(_, layer)| layer.has(&asked.key, asked.content));
+        have.map(|(at, _)| (at, asked.key.clone())).find(|place| self.is_valid(place, asked))
+    }
+
+    /// The result that an earlier run had under this key, and that a newer one has reused under another: if the edit in between is
+    /// taken back, it is the activity's own again.
+    fn moved(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        let all = self.by_content.get(&asked.content)?.iter();
+        let had = |place: &&ClaimPlace| {
+            let mut names = self.names(place).skip(1).filter(|(_, key)| *key == asked.key);
+            names.any(|name| self.is_last_word(&name, &asked.request))
+        };
+        all.filter(|place| !taken.contains(*place)).filter(had).find(|place| self.is_valid(place, asked)).cloned()
     }
 
     /// A result with the same content that no other activity has a claim to. An effect is what it does, so of equal ones the first

@@ -245,16 +245,20 @@ impl Memo {
     }
 
     /// Where a result was performed, even if several runs have reused it.
-    pub(super) fn origin(&self, (at, key): &ClaimPlace) -> ClaimPlace {
-        let (mut at, mut key) = (*at, key);
-        while let Some((run, there)) = self.layers.get(at).and_then(|layer| layer.reused.get(key)) {
-            let Some(older) = self.layers.iter().position(|layer| *layer.run == **run).filter(|older| *older > at)
-            else {
-                break;
-            };
-            (at, key) = (older, there);
-        }
-        (at, key.clone())
+    pub(super) fn origin(&self, place: &ClaimPlace) -> ClaimPlace {
+        let known = self.names(place).take_while(|(at, _)| *at < self.layers.len());
+        known.last().unwrap_or_else(|| place.clone())
+    }
+
+    /// The places that a result has had: this one, and those in older runs from which it was reused. The last may be in a run that
+    /// was not read, after all others.
+    pub(super) fn names(&self, place: &ClaimPlace) -> impl Iterator<Item = ClaimPlace> {
+        std::iter::successors(Some(place.clone()), |(at, key)| {
+            let (run, there) = self.layers.get(*at)?.reused.get(key)?;
+            let older = self.layers.iter().position(|layer| *layer.run == **run).unwrap_or(self.layers.len());
+            // Only an older run comes after it, so this ends.
+            (older > *at).then(|| (older, there.clone()))
+        })
     }
 
     /// What a step became in later runs that replaced it, or that have its result under another name.

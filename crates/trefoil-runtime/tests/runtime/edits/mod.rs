@@ -435,3 +435,20 @@ fn a_question_that_is_moved_and_put_into_a_group_is_the_same_question() {
     let counts = sums.into_inner().by_change["two edits"];
     assert_eq!((counts.results, counts.kept), (4, 4));
 }
+
+/// The edited run asks under another name, and its own step asks again when the edit is taken back.
+#[test]
+fn an_answer_that_another_step_has_reused_is_found_again_by_the_step_that_asked_first() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let model = |read, sort, when| Node::Model { read, sort, when };
+    let branches = vec![model(0, 0, 188), model(8, 52, 104), model(19, 4, 9)];
+    let edit = Change { kind: 8, at: 2_912_262_856, other: 493_498_758 };
+    for (concurrency, bad) in [0, 1, 2].into_iter().flat_map(|limit| [(limit, false), (limit, true)]) {
+        let sums = RefCell::new(Sums::default());
+        let parallel = Node::Parallel { branches: branches.clone(), concurrency, bad };
+        let tries = Node::Attempts { body: Box::new(parallel), validators: 2 };
+        let root = Node::Sequence(vec![model(0, 4, 1), tries]);
+        runtime.block_on(one(&root, (edit, None), 0, &sums)).unwrap();
+        assert_eq!(sums.into_inner().by_change["when"].cases, 1);
+    }
+}
