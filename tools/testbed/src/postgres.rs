@@ -38,12 +38,11 @@ pub fn server() -> Option<Arc<Server>> {
 
 impl Server {
     /// Starts a server for a single test. `durable`: commits wait for the disk.
-    #[allow(clippy::print_stderr, reason = "whoever runs the tests is to know what was skipped")]
     #[allow(clippy::disallowed_methods, reason = "whoever runs the tests says whether it may be skipped")]
     pub fn start(durable: bool) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("TREFOIL_POSTGRES").is_none(), "Postgres is not installed");
-            eprintln!("skipped: Postgres is not installed (Debian: `apt-get install postgresql`)");
+            untested::skipped("Postgres is not installed (Debian: `apt-get install postgresql`)");
             return None;
         };
         static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -59,12 +59,6 @@ fn no_rule_puts_an_error_on_the_examples() {
 
 #[test]
 fn no_rule_puts_an_error_on_the_corpus() {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("TREFOIL_SHARED").map_or(default, PathBuf::from);
-    let root = shared.join("corpus");
-    if !root.is_dir() {
-        println!("skipped: there is no {}", root.display());
-        return;
-    }
+    let Some(root) = untested::shared_folder("corpus") else { return };
     println!("{}", each(&root).join("\n"));
 }

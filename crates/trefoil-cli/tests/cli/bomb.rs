@@ -31,7 +31,7 @@ fn it_is_one() {
     let packed = gzip(100 << 20);
     assert!(packed.len() < 1 << 20, "{}", packed.len());
     let Ok(mut child) = Command::new("gzip").arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
-        return;
+        return untested::skipped("gzip is not installed");
     };
     let mut pipe = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || drop(pipe.write_all(&packed)));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::world::{Folder, shared};
+use crate::world::Folder;
 
 #[test]
 fn agntz() {
@@ -22,7 +22,7 @@ fn sirenspec() {
 }
 
 fn corpus(dialect: &str) {
-    let Some(dir) = shared("corpus") else { return };
+    let Some(dir) = untested::shared_folder("corpus") else { return };
     let mut files: Vec<PathBuf> = std::fs::read_dir(dir.join(dialect)).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     let mut counts = [0; 3];

@@ -152,15 +152,5 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The shared folder with vectors and corpora; prints a line if it does not exist.
-pub fn shared(what: &str) -> Option<PathBuf> {
-    let dir = std::env::var_os("TREFOIL_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from).join(what);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    eprintln!("skipped: there is no {}", dir.display());
-    None
-}
-
 /// An agntz agent with plain text as its input.
 pub const AGENT: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: You help.\n";

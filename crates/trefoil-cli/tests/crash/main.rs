@@ -111,7 +111,7 @@ fn wanted() -> Option<Wanted> {
     let wanted = std::env::var("TREFOIL_CRASH").ok();
     if !strace::exists() {
         assert!(wanted.is_none(), "`strace` is not installed");
-        eprintln!("skipped: `strace` is not installed, so nothing was killed");
+        untested::skipped("`strace` is not installed, so nothing was killed");
         return None;
     }
     Some(Wanted(wanted))

@@ -5,13 +5,6 @@ use std::path::{Path, PathBuf};
 use trefoil_syntax::yaml::{Kind, Limits, Node, Text, parse};
 use trefoil_syntax::{FileId, SourceFile};
 
-fn shared() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let shared = std::env::var_os("TREFOIL_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
-    let corpus = shared.join("corpus");
-    corpus.is_dir().then_some(corpus)
-}
-
 fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -37,10 +30,7 @@ fn texts(node: &Node, f: &mut impl FnMut(&Text)) {
 
 #[test]
 fn every_file_is_read_and_every_character_found_again() {
-    let Some(corpus) = shared() else {
-        println!("skipped: no shared corpus beside this checkout");
-        return;
-    };
+    let Some(corpus) = untested::shared_folder("corpus") else { return };
     let mut files = Vec::new();
     yaml_files(&corpus, &mut files);
     assert!(files.len() > 50, "{}", files.len());

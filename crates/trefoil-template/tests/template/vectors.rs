@@ -1,7 +1,5 @@
 //! The shared conformance vectors, if they are available.
 
-use std::path::{Path, PathBuf};
-
 use trefoil_template::state::{Failure, TextKind, evaluate};
 use trefoil_template::{EvalError, Policy, Value};
 
@@ -25,24 +23,13 @@ struct Expected {
     reason: String,
 }
 
-fn shared() -> Option<PathBuf> {
-    let place = match std::env::var_os("TREFOIL_SHARED") {
-        Some(place) => PathBuf::from(place),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-    };
-    place.join("vectors").is_dir().then_some(place)
-}
-
 #[test]
 fn all_shared_vectors_hold() {
-    let Some(shared) = shared() else {
-        println!("skipped: no shared vectors here (set TREFOIL_SHARED)");
-        return;
-    };
+    let Some(vectors) = untested::shared_folder("vectors") else { return };
     let mut wrong = Vec::new();
     let mut count = 0;
     for dialect in ["agntz", "aegis", "sirenspec"] {
-        let text = std::fs::read_to_string(shared.join(format!("vectors/{dialect}.jsonl"))).unwrap();
+        let text = std::fs::read_to_string(vectors.join(format!("{dialect}.jsonl"))).unwrap();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let vector: Vector = serde_json::from_str(line).unwrap();
             count += 1;

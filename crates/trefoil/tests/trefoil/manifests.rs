@@ -7,17 +7,12 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-#[allow(clippy::print_stdout, reason = "says that it was skipped")]
 /// Every manifest of a dialect in the examples and in the corpus.
 pub fn manifests(dialect: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     collect(&root().join("examples").join(dialect), &mut files);
-    let shared = std::env::var_os("TREFOIL_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
-    let corpus = shared.join("corpus").join(dialect);
-    if corpus.is_dir() {
+    if let Some(corpus) = untested::shared_folder(&format!("corpus/{dialect}")) {
         collect(&corpus, &mut files);
-    } else {
-        println!("skipped: no corpus at {}", corpus.display());
     }
     assert!(!files.is_empty());
     files.sort();

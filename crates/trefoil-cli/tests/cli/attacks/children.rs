@@ -93,7 +93,7 @@ fn a_command_gets_the_variables_that_the_operator_lists() {
 #[test]
 fn no_module_of_the_current_folder_runs_in_a_python_tool() {
     let Ok(known) = Command::new("python3").args(["-c", "import sys; print(*sys.stdlib_module_names)"]).output() else {
-        return;
+        return untested::skipped("python3 is not installed");
     };
     let folder = Folder::new();
     folder.write(

@@ -8,14 +8,7 @@ use trefoil_syntax::Severity;
 use super::support::{load, show};
 
 fn corpus() -> Option<PathBuf> {
-    let shared = std::env::var_os("TREFOIL_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
-    let dir = shared.join("corpus/aegis");
-    if !dir.is_dir() {
-        eprintln!("skipped: no corpus at {}", dir.display());
-        return None;
-    }
-    Some(dir)
+    untested::shared_folder("corpus/aegis")
 }
 
 /// The files with errors, and the lines of the errors.

@@ -2,8 +2,6 @@
 //!
 //! Read from the shared material next to the project. If it is missing, the test says so and passes.
 
-use std::path::PathBuf;
-
 use super::support::{load, show};
 
 /// A file, then its errors and warnings as `line:column rule`, errors with `!`. Files that are not listed load without
@@ -118,19 +116,9 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("test-validate-064.yaml", &["!10:10 invalid-url"]),
 ];
 
-fn corpus() -> Option<PathBuf> {
-    let shared = std::env::var_os("TREFOIL_SHARED")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")), PathBuf::from);
-    let corpus = shared.join("corpus/agntz");
-    corpus.is_dir().then_some(corpus)
-}
-
 #[test]
 fn every_file_is_judged() {
-    let Some(corpus) = corpus() else {
-        eprintln!("skipped: no shared corpus (set TREFOIL_SHARED)");
-        return;
-    };
+    let Some(corpus) = untested::shared_folder("corpus/agntz") else { return };
     let mut names: Vec<_> =
         std::fs::read_dir(corpus.clone()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();

@@ -52,13 +52,7 @@ fn a_mention_is_the_name_of_what_it_names() {
 
 #[test]
 fn the_same_holds_of_manifests_of_others() {
-    let shared = std::env::var_os("TREFOIL_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
-    let corpus = shared.join("corpus");
-    if !corpus.is_dir() {
-        eprintln!("skipped: no {}", corpus.display());
-        return;
-    }
+    let Some(corpus) = untested::shared_folder("corpus") else { return };
     for front in [&Agntz as &'static dyn FrontEnd, &Aegis, &SirenSpec] {
         assert!(folder(front, &corpus) > 20, "{} has templates", front.name());
     }

@@ -1,6 +1,6 @@
 //! Real workflows, each with exactly the expected findings.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::support::findings;
 
@@ -13,21 +13,9 @@ const FOUND: &[(&str, &[&str])] = &[
     ("persistent-memory-run2", &["warning 3 no-effect", "error 15 unresolved-name"]),
 ];
 
-fn shared() -> Option<PathBuf> {
-    let dir = match std::env::var_os("TREFOIL_SHARED") {
-        Some(dir) => PathBuf::from(dir),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-    };
-    let dir = dir.join("corpus/sirenspec");
-    dir.is_dir().then_some(dir)
-}
-
 #[test]
 fn every_file_of_the_corpus() {
-    let Some(dir) = shared() else {
-        eprintln!("skipped: the shared corpus is not here");
-        return;
-    };
+    let Some(dir) = untested::shared_folder("corpus/sirenspec") else { return };
     let mut paths: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
     assert!(!paths.is_empty());
