@@ -27,6 +27,8 @@ mod dev;
 mod dev_calls;
 mod dev_keys;
 mod discovery;
+#[cfg(unix)]
+mod docs;
 mod durable;
 mod edited;
 mod edited_calls;
