@@ -40,6 +40,8 @@ except ModuleNotFoundError as why:
     end(error="cannot import the module `%s`: %s" % (module, why), kind="missing")
 except BaseException as why:
     end(error="cannot import the module `%s`: %s: %s" % (module, type(why).__name__, why), kind="import")
+if function is None:  # only the import is tried
+    end(result=None)
 if not hasattr(found, function):
     end(error="the module `%s` has no function `%s`" % (module, function), kind="function")
 target = getattr(found, function)

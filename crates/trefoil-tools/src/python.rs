@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use trefoil_ir::ToolKind;
 use trefoil_machine::ToolRequest;
 use trefoil_runtime::ports::{CallSite, Secrets};
@@ -63,6 +63,17 @@ impl ToolHost for PythonTools {
     }
 
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        self.ask(request.arguments.to_json()).await
+    }
+}
+
+impl PythonTools {
+    /// Tries to import a module, which runs its code.
+    pub async fn import(&self, module: &str) -> Result<(), ToolError> {
+        self.ask(json!({ "module": module, "function": null })).await.map(drop)
+    }
+
+    async fn ask(&self, call: Json) -> Result<Value, ToolError> {
         let python = &*self.python;
         let default = if cfg!(windows) { "python" } else { "python3" };
         let mut words = python.command.clone().unwrap_or_else(|| vec![default.to_owned()]);
@@ -70,7 +81,7 @@ impl ToolHost for PythonTools {
         let environment = python.environment.clone();
         let program = Program { command: Vec::new(), folder: None, environment };
         let command = program.command(&words, &*self.secrets)?;
-        let asked = json!({ "call": request.arguments.to_json(), "path": python.path });
+        let asked = json!({ "call": call, "path": python.path });
         let started = process::start(command, true).map_err(|why| ToolError::advised(why.to_string(), INTERPRETER))?;
         let ended = started.run(Some(asked.to_string().into_bytes()), Some(python.time)).await?;
         // The first thing that call.py writes.

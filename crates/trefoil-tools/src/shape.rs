@@ -19,7 +19,8 @@ impl Shape {
     /// second, in which this thread, often the only one, would see no time limit.
     #[cfg(feature = "mcp")]
     pub async fn of_server(schema: Json) -> Result<Self, String> {
-        apart(move || Self::new(&schema)).await
+        let compile = move || Checker::of_others(&schema).map(|checker| Self(Arc::new(checker)));
+        apart(move || compile().map_err(|why| why.to_string())).await
     }
 
     /// Checks a value from a server on another thread, and returns it.

@@ -1,10 +1,11 @@
 //! The one reader of JSON from outside: models, tools, programs, files, people.
 //!
-//! It accepts what `serde_json` accepts, and two things that are not the sender's fault:
+//! It accepts what `serde_json` accepts, and what many senders write although it is no JSON:
 //!
 //! - A byte order mark before the text is dropped (RFC 8259, section 8.1).
 //! - Half of a surrogate pair (`\ud83c`) becomes U+FFFD. Senders that cut text by UTF-16 units write such halves. If a text
 //!   arrives in pieces, the halves of neighbouring pieces are joined: [`read_piece`], then [`join_halves`] or [`HalfJoiner`].
+//! - `NaN`, `Infinity` and `-Infinity` in an object or a list, as Python writes them, become null: JSON has no such numbers.
 //!
 //! A text with more than [`limits::ANSWER_NODES`] values is rejected before any of them is created, because each takes many
 //! times the memory of its text. Only files of the user may have more: [`read_own_json`].
@@ -51,20 +52,76 @@ pub fn read_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 /// Parses a file of the user, whose size the caller limits, as JSON.
 pub fn read_own_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     let text = text.strip_prefix(MARK).unwrap_or(text);
-    serde_json::from_str(text).or_else(|error| match replace_halves(text.as_bytes()) {
-        Cow::Owned(whole) => serde_json::from_slice(&whole),
-        Cow::Borrowed(_) => Err(error),
-    })
+    serde_json::from_str(text).or_else(|error| read_mended(text.as_bytes(), error))
 }
 
 /// Parses bytes as JSON.
 pub fn read_json_bytes<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     limited(bytes)?;
     let bytes = without_mark(bytes);
-    serde_json::from_slice(bytes).or_else(|error| match replace_halves(bytes) {
-        Cow::Owned(whole) => serde_json::from_slice(&whole),
-        Cow::Borrowed(_) => Err(error),
-    })
+    serde_json::from_slice(bytes).or_else(|error| read_mended(bytes, error))
+}
+
+/// Parses JSON that has an error, after replacing what is no JSON. The error stays if it is another one.
+fn read_mended<T: DeserializeOwned>(json: &[u8], error: serde_json::Error) -> serde_json::Result<T> {
+    let whole = replace_halves(json);
+    if let Cow::Owned(whole) = &whole
+        && let read @ Ok(_) = serde_json::from_slice(whole)
+    {
+        return read;
+    }
+    match (replace_numbers(&whole), whole) {
+        (Some(replaced), _) => serde_json::from_slice(&replaced).map_err(|_| error),
+        (None, Cow::Owned(whole)) => serde_json::from_slice(&whole),
+        (None, Cow::Borrowed(_)) => Err(error),
+    }
+}
+
+/// Numbers that JSON does not have.
+const NO_NUMBERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+
+/// Replaces numbers that JSON does not have with null. Only within an object or a list: alone, they are words.
+fn replace_numbers(json: &[u8]) -> Option<Vec<u8>> {
+    let mut replaced = Vec::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'"' => {
+                at += 1 + text_length(json.get(at + 1..)?)?;
+                continue;
+            }
+            // A value follows these, and only in an object or a list.
+            b':' | b',' | b'[' => {}
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 1;
+        let rest = json.get(at..)?.trim_ascii_start();
+        let begin = json.len() - rest.len();
+        let ends = |rest: &[u8]| matches!(rest.trim_ascii_start().first(), Some(b',' | b']' | b'}'));
+        if let Some(number) = NO_NUMBERS.into_iter().find(|number| rest.strip_prefix(*number).is_some_and(ends)) {
+            replaced.extend_from_slice(json.get(copied..begin)?);
+            replaced.extend_from_slice(b"null");
+            at = begin + number.len();
+            copied = at;
+        }
+    }
+    replaced.extend_from_slice(json.get(copied..)?);
+    (copied > 0).then_some(replaced)
+}
+
+/// The length of a text after its first quotation mark, with the last one.
+fn text_length(json: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match json.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
 }
 
 /// Bytes without a byte order mark.
@@ -229,12 +286,30 @@ mod tests {
             (r#""\\\ud83c""#, json!("\\\u{fffd}")),
             (r#"{"\ud83c": ["\ud83c"]}"#, json!({"\u{fffd}": ["\u{fffd}"]})),
             ("\"\u{feff}\"", json!("\u{feff}")),
+            (r#"{"a": NaN, "b": [Infinity,-Infinity ,NaN]}"#, json!({"a": null, "b": [null, null, null]})),
+            (r#"{"a": "\", NaN,", "b":NaN}"#, json!({"a": "\", NaN,", "b": null})),
+            (r#"["\ud83c", NaN]"#, json!(["\u{fffd}", null])),
         ];
         for (text, value) in table {
             assert_eq!(read_json::<Json>(text).unwrap(), value, "{text}");
             assert_eq!(read_json_bytes::<Json>(text.as_bytes()).unwrap(), value, "{text}");
         }
-        for text in ["", "{", "\"\\ud83", "\"\\ud83c", "\u{feff}", "\u{feff}\u{feff}1", "[1 \u{feff}]", "\"\\x\""] {
+        for text in [
+            "",
+            "{",
+            "\"\\ud83",
+            "\"\\ud83c",
+            "\u{feff}",
+            "\u{feff}\u{feff}1",
+            "[1 \u{feff}]",
+            "\"\\x\"",
+            "NaN",
+            "[NaNs]",
+            "[nan]",
+            "[NaN",
+            "[NaN, x]",
+            "{NaN: 1}",
+        ] {
             assert!(read_json::<Json>(text).is_err(), "{text}");
             assert!(read_json_bytes::<Json>(text.as_bytes()).is_err(), "{text}");
         }

@@ -220,7 +220,16 @@ impl Client {
         if self.rules.allow.iter().any(|rule| rule.names(&host, port)) {
             return Ok(&self.trusted);
         }
-        if !rules::is_standard(port) && !self.rules.ports.contains(&port) {
+        let more_ports = self.rules.ports.contains(&port);
+        if !more_ports && self.rules.allow.iter().any(|rule| rule.lacks_port(&host, port)) {
+            let why = format!("`{host}` was allowed for ports 80 and 443, not for {port}");
+            return Err(refused(format!("{why}; to allow it, add the port: `--allow-host {host}:{port}`")));
+        }
+        if self.rules.only_allowed {
+            let why = "without a real model, only hosts that are allowed by name are called";
+            return Err(refused(format!("{why}; to allow it, pass `--allow-host {}`", rules::named(&host, port))));
+        }
+        if !rules::is_standard(port) && !more_ports {
             return Err(refused(format!("port {port} is not allowed, unless with `--allow-host {host}:{port}`")));
         }
         let inside = match host {

@@ -13,6 +13,8 @@ pub struct Rules {
     pub allow: Vec<AllowedHost>,
     /// Additional ports of public hosts, besides 80 and 443.
     pub ports: Vec<u16>,
+    /// Whether only hosts in `allow` may be called.
+    pub only_allowed: bool,
     /// The limits of a call.
     pub limits: RequestLimits,
 }
@@ -154,6 +156,10 @@ impl AllowedHost {
         };
         same && self.takes(port)
     }
+    /// Whether it allows this host at the standard ports, but not at this one.
+    pub(super) fn lacks_port(&self, host: &Host<&str>, port: u16) -> bool {
+        self.port == Port::Standard && !is_standard(port) && self.names(host, 443)
+    }
     /// Whether it allows a resolved address, at any port. Entries with a port apply only to addresses that are written
     /// directly.
     pub(super) fn holds(&self, address: std::net::IpAddr) -> bool {
@@ -166,6 +172,11 @@ impl AllowedHost {
             Port::Any => true,
         }
     }
+}
+
+/// A host as it is allowed, with its port if that is not implied.
+pub(super) fn named(host: &Host<&str>, port: u16) -> String {
+    if is_standard(port) { host.to_string() } else { format!("{host}:{port}") }
 }
 
 /// Removes the trailing dot of a fully qualified name, which does not change its meaning.

@@ -1,6 +1,6 @@
 //! Converts the result of a tool call to a value.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::Value as Json;
 use trefoil_runtime::ToolError;
 use trefoil_template::Value;
 
@@ -14,13 +14,29 @@ pub const REJECTED: &str = "fix the arguments as the server says; if they are ri
 
 /// Structured content is used directly; a single text as text, or as JSON if it is an object or a list; several texts
 /// are joined; anything else becomes a list of parts. A result that the server marks as an error is a failure.
-pub async fn value(server: &McpServer, shape: Option<&Shape>, mut result: CallToolResult) -> Result<Value, ToolError> {
-    if result.is_error == Some(true) {
-        let said = last_words(&texts_of(&result).unwrap_or_default().join("\n"));
+pub async fn value(server: &McpServer, tool: &str, shape: Option<&Shape>, result: Json) -> Result<Value, ToolError> {
+    let Json::Object(mut result) = result else {
+        return Err(unusable(format!("the result of `{tool}` from `{}` is not an object", server.name)));
+    };
+    // Also a result that is yet to come.
+    if result.get("resultType").and_then(Json::as_str).is_some_and(|kind| kind != "complete") {
+        return Err(ToolError::advised(
+            format!("`{}` asks for something during the call, which is not supported", server.name),
+            "pass everything that it needs as arguments, or call another tool",
+        ));
+    }
+    let mut structured_content = result.remove("structuredContent");
+    // One that says no more than that the call succeeded has no content.
+    let content = match result.remove("content") {
+        None | Some(Json::Null) => Vec::new(),
+        Some(Json::Array(parts)) => parts,
+        Some(part) => vec![part],
+    };
+    if result.get("isError") == Some(&Json::Bool(true)) {
+        let said = last_words(&texts_of(&content).unwrap_or_default().join("\n"));
         let said = if said.is_empty() { "the server gives no reason".to_owned() } else { said };
         return Err(ToolError::advised(said, REJECTED));
     }
-    let mut structured_content = result.structured_content.take();
     if let Some(shape) = shape {
         let content = structured_content
             .ok_or_else(|| unusable(format!("`{}` declares structured content but sent none", server.name)))?;
@@ -29,30 +45,25 @@ pub async fn value(server: &McpServer, shape: Option<&Shape>, mut result: CallTo
         })?;
         structured_content = Some(checked);
     }
-    let texts = texts_of(&result);
+    let texts = texts_of(&content).map(|texts| texts.join("\n"));
     let found = match (structured_content, texts) {
         (Some(content), _) => Value::from_json(content),
-        (None, Some(texts)) => {
-            let text = texts.join("\n");
-            structured(&text).unwrap_or_else(|| text.into())
-        }
-        (None, None) => {
-            let parts = serde_json::to_value(&result.content);
-            Value::from_json(parts.map_err(|why| unusable(format!("the answer cannot be read: {why}")))?)
-        }
+        (None, Some(text)) => structured(&text).unwrap_or_else(|| text.into()),
+        (None, None) => Value::from_json(Json::Array(content)),
     };
     if found.is_within_limits() { Ok(found) } else { Err(unusable("the answer is too large".to_owned())) }
 }
 
-/// The texts of a result; `None`: it has other parts.
-fn texts_of(result: &CallToolResult) -> Option<Vec<&str>> {
-    fn text(part: &ContentBlock) -> Option<&str> {
+/// The texts of a result; `None`: it has other parts. Some servers send a text where a part belongs.
+fn texts_of(content: &[Json]) -> Option<Vec<&str>> {
+    fn text(part: &Json) -> Option<&str> {
         match part {
-            ContentBlock::Text(text) => Some(text.text.as_str()),
+            Json::String(text) => Some(text),
+            part if part.get("type")? == "text" => part.get("text")?.as_str(),
             _ => None,
         }
     }
-    result.content.iter().map(text).collect()
+    content.iter().map(text).collect()
 }
 
 /// The result of a call that probably succeeded.

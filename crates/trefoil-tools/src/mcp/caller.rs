@@ -15,13 +15,19 @@ use rmcp::{ClientHandler, ErrorData, RoleClient};
 const MOST: usize = 8;
 
 /// The client side of a connection. Clones share their state.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Caller {
+    /// The version of the protocol with which it begins.
+    version: ProtocolVersion,
     changed: Arc<AtomicBool>,
     declined: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl Caller {
+    /// The client side of a handshake with this version.
+    pub fn of_version(version: ProtocolVersion) -> Self {
+        Self { version, changed: Arc::default(), declined: Arc::default() }
+    }
     /// Whether the server has reported a change of its tools.
     pub fn has_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
@@ -70,7 +76,6 @@ impl ClientHandler for Caller {
         let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
         // The protocol version for the handshake with `initialize`; with the current protocol, each request states its
         // version.
-        ClientConfig::new(ClientCapabilities::default(), me)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(ClientCapabilities::default(), me).with_protocol_version(self.version.clone())
     }
 }

@@ -1,6 +1,6 @@
 //! A connection to a server.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use futures::FutureExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams};
 use rmcp::service::{ClientCacheConfig, ClientServiceExt as _, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{Peer, RoleClient, ServiceError};
 use tokio::time::Instant;
@@ -20,11 +19,13 @@ use trefoil_template::Value;
 use super::caller::Caller;
 use super::handshake::{Evidence, Generation, PATIENCE, before, ending, late, unopened, unsent};
 use super::http::Guarded;
+use super::incoming::opened;
+use super::listing::ToolListing;
 use super::probe::{Probe, Probing};
-use super::spec::{Described, Seen};
-use super::stdio::{Bounded, Budget, LastWords};
+use super::spec::Seen;
+use super::stdio::{Budget, LastWords, StdioLines};
 use super::trouble::Trouble;
-use super::{McpPlace, McpServer, answer, failed, lies};
+use super::{McpPlace, McpServer, answer, failed};
 use crate::guard::Client;
 use crate::process::{self, Process, Program, fill};
 
@@ -32,16 +33,12 @@ use crate::process::{self, Process, Program, fill};
 const FRESH: Duration = Duration::from_secs(5);
 /// The longest time limit of a start: an instant cannot be arbitrarily far away.
 const LONGEST_START: Duration = Duration::from_secs(86_400);
-/// Limits of a server's tool list.
-const PAGES: usize = 100;
-const TOOLS: usize = 2_000;
+/// The number of remarks on a server that are remembered, so that they are said once.
+const REMARKS: usize = 1_000;
 /// The advice for a call of a tool that does not exist.
 const NO_TOOL: &str = "write the name of one of its tools, or use a version of the server that has this one";
 /// Maximum number of tools that a message lists.
 const NAMED: usize = 8;
-
-/// The tools by name, or what is wrong with their descriptions.
-type Tools = Arc<BTreeMap<Arc<str>, Result<Described, ToolError>>>;
 
 /// An initialized connection to a server.
 pub struct Connection {
@@ -55,7 +52,9 @@ pub struct Connection {
     caller: Caller,
     probe: Probe,
     /// The list, and when it was requested.
-    tools: tokio::sync::Mutex<Option<(Tools, Instant)>>,
+    tools: tokio::sync::Mutex<Option<(Arc<ToolListing>, Instant)>>,
+    /// What was said about the server.
+    remarked: Mutex<HashSet<String>>,
 }
 
 /// The outcome of a handshake.
@@ -75,18 +74,20 @@ impl Connection {
         known: &mut Generation,
     ) -> Result<Self, ToolError> {
         let until = Instant::now() + server.start_limit().min(LONGEST_START);
-        let first = Self::begin(server.clone(), client.clone(), secrets, *known, until).await;
-        let began = match first {
-            Ok(Handshake::Odd(other, _)) if *known == Generation::Either => {
-                *known = other;
-                Self::begin(server, client, secrets, other, until).await
-            }
-            began => began,
-        };
+        let mut tried = vec![known.clone()];
+        let mut began = Self::begin(server.clone(), client.clone(), secrets, known, until).await;
+        // Of a server that was open before, the protocol is known.
+        while let (Ok(Handshake::Odd(other, _)), Some(Generation::Either)) = (&began, tried.first())
+            && !tried.contains(other)
+        {
+            *known = other.clone();
+            tried.push(other.clone());
+            began = Self::begin(server.clone(), client.clone(), secrets, known, until).await;
+        }
         match began {
             Ok(Handshake::Open(connection)) => {
                 if connection.probe.is_ignored() {
-                    *known = Generation::Earlier;
+                    *known = Generation::EARLIER;
                 }
                 Ok(*connection)
             }
@@ -102,13 +103,13 @@ impl Connection {
         server: Arc<McpServer>,
         client: Option<Client>,
         secrets: &dyn Secrets,
-        generation: Generation,
+        generation: &Generation,
         until: Instant,
     ) -> Result<Handshake, ToolError> {
         let trouble = Trouble::default();
         let (budget, said, probe) = (Arc::<Budget>::default(), LastWords::default(), Probe::default());
         let mut process = None;
-        let client_side = Caller::default();
+        let client_side = Caller::of_version(generation.version());
         let caller = client_side.clone();
         let begun = match &server.place {
             McpPlace::Process(program) => {
@@ -119,8 +120,7 @@ impl Connection {
                     return Err(failed("the server has no standard streams".to_owned()));
                 };
                 process = Some(started);
-                let stdout = Bounded::new(stdout, budget.clone(), said.clone(), trouble.clone());
-                let streams = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(Bounded::LONGEST);
+                let streams = StdioLines::new(stdout, stdin, budget.clone(), said.clone(), trouble.clone());
                 let begun = match generation {
                     Generation::Either => caller
                         .serve_with_lifecycle(Probing::new(streams, probe.clone()), generation.lifecycle())
@@ -162,6 +162,7 @@ impl Connection {
             caller: client_side,
             probe,
             tools: tokio::sync::Mutex::default(),
+            remarked: Mutex::default(),
         })))
     }
 
@@ -187,11 +188,15 @@ impl Connection {
     pub async fn list(&self, seen: &Seen, meter: &Meter) -> Result<Vec<ToolSpec>, ToolError> {
         meter.sends();
         let tools = self.within(self.tools(Duration::ZERO)).await.inspect_err(|why| unsent_by(why, meter))?;
-        let mut all = Vec::with_capacity(tools.len());
-        for (name, tool) in tools.iter() {
+        self.remark(&tools.remarks, meter);
+        let mut all = Vec::with_capacity(tools.all.len());
+        for (name, tool) in &tools.all {
             let tool = tool.as_ref().map_err(Clone::clone);
             match tool.and_then(|tool| seen.compare(&self.server, tool, meter).map(|()| tool)) {
-                Ok(tool) => all.push(tool.spec.clone()),
+                Ok(tool) => {
+                    self.remark(&tool.remarks, meter);
+                    all.push(tool.spec.clone());
+                }
                 Err(why) => meter.skip(name, why.to_string()),
             }
         }
@@ -215,9 +220,11 @@ impl Connection {
             meter.sends();
             let tools = self.tools(age).await.inspect_err(|why| unsent_by(why, meter)).map_err(before)?;
             plans();
-            let tool = tools.get(name).ok_or_else(|| self.unknown(name, &tools))?;
+            self.remark(&tools.remarks, meter);
+            let tool = tools.all.get(name).ok_or_else(|| self.unknown(name, &tools))?;
             let tool = tool.as_ref().map_err(Clone::clone)?;
             seen.compare(&self.server, tool, meter)?;
+            self.remark(&tool.remarks, meter);
             let serde_json::Value::Object(arguments) = arguments.to_json() else {
                 return Err(failed("the arguments of an MCP tool must be an object".to_owned()));
             };
@@ -226,14 +233,12 @@ impl Connection {
             let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
             self.budget.renew();
             meter.sends();
-            match self.peer.call_tool_once(params).await {
-                Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, shape, result).await,
-                Ok(_) => Err(ToolError::advised(
-                    format!("`{}` asks for something during the call, which is not supported", self.server.name),
-                    "pass everything that it needs as arguments, or call another tool",
-                )),
-                Err(why) => Err(self.explain(why).await).inspect_err(|why| unsent_by(why, meter)),
-            }
+            let result = match self.peer.call_tool_once(params).await {
+                Ok(CallToolResponse::Complete(result)) => opened(result.meta).map_err(ToolError::Unusable)?,
+                Ok(_) => return Err(failed("the server violated the protocol".to_owned())),
+                Err(why) => return Err(self.explain(why).await).inspect_err(|why| unsent_by(why, meter)),
+            };
+            answer::value(&self.server, name, shape, result).await
         });
         let outcome = outcome.await;
         for what in self.caller.take_declined() {
@@ -250,7 +255,7 @@ impl Connection {
     }
 
     /// The server's tools. They are requested again if the list is older than this, or the server has reported a change.
-    async fn tools(&self, age: Duration) -> Result<Tools, ToolError> {
+    async fn tools(&self, age: Duration) -> Result<Arc<ToolListing>, ToolError> {
         let wanted = Instant::now();
         let mut held = self.tools.lock().await;
         if let Some((tools, since)) = held.as_ref().filter(|_| !self.caller.has_changed())
@@ -266,44 +271,43 @@ impl Connection {
         Ok(tools)
     }
 
-    async fn pages(&self) -> Result<BTreeMap<Arc<str>, Result<Described, ToolError>>, ToolError> {
-        let mut all = BTreeMap::new();
+    async fn pages(&self) -> Result<ToolListing, ToolError> {
+        let mut listing = ToolListing::default();
         let mut cursor: Option<String> = None;
-        for _ in 0..PAGES {
+        loop {
             self.budget.renew();
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let page = match self.peer.list_tools(Some(page)).await {
                 Ok(page) => page,
                 Err(why) => return Err(self.explain(why).await),
             };
+            let read: HashSet<String> = page.tools.iter().map(|tool| tool.name.to_string()).collect();
+            let page = opened(page.meta).map_err(ToolError::Unusable)?;
             // On another thread: a page may have megabytes of schemas, and this thread sees the time limit.
-            let (server, tools) = (self.server.clone(), page.tools);
-            let described = tokio::task::spawn_blocking(move || {
-                let allowed = tools.iter().filter(|tool| server.allows(&tool.name));
-                allowed.map(|tool| (Arc::<str>::from(&*tool.name), Described::of(&server, tool))).collect::<Vec<_>>()
-            });
-            let described = described.await.map_err(|_| failed("the list of tools could not be read".to_owned()))?;
-            for (name, described) in described {
-                if let Some(other) = all.insert(name.clone(), described) {
-                    let twice = lies(format!("`{}` has two tools named `{name}`", self.server.name));
-                    all.insert(name, Err(other.err().unwrap_or(twice)));
-                }
-            }
-            if all.len() > TOOLS {
-                let why = format!("`{}` has more than {TOOLS} tools", self.server.name);
-                return Err(ToolError::advised(why, "name those to use in `tools` of `[mcp.NAME]`"));
-            }
-            match page.next_cursor {
-                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
-                Some(_) => return Err(lies(format!("`{}` sends the same page of tools again", self.server.name))),
-                None => return Ok(all),
+            let server = self.server.clone();
+            let added =
+                tokio::task::spawn_blocking(move || listing.add_page(&server, page, &read).map(|next| (listing, next)));
+            let added = added.await.map_err(|_| failed("the list of tools could not be read".to_owned()))?;
+            (listing, cursor) = added?;
+            if cursor.is_none() {
+                return Ok(listing);
             }
         }
-        Err(lies(format!("the list of tools of `{}` has more than {PAGES} pages", self.server.name)))
     }
 
-    fn unknown(&self, name: &str, tools: &Tools) -> ToolError {
+    /// Reports what is odd about the server, once for each connection.
+    fn remark(&self, remarks: &[String], meter: &Meter) {
+        let mut remarked = self.remarked.lock().unwrap_or_else(PoisonError::into_inner);
+        for remark in remarks {
+            if remarked.len() < REMARKS && remarked.insert(remark.clone()) {
+                meter.warn(remark.clone());
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str, tools: &ToolListing) -> ToolError {
         let server = &self.server.name;
+        let tools = &tools.all;
         let known: Vec<&str> = tools.iter().filter(|(_, tool)| tool.is_ok()).map(|(known, _)| &**known).collect();
         if let (true, Some(Err(why))) = (known.is_empty(), tools.values().next()) {
             return why.clone();

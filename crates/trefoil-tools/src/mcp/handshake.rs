@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use trefoil_runtime::ToolError;
 
 use super::http::HttpFailure;
+use super::incoming::damage_of;
 use super::probe::Probe;
 use super::stdio::LastWords;
 use super::trouble::Trouble;
@@ -19,19 +20,30 @@ use crate::process::{self, Process};
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The generation of the protocol that a server has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Generation {
     /// Unknown: the current one is tried first.
     Either,
     /// The current one.
     Current,
-    /// The one before it, with `initialize`.
-    Earlier,
+    /// The one before it, with `initialize`, which asks for this version.
+    Earlier(ProtocolVersion),
 }
 
 impl Generation {
+    /// The one before the current one, with its newest version.
+    pub const EARLIER: Self = Self::Earlier(ProtocolVersion::LATEST_WITH_INITIALIZE);
+
+    /// The version that `initialize` asks for.
+    pub fn version(&self) -> ProtocolVersion {
+        match self {
+            Self::Earlier(version) => version.clone(),
+            Self::Either | Self::Current => ProtocolVersion::LATEST_WITH_INITIALIZE,
+        }
+    }
+
     /// How to begin with a server of it.
-    pub fn lifecycle(self) -> ClientLifecycleMode {
+    pub fn lifecycle(&self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
             Self::Either => ClientLifecycleMode::Auto {
@@ -39,7 +51,7 @@ impl Generation {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
             Self::Current => ClientLifecycleMode::Discover { preferred_versions },
-            Self::Earlier => ClientLifecycleMode::Initialize,
+            Self::Earlier(_) => ClientLifecycleMode::Initialize,
         }
     }
 }
@@ -63,8 +75,12 @@ pub async fn unopened(
 ) -> (Option<Generation>, ToolError) {
     let is_process = process.is_some();
     let other = other(why, probe, is_process);
-    let ended = ending(process.as_mut(), said).await;
-    if let (Some(_), None, Some(process)) = (other, &ended, process) {
+    // A server that has answered ends because its input is closed, not by itself.
+    let ended = match is_answered(why) {
+        true => None,
+        false => ending(process.as_mut(), said).await,
+    };
+    if let (Some(_), None, Some(process)) = (&other, &ended, process) {
         process.end(PATIENCE).await;
     }
     // A flood of other text also ends the connection.
@@ -89,15 +105,51 @@ fn other(why: &ClientInitializeError, probe: &Probe, is_process: bool) -> Option
         return Some(Generation::Current);
     }
     match why {
+        // Another generation would not be read either.
+        ClientInitializeError::ExpectedInitResult(Some(result)) if damage_of(result).is_some() => None,
         // The server answers an unknown request with something else instead of an error.
-        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(Generation::Earlier),
+        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(Generation::EARLIER),
+        ClientInitializeError::JsonRpcError(error) => newest_version(&words(error)).map(Generation::Earlier),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            newest_version(&theirs.join(" ")).map(Generation::Earlier)
+        }
         // Some servers end when their first request is unknown, with or without an answer to it.
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } if is_process => {
-            Some(Generation::Earlier)
+            Some(Generation::EARLIER)
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => other(fallback, probe, is_process),
         _ => None,
     }
+}
+
+/// Whether the server has answered the handshake, but not as it should.
+fn is_answered(why: &ClientInitializeError) -> bool {
+    match why {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_answered(fallback),
+        ClientInitializeError::JsonRpcError(_)
+        | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+        | ClientInitializeError::ExpectedInitResult(Some(_)) => true,
+        _ => false,
+    }
+}
+
+/// An error in the server's own words, with what it adds to them.
+fn words(error: &ErrorData) -> String {
+    let more = error.data.as_ref().map(|data| format!(" ({data})")).unwrap_or_default();
+    process::last_words(&format!("{}{more}", error.message))
+}
+
+/// The newest version of the protocol that a text names, if a handshake with it can be tried: the newest one of all was.
+fn newest_version(text: &str) -> Option<ProtocolVersion> {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().rev();
+    let mut earlier = known.filter(|version| **version < ProtocolVersion::LATEST_WITH_INITIALIZE);
+    earlier.find(|version| text.contains(version.as_str())).cloned()
+}
+
+/// Whether a text names versions of the protocol.
+pub fn names_version(text: &str) -> bool {
+    ProtocolVersion::KNOWN_VERSIONS.iter().any(|version| text.contains(version.as_str()))
 }
 
 /// The same failure if the call was not sent yet, so that nothing can have been done.
@@ -148,7 +200,7 @@ const VERSION: &str = "use a version of the server that supports MCP 2025-11-25 
 fn refused(why: &ClientInitializeError) -> ToolError {
     match why {
         ClientInitializeError::JsonRpcError(error) => {
-            let why = format!("the server rejected the request: {}", process::last_words(&error.message));
+            let why = format!("the server rejected the request: {}", words(error));
             ToolError::advised(why, "check the settings of the server, and its version")
         }
         ClientInitializeError::ConnectionClosed(_) => {
@@ -163,6 +215,9 @@ fn refused(why: &ClientInitializeError) -> ToolError {
                 theirs.join(", ")
             );
             ToolError::advised(why, VERSION)
+        }
+        ClientInitializeError::ExpectedInitResult(Some(result)) if damage_of(result).is_some() => {
+            ToolError::Failed(damage_of(result).unwrap_or_default().to_owned())
         }
         _ => {
             let why = "the server does not support the protocol: its answer is not one to `initialize`";

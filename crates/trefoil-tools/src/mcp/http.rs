@@ -11,16 +11,20 @@ use http::{HeaderName, HeaderValue};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
+use serde_json::Value as Json;
 use sse_stream::{Sse, SseStream};
+use trefoil_runtime::ToolError;
 use trefoil_template::{NodeCounter, Value, has_too_many_nodes, limits, read_json_bytes};
 
-use super::lines::JsonLines;
+use super::handshake::names_version;
+use super::incoming::{IncomingText, OpenRequests, error_data, read_message};
 use super::trouble::Trouble;
 use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
+use crate::process::last_words;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -62,12 +66,13 @@ pub struct Guarded {
     headers: Arc<[(String, String)]>,
     time: Duration,
     trouble: Trouble,
+    requests: OpenRequests,
 }
 
 impl Guarded {
     /// `headers` are sent with every request.
     pub fn new(client: Client, headers: Vec<(String, String)>, time: Duration, trouble: Trouble) -> Self {
-        Self { client, headers: headers.into(), time, trouble }
+        Self { client, headers: headers.into(), time, trouble, requests: OpenRequests::default() }
     }
 
     fn call(&self, method: Method, url: &str, session: Option<&str>, more: &HashMap<HeaderName, HeaderValue>) -> Call {
@@ -99,25 +104,38 @@ impl Guarded {
         StreamableHttpError::Client(fault)
     }
 
-    /// The events of an answer. `trouble`: where a failure is reported.
-    fn events(opened: Opened, trouble: Trouble) -> EventStream {
-        let held = (opened, JsonLines::default(), trouble, EventCounter::default());
+    /// The events of an answer. `trouble`: where a failure is reported; `asked`: the request that they answer.
+    fn events(&self, opened: Opened, trouble: Trouble, asked: Option<RequestId>) -> EventStream {
+        let (requests, told) = (self.requests.clone(), trouble.clone());
+        let held = (opened, trouble, EventCounter::default());
         let pieces = futures::stream::unfold(Some(held), |held| async move {
-            let (mut opened, mut lines, trouble, mut counter) = held?;
+            let (mut opened, trouble, mut counter) = held?;
             match opened.next().await {
                 Ok(Some(piece)) if counter.is_beyond(&piece) => {
                     trouble.tell(too_many());
                     None
                 }
-                Ok(Some(piece)) => Some((Ok(Bytes::from(lines.push(&piece))), Some((opened, lines, trouble, counter)))),
-                Ok(None) => Some((Ok(Bytes::from(lines.take())), None)),
+                Ok(Some(piece)) => Some((Ok(Bytes::from(piece)), Some((opened, trouble, counter)))),
+                Ok(None) => None,
                 Err(fault) => {
                     trouble.tell(fault.clone().into());
                     Some((Err(fault), None))
                 }
             }
         });
-        SseStream::from_bytes_stream(pieces).boxed()
+        let read = move |event: Result<Sse, SseError>| {
+            let mut event = event?;
+            event.data = event.data.and_then(|data| match read_message(data.as_bytes(), &requests, asked.as_ref()) {
+                IncomingText::Message(message) => serde_json::to_string(&message).ok(),
+                IncomingText::Unreadable(why) => {
+                    told.tell(ToolError::Unusable(why));
+                    None
+                }
+                IncomingText::Idle | IncomingText::OtherText => None,
+            });
+            Ok(event)
+        };
+        SseStream::from_bytes_stream(pieces).map(read).boxed()
     }
 
     /// The meaning of an error status: some servers put a protocol error in the body.
@@ -128,10 +146,8 @@ impl Guarded {
         session: bool,
     ) -> Result<StreamableHttpPostResponse, HttpFailure> {
         let status = answer.status.as_u16();
-        let error = match read_json_bytes(&answer.body) {
-            Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
-            _ => None,
-        };
+        let body = read_json_bytes::<Json>(&answer.body).ok().filter(|body| body.get("jsonrpc").is_some());
+        let error = body.as_ref().and_then(|body| body.get("error")).map(error_data);
         let closed = matches!(status, 401 | 403);
         if let ClientJsonRpcMessage::Request(request) = message
             && matches!(request.request, ClientRequest::DiscoverRequest(_))
@@ -140,18 +156,24 @@ impl Guarded {
             && !closed
         {
             // A server with an earlier protocol does not know this request; the SDK then uses the older handshake.
-            let error =
-                error.map_or_else(|| ErrorData::invalid_request(format!("answered with {status}"), None), |e| e.error);
+            let error = error.unwrap_or_else(|| ErrorData::invalid_request(format!("answered with {status}"), None));
             let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
+        // One that does not know the version of the handshake may name others in a text.
+        let text = || last_words(&String::from_utf8_lossy(&answer.body));
+        let error = error.or_else(|| {
+            let names_versions = is_handshake(message) && answer.status.is_client_error() && names_version(&text());
+            names_versions.then(|| ErrorData::invalid_params(text(), None))
+        });
         match error {
             // After a restart, a server does not know the session. The protocol asks for 404, but the official servers answer 400.
-            Some(error) if session && status == 400 && says_unknown_session(&error.error) => {
+            Some(error) if session && status == 400 && says_unknown_session(&error) => {
                 Err(StreamableHttpError::SessionExpired)
             }
             Some(error) if !closed => {
-                Ok(StreamableHttpPostResponse::Json(answering(message, ServerJsonRpcMessage::Error(error)), None))
+                let error = ServerJsonRpcMessage::error(error, asked_by(message).cloned());
+                Ok(StreamableHttpPostResponse::Json(error, None))
             }
             _ => Err(self.status(answer)),
         }
@@ -164,7 +186,7 @@ impl Guarded {
         let scheme = wanted.and_then(|wanted| wanted.split([' ', ',']).next()).filter(|scheme| is_token(scheme));
         let wanted = scheme.map_or_else(String::new, |scheme| format!(" (it asks for `{scheme}` credentials)"));
         let message = format!("answered with {}{reason}{wanted}", status.as_u16());
-        self.trouble.tell(trefoil_runtime::ToolError::Status {
+        self.trouble.tell(ToolError::Status {
             status: status.as_u16(),
             message: message.clone(),
             retry_after_ms: None,
@@ -173,9 +195,9 @@ impl Guarded {
     }
 }
 
-fn too_many() -> trefoil_runtime::ToolError {
+fn too_many() -> ToolError {
     let why = format!("the server sent a message with more than {} values", limits::ANSWER_NODES);
-    trefoil_runtime::ToolError::Unusable(why)
+    ToolError::Unusable(why)
 }
 
 /// Counts the values in each event of a stream.
@@ -207,12 +229,16 @@ fn says_unknown_session(error: &ErrorData) -> bool {
     !matches!(error.code.0, -32700..=-32600) && error.message.to_ascii_lowercase().contains("session")
 }
 
-/// An error without an id is about the request that it answers. Otherwise the SDK would wait for another answer.
-fn answering(message: &ClientJsonRpcMessage, mut answered: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
-    if let (ClientJsonRpcMessage::Request(request), ServerJsonRpcMessage::Error(error)) = (message, &mut answered) {
-        error.id.get_or_insert_with(|| request.id.clone());
+/// The id of the request that a message is.
+fn asked_by(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(&request.id),
+        _ => None,
     }
-    answered
+}
+
+fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_)))
 }
 
 /// Whether a text is a short name, such as that of a scheme.
@@ -239,6 +265,7 @@ impl StreamableHttpClient for Guarded {
         let mut call = self.call(Method::POST, &uri, session_id.as_deref(), &custom_headers);
         call.headers.push(("content-type".to_owned(), JSON.to_owned()));
         call.body = Some(serde_json::to_vec(&message)?);
+        self.requests.note(&message);
         let opened = self.open(call).await?;
         let status = opened.status();
         let session = session_id.is_some();
@@ -254,20 +281,19 @@ impl StreamableHttpClient for Guarded {
         }
         let new = opened.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if is(&opened, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(Self::events(opened, self.trouble.clone()), new));
+            let events = self.events(opened, self.trouble.clone(), asked_by(&message).cloned());
+            return Ok(StreamableHttpPostResponse::Sse(events, new));
         }
         let json = is(&opened, JSON);
         let answer = self.whole(opened).await?;
-        let asks = matches!(message, ClientJsonRpcMessage::Request(_));
-        match read_json_bytes(&answer.body) {
-            Ok(answered) if json => Ok(StreamableHttpPostResponse::Json(answering(&message, answered), new)),
-            _ if !asks => Ok(StreamableHttpPostResponse::Accepted),
-            _ => {
-                let what = "the server's answer is not an MCP message";
-                self.trouble.tell(trefoil_runtime::ToolError::Unusable(what.to_owned()));
-                Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
-            }
-        }
+        let Some(asked) = asked_by(&message) else { return Ok(StreamableHttpPostResponse::Accepted) };
+        let what = match read_message(&answer.body, &self.requests, Some(asked)) {
+            IncomingText::Message(answered) if json => return Ok(StreamableHttpPostResponse::Json(*answered, new)),
+            IncomingText::Unreadable(why) => why,
+            _ => "the server's answer is not an MCP message".to_owned(),
+        };
+        self.trouble.tell(ToolError::Unusable(what.clone()));
+        Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
     }
 
     async fn delete_session(
@@ -297,6 +323,6 @@ impl StreamableHttpClient for Guarded {
         if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(Self::events(opened, Trouble::default()))
+        Ok(self.events(opened, Trouble::default(), None))
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::Tool;
 use serde_json::Value as Json;
 use tokio::sync::OnceCell;
-use trefoil_ir::schema::{SchemaFault, check_form};
+use trefoil_ir::schema::readable_form;
 use trefoil_machine::key::ContentKey;
 use trefoil_machine::parameters::{accepts_null, required_parameters, unknown_parameter};
 use trefoil_machine::{Effects, ToolSpec};
@@ -21,6 +20,9 @@ use crate::shape::Shape;
 const NAME: usize = 128;
 const DESCRIPTION: usize = 16 << 10;
 
+/// Types of a schema that is not for arguments. Other words are no types.
+const OTHER_KINDS: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
+
 /// The advice for arguments that a tool does not take.
 const ARGUMENTS: &str = "fix the arguments of the call, or `params` of the tool's entry in the manifest";
 
@@ -29,9 +31,11 @@ const ARGUMENTS: &str = "fix the arguments of the call, or `params` of the tool'
 pub struct Described {
     /// The specification that tool hosts pass on.
     pub spec: ToolSpec,
+    /// What is wrong with its description, although it can be used.
+    pub remarks: Vec<String>,
     /// The schema of its results, if it has one.
     output: Option<Json>,
-    /// The same, compiled at the first call; or why the schemas cannot be used.
+    /// The same, compiled at the first call; or why it cannot be used.
     compiled: OnceCell<Result<Option<Shape>, ToolError>>,
     /// The name of its server.
     server: String,
@@ -41,46 +45,78 @@ pub struct Described {
 
 impl Described {
     /// Checks a server's description of a tool. Patterns in its schemas are compiled when it is called: a server may have
-    /// thousands of tools.
-    pub fn of(server: &McpServer, tool: &Tool) -> Result<Self, ToolError> {
-        let name = tool.name.as_ref();
+    /// thousands of tools. What is optional and wrong is dropped.
+    pub fn of(server: &McpServer, name: &str, tool: &Json) -> Result<Self, ToolError> {
         let wrong = |what: &str| incorrect(&server.name, name, what);
-        if name.is_empty() || name.len() > NAME || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(wrong("its name is invalid"));
+        match tool.get("name") {
+            Some(Json::String(name)) if is_name(name) => {}
+            Some(Json::String(_)) => return Err(wrong("its name is invalid")),
+            _ => return Err(wrong("it has no name")),
         }
-        let description = tool.description.as_deref().unwrap_or_default();
-        if description.len() > DESCRIPTION {
-            return Err(wrong("its description is longer than 16 KB"));
-        }
-        let input = Json::Object(tool.input_schema.as_ref().clone());
-        if input.get("type").is_some_and(|kind| kind != "object") {
+        let mut odd = Vec::new();
+        let description = match tool.get("description") {
+            Some(Json::String(text)) if text.len() > DESCRIPTION => {
+                return Err(wrong("its description is longer than 16 KB"));
+            }
+            Some(Json::String(text)) => text.as_str(),
+            None | Some(Json::Null) => "",
+            Some(_) => {
+                odd.push("its description is not a text, so it has none".to_owned());
+                ""
+            }
+        };
+        let Some(input @ Json::Object(_)) = tool.get("inputSchema") else {
+            return Err(wrong("the schema of its arguments is not an object"));
+        };
+        let is_object = match input.get("type") {
+            Some(Json::String(kind)) => !OTHER_KINDS.contains(&kind.as_str()),
+            Some(Json::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+            _ => true,
+        };
+        if !is_object {
             return Err(wrong("the schema of its arguments does not describe an object"));
         }
-        check_form(&input).map_err(|why| wrong(&malformed(ARGUMENTS_SCHEMA, &why)))?;
-        let output = tool.output_schema.as_ref().map(|schema| Json::Object(schema.as_ref().clone()));
-        let checked = output.as_ref().map_or(Ok(()), check_form);
-        checked.map_err(|why| wrong(&malformed(RESULT_SCHEMA, &why)))?;
-        let says = Json::from(vec![description.into(), input.clone(), output.clone().unwrap_or_default()]).to_string();
+        let form = readable_form(input).map_err(|why| wrong(&unusable(ARGUMENTS_SCHEMA, &why.to_string())))?;
+        odd.extend(form.slips.iter().map(|slip| format!("{slip} in {ARGUMENTS_SCHEMA}, which allows anything there")));
+        let output = tool.get("outputSchema").filter(|schema| !schema.is_null());
+        let result = output.map(readable_form).transpose();
+        let result = result.map_err(|why| wrong(&unusable(RESULT_SCHEMA, &why.to_string())))?;
+        let slips = result.iter().flat_map(|form| &form.slips);
+        odd.extend(slips.map(|slip| format!("{slip} in {RESULT_SCHEMA}, which allows anything there")));
+        let says = Json::from(vec![description.into(), input.clone(), output.cloned().unwrap_or_default()]).to_string();
         let says = ContentKey::of_text(&says).to_string();
-        let reads = tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
+        let reads = tool.pointer("/annotations/readOnlyHint") == Some(&Json::Bool(true));
         let effects = match (server.idempotent.holds(name), reads) {
             (false, _) => Effects::Writes,
             (true, true) => Effects::ReadOnly,
             (true, false) => Effects::Idempotent,
         };
-        let parameters = Value::from_json(input);
-        let spec = ToolSpec { name: name.into(), description: description.into(), parameters, effects };
-        Ok(Self { spec, output, compiled: OnceCell::new(), server: server.name.clone(), says })
+        let remark = |odd: String| {
+            format!("the MCP server `{}` describes its tool `{}` incorrectly: {odd}", server.name, cut(name))
+        };
+        // The model gets the schema as it is.
+        let parameters = Value::from_json(input.clone());
+        Ok(Self {
+            spec: ToolSpec { name: name.into(), description: description.into(), parameters, effects },
+            remarks: odd.into_iter().map(remark).collect(),
+            output: output.filter(|schema| schema.is_object()).cloned(),
+            compiled: OnceCell::new(),
+            server: server.name.clone(),
+            says,
+        })
     }
 
-    /// Compiles its schemas before its first call, within the limits. Returns that of its results, if it has one.
+    /// Whether another description says the same.
+    pub fn says_same(&self, other: &Self) -> bool {
+        self.says == other.says
+    }
+
+    /// Compiles the schema of its results before its first call, within the limits. That of its arguments is for whoever calls it.
     pub async fn result(&self) -> Result<Option<&Shape>, ToolError> {
         let compiled = self.compiled.get_or_init(|| async {
-            let wrong = |what: &str, why: &str| incorrect(&self.server, &self.spec.name, &unusable(what, why));
-            let input = Shape::of_server(self.spec.parameters.to_json()).await;
-            input.map_err(|why| wrong(ARGUMENTS_SCHEMA, &why))?;
+            let wrong = |why: String| incorrect(&self.server, &self.spec.name, &unusable(RESULT_SCHEMA, &why));
             let Some(output) = self.output.clone() else { return Ok(None) };
-            Shape::of_server(output).await.map(Some).map_err(|why| wrong(RESULT_SCHEMA, &why))
+            Shape::of_server(output).await.map(Some).map_err(wrong)
         });
         compiled.await.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
@@ -112,15 +148,12 @@ fn unusable(schema: &str, why: &str) -> String {
     format!("{schema} cannot be used: {why}")
 }
 
-fn malformed(schema: &str, why: &SchemaFault) -> String {
-    match why {
-        SchemaFault::Invalid(why) => format!("{schema} is not a JSON Schema: {why}"),
-        other => unusable(schema, &other.to_string()),
-    }
-}
-
 fn incorrect(server: &str, tool: &str, what: &str) -> ToolError {
     lies(format!("`{server}` describes its tool `{}` incorrectly: {what}", cut(tool)))
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=NAME).contains(&name.len()) && !name.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 fn cut(name: &str) -> String {

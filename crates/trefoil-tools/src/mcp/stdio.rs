@@ -1,18 +1,19 @@
-//! The streams of a server that is a child process, with limits.
+//! The streams of a server that is a child process, with limits: one message in each line.
 
 use std::collections::VecDeque;
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
-use tokio::process::{ChildStderr, ChildStdout};
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use trefoil_runtime::ToolError;
 use trefoil_template::{NodeCounter, limits};
 
-use super::lines::JsonLines;
+use super::incoming::{IncomingText, OpenRequests, read_message};
 use super::trouble::Trouble;
 
 /// Maximum number of bytes that a server may write for one request, and in one line.
@@ -27,17 +28,16 @@ const CHUNK: usize = 8 << 10;
 /// Number of bytes kept from the end of the server's standard error.
 const KEPT: usize = 4 << 10;
 
-/// The server's output. Beyond a limit, reading fails and the connection ends.
-pub struct Bounded {
+/// The transport over the streams of a server. Beyond a limit of the server's output, the connection ends.
+pub struct StdioLines {
     stdout: ChildStdout,
+    stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
+    open: OpenRequests,
     budget: Arc<Budget>,
-    /// Bytes since the last line break, and the first of them.
-    line: usize,
-    start: Vec<u8>,
-    lines: JsonLines,
-    /// Complete lines that the SDK has not read, and how much of them it has.
-    ready: (Vec<u8>, usize),
-    /// The values in it. The SDK parses a line as a whole, and each value takes many times the memory of its text.
+    /// The start of the next line, and complete lines that were not read.
+    line: Vec<u8>,
+    lines: VecDeque<Vec<u8>>,
+    /// The values in the line. A line is parsed as a whole, and each value takes many times the memory of its text.
     nodes: NodeCounter,
     said: LastWords,
     trouble: Trouble,
@@ -54,68 +54,107 @@ impl Budget {
     }
 }
 
-impl Bounded {
-    /// Wraps the output of a server.
-    pub fn new(stdout: ChildStdout, budget: Arc<Budget>, said: LastWords, trouble: Trouble) -> Self {
-        let (lines, ready, nodes) = (JsonLines::default(), (Vec::new(), 0), NodeCounter::default());
-        Self { stdout, budget, line: 0, start: Vec::new(), lines, ready, nodes, said, trouble }
+impl StdioLines {
+    /// Wraps the streams of a server.
+    pub fn new(stdout: ChildStdout, stdin: ChildStdin, budget: Arc<Budget>, said: LastWords, trouble: Trouble) -> Self {
+        Self {
+            stdout,
+            stdin: Arc::new(tokio::sync::Mutex::new(Some(stdin))),
+            open: OpenRequests::default(),
+            budget,
+            line: Vec::new(),
+            lines: VecDeque::new(),
+            nodes: NodeCounter::default(),
+            said,
+            trouble,
+        }
     }
 
-    /// The longest line that is accepted.
-    pub const LONGEST: usize = LINE + 1;
-
-    fn count(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Cuts bytes into lines. `Err`: they are beyond a limit.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
         let total = self.budget.0.fetch_add(bytes.len() as u64, Ordering::Relaxed) + bytes.len() as u64;
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line += piece.len();
-            self.start.extend(piece.iter().take(SHOWN.saturating_sub(self.start.len())));
-            if self.line > LINE {
-                return self.stop(format!("the server sent a message of more than {} MB", LINE >> 20));
+            self.line.extend_from_slice(piece);
+            if self.line.len() > LINE {
+                return Err(format!("the server sent a message of more than {} MB", LINE >> 20));
             }
             self.nodes.push(piece);
             if self.nodes.nodes() > limits::ANSWER_NODES {
-                return self.stop(format!("the server sent a message with more than {} values", limits::ANSWER_NODES));
+                return Err(format!("the server sent a message with more than {} values", limits::ANSWER_NODES));
             }
             if piece.ends_with(b"\n") {
-                self.line = 0;
-                self.nodes = NodeCounter::default();
-                self.said.line(&self.start);
-                self.start.clear();
+                self.end_line();
             }
         }
         if total > FLOOD {
-            return self.stop(format!("the server wrote more than {} MB for one request", FLOOD >> 20));
+            return Err(format!("the server wrote more than {} MB for one request", FLOOD >> 20));
         }
         Ok(())
     }
 
-    fn stop(&self, why: String) -> io::Result<()> {
-        self.trouble.tell(ToolError::Unusable(why.clone()));
-        Err(io::Error::new(io::ErrorKind::InvalidData, why))
+    fn end_line(&mut self) {
+        self.lines.push_back(std::mem::take(&mut self.line));
+        self.nodes = NodeCounter::default();
+    }
+
+    /// Records why the connection ends.
+    fn ends<T>(&self, why: String) -> Option<T> {
+        self.trouble.tell(ToolError::Unusable(why));
+        None
     }
 }
 
-impl AsyncRead for Bounded {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        loop {
-            let (lines, read) = &mut self.ready;
-            let left = lines.get(*read..).unwrap_or_default();
-            if !left.is_empty() {
-                let next = left.get(..buf.remaining()).unwrap_or(left);
-                buf.put_slice(next);
-                *read += next.len();
-                return Poll::Ready(Ok(()));
-            }
-            let mut chunk = [0; CHUNK];
-            let mut chunk = ReadBuf::new(&mut chunk);
-            std::task::ready!(Pin::new(&mut self.stdout).poll_read(cx, &mut chunk))?;
-            self.count(chunk.filled())?;
-            let lines = if chunk.filled().is_empty() { self.lines.take() } else { self.lines.push(chunk.filled()) };
-            self.ready = (lines, 0);
-            if chunk.filled().is_empty() && self.ready.0.is_empty() {
-                return Poll::Ready(Ok(()));
+impl Transport<RoleClient> for StdioLines {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.open.note(&item);
+        let stdin = self.stdin.clone();
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            match &mut *stdin.lock().await {
+                Some(stdin) => {
+                    stdin.write_all(&line).await?;
+                    stdin.flush().await
+                }
+                None => Err(io::ErrorKind::NotConnected.into()),
             }
         }
+    }
+
+    /// Nothing is lost if this is stopped while it waits: what was read is in `self`.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            while let Some(line) = self.lines.pop_front() {
+                match read_message(&line, &self.open, None) {
+                    IncomingText::Message(message) => return Some(*message),
+                    IncomingText::Idle => {}
+                    IncomingText::OtherText => self.said.line(&line),
+                    IncomingText::Unreadable(why) => return self.ends(why),
+                }
+            }
+            let mut chunk = [0; CHUNK];
+            let read = self.stdout.read(&mut chunk).await.unwrap_or(0);
+            if read == 0 {
+                if self.line.is_empty() {
+                    return None;
+                }
+                self.end_line();
+                continue;
+            }
+            if let Err(why) = self.push(chunk.get(..read).unwrap_or_default()) {
+                return self.ends(why);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.stdin.lock().await.take();
+        Ok(())
     }
 }
 
@@ -145,12 +184,10 @@ impl LastWords {
         });
     }
 
-    /// Reports the start of a line of the server's output.
-    fn line(&self, start: &[u8]) {
-        let start = start.trim_ascii();
-        if matches!(start.first(), None | Some(b'{' | b'[')) {
-            return;
-        }
+    /// Reports a line of the server's output that is no message.
+    fn line(&self, line: &[u8]) {
+        let line = line.trim_ascii();
+        let start = line.get(..SHOWN).unwrap_or(line);
         let mut garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         if garbage.0 == 0 {
             garbage.1 = crate::process::last_words(&String::from_utf8_lossy(start));

@@ -133,7 +133,7 @@ fn client_at(ports: &[u16], answers: &[&[IpAddr]], allow: &[&str]) -> Client {
     let limits =
         RequestLimits { time: Duration::from_secs(5), connect: Duration::from_millis(300), ..RequestLimits::default() };
     let allow = allow.iter().map(|host| host.parse().unwrap()).collect();
-    Client::with_lookup(Rules { allow, ports: ports.to_vec(), limits }, Arc::new(lookup)).unwrap()
+    Client::with_lookup(Rules { allow, ports: ports.to_vec(), limits, only_allowed: false }, Arc::new(lookup)).unwrap()
 }
 
 #[tokio::test]

@@ -16,6 +16,8 @@ mod foreign_json;
 mod guard;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_odd;
 mod python;
 #[cfg(all(feature = "mcp", unix))]
 mod reference;

@@ -14,34 +14,23 @@ pub fn request(kind: ToolKind, name: &str, arguments: serde_json::Value) -> Tool
     ToolRequest { name: name.into(), kind, arguments: Value::from_json(arguments) }
 }
 
+/// The place of a call. `discloses`: the arguments contain a secret.
+pub fn site<'s>(key: &'s Key, meter: &'s Meter, discloses: bool) -> CallSite<'s> {
+    CallSite { run: "run", execution: 0, key, step: StepId(0), labels: &[], meter, discloses, limit_ms: None }
+}
+
+/// The key of a call.
+pub fn key() -> Key {
+    Key(Arc::from("main/step"))
+}
+
 /// Calls a host; `discloses`: the arguments contain a secret.
 pub async fn call(host: &dyn ToolHost, request: &ToolRequest, discloses: bool) -> Result<Value, ToolError> {
-    let (key, meter) = (Key(Arc::from("main/step")), Meter::default());
-    let at = CallSite {
-        run: "run",
-        execution: 0,
-        key: &key,
-        step: StepId(0),
-        labels: &[],
-        meter: &meter,
-        discloses,
-        limit_ms: None,
-    };
-    host.call(at, request).await
+    host.call(site(&key(), &Meter::default(), discloses), request).await
 }
 
 /// The names of a host's tools.
 pub async fn list(host: &dyn ToolHost, kind: &ToolKind) -> Result<Vec<String>, ToolError> {
-    let (key, meter) = (Key(Arc::from("main/step")), Meter::default());
-    let at = CallSite {
-        run: "run",
-        execution: 0,
-        key: &key,
-        step: StepId(0),
-        labels: &[],
-        meter: &meter,
-        discloses: false,
-        limit_ms: None,
-    };
-    Ok(host.list(at, kind).await?.iter().map(|tool| tool.name.to_string()).collect())
+    let tools = host.list(site(&key(), &Meter::default(), false), kind).await?;
+    Ok(tools.iter().map(|tool| tool.name.to_string()).collect())
 }

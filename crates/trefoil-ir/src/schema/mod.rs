@@ -7,12 +7,16 @@
 //! before a value is checked, and rejected beyond [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and
 //! the value, so a replay gets the same one.
 
+mod form;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Value as Json};
 use trefoil_template::limits;
+
+pub use form::{ReadableForm, readable_form};
 
 /// How schemas are compiled: by the draft that `$schema` names, otherwise 2020-12; nothing is fetched; patterns take
 /// linear time.
@@ -115,22 +119,25 @@ fn endable(schema: &Json) -> Result<Cost, SchemaFault> {
     }
 }
 
-/// Checks a schema without compiling its patterns, which may take a second: for many schemas of which few are used.
-pub fn check_form(schema: &Json) -> Result<(), SchemaFault> {
-    endable(schema)?;
-    let valid = jsonschema::draft202012::meta::validate(schema);
-    valid.map_err(|error| SchemaFault::Invalid(Box::new(error.to_owned())))
-}
-
 impl Checker {
     /// Compiles a schema of draft 2020-12 within the limits. May take a second, so an async task does this on a thread of
     /// its own.
     pub fn new(schema: &Json) -> Result<Self, SchemaFault> {
+        Self::of_draft(schema, Draft::Draft202012)
+    }
+
+    /// Compiles a schema of others: by the draft that it states, and without what that does not allow.
+    pub fn of_others(schema: &Json) -> Result<Self, SchemaFault> {
+        let form = readable_form(schema)?;
+        Self::of_draft(&form.schema, form.draft)
+    }
+
+    fn of_draft(schema: &Json, draft: Draft) -> Result<Self, SchemaFault> {
         let cost = endable(schema)?;
         if pattern_bytes([schema], limits::PATTERNS_BYTES) > limits::PATTERNS_BYTES {
             return Err(SchemaFault::Patterns);
         }
-        let built = options().with_draft(Draft::Draft202012).build(schema);
+        let built = options().with_draft(draft).build(schema);
         let validator = built.map_err(|error| SchemaFault::Invalid(Box::new(error)))?;
         Ok(Self { validator, cost })
     }
@@ -477,7 +484,7 @@ mod tests {
         let endless = Cost::new(&doubling(40)).endless().unwrap();
         assert!(!endless.circular, "{endless:?}");
         assert!(matches!(Checker::new(&doubling(40)), Err(SchemaFault::Endless(_))));
-        assert!(check_form(&doubling(40)).is_err() && check_form(&doubling(10)).is_ok());
+        assert!(readable_form(&doubling(40)).is_err() && readable_form(&doubling(10)).is_ok());
     }
 
     #[test]
@@ -520,7 +527,7 @@ mod tests {
         assert!(Checker::new(&many(2)).is_ok());
         let refused = Checker::new(&many(200)).unwrap_err();
         assert_eq!(refused.to_string(), "its patterns need more than 32 MB");
-        assert!(check_form(&many(200)).is_ok(), "nothing of it is compiled there");
+        assert!(readable_form(&many(200)).is_ok(), "nothing of it is compiled there");
     }
 
     #[test]
