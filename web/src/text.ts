@@ -72,6 +72,16 @@ export function shown(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');
 }
 
+/** A value for reading: an object with texts of several lines as its names with these texts, anything else as `shown`. */
+export function readable(value: unknown): string {
+  const long = (one: unknown): one is string => typeof one === 'string' && one.trimEnd().includes('\n');
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.values(value).some(long)) return shown(value);
+  const lines = Object.entries(value).map(([name, one]) =>
+    long(one) ? `${name}:\n${one.trimEnd().replace(/^/gm, '  ')}` : `${name}: ${typeof one === 'string' ? one : JSON.stringify(one)}`,
+  );
+  return lines.join('\n');
+}
+
 /** `22 Nov 2026, 15:30:00`, in the reader's time zone. */
 export function moment(iso: string): string {
   const at = new Date(iso);

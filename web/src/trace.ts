@@ -1,7 +1,7 @@
 // The trace as the page receives it: version 2 of the JSON that `docs/json.md` describes. Everything but the skeleton may be
 // missing, and every text is a stranger's.
 
-export type Status = 'done' | 'failed' | 'skipped' | 'stopped' | 'running' | 'cancelled';
+export type Status = 'done' | 'failed' | 'skipped' | 'stopped' | 'running' | 'cancelled' | 'waiting' | 'interrupted' | 'pending';
 
 export interface Place {
   file?: string | null;
@@ -182,6 +182,9 @@ export interface Trace {
   calls?: number | null;
   steps?: Step[] | null;
   warnings?: string[] | null;
+  /** What it waits for, and the commands that answer and continue it. */
+  waiting?: { key?: string; step?: string; prompt?: string | null }[] | null;
+  next?: { command: string; purpose: string }[] | null;
   graph?: Graph | null;
 }
 

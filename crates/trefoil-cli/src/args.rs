@@ -1,9 +1,10 @@
 //! The command line, and the arguments that several commands share.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, Parser, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use trefoil::internals::settings::{self, Settings};
 use trefoil::internals::{Cache, LoadOptions, Target};
 use trefoil_check::RULES;
@@ -13,6 +14,7 @@ use trefoil_syntax::suggest::nearest;
 use crate::commands::Command;
 use crate::harmless::safe;
 use crate::output;
+use crate::run::words::wrap;
 
 /// Check and run agent workflows written in YAML.
 #[derive(Parser)]
@@ -28,6 +30,48 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The commands by what one wants to do.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Write a workflow", &["init", "check", "explain", "rules", "plan", "graph", "render"]),
+    ("Run it", &["run", "dev", "resume", "replay"]),
+    ("Look at runs", &["trace", "runs", "store"]),
+    ("Set up a computer", &["doctor", "models", "secrets", "trust", "completions"]),
+    ("Connect other programs", &["lsp", "mcp", "worker", "schema", "ir"]),
+];
+
+/// Reads the arguments.
+pub fn read() -> clap::error::Result<Cli> {
+    read_from(std::env::args_os())
+}
+
+/// Reads these words, of which the first is the name of the program.
+pub fn read_from<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> clap::error::Result<Cli> {
+    Cli::from_arg_matches(&grouped(Cli::command()).try_get_matches_from(words)?)
+}
+
+/// Whether words, of which the first is the name of the program, name a command.
+#[cfg(test)]
+pub fn is_command(words: &[String]) -> bool {
+    words.get(1).is_some_and(|word| word.starts_with('-') || Cli::command().find_subcommand(word).is_some())
+}
+
+/// The command line, whose help lists the commands in their groups.
+fn grouped(command: clap::Command) -> clap::Command {
+    let width = output::width().min(100);
+    let mut all = String::new();
+    for (title, names) in GROUPS {
+        all.push_str(&format!("\n\n{title}:"));
+        for own in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = own.get_about().map(ToString::to_string).unwrap_or_default();
+            let lines = wrap(&about, width.saturating_sub(16)).join(&format!("\n{:16}", ""));
+            all.push_str(&format!("\n  {:<12}  {lines}", own.get_name()));
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}{all}\n\nOptions:\n{{options}}{{after-help}}"
+    ))
 }
 
 /// Whether to use colours.
@@ -183,4 +227,19 @@ pub fn refuse(error: clap::Error) -> ! {
     }
     output::put(error.render().to_string());
     std::process::exit(error.exit_code());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let command = Cli::command();
+        let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.retain(|name| cfg!(feature = "mcp") || *name != "mcp");
+        (grouped.sort_unstable(), all.sort_unstable());
+        assert_eq!(grouped, all);
+    }
 }

@@ -1,7 +1,7 @@
 //! The store of the command line.
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -10,7 +10,7 @@ use trefoil::internals::settings::Keep;
 use trefoil::store::{Durability, Filter, Location, Options, Pruned, Retention, Store, StoreError};
 
 use crate::commands::count;
-use crate::run::next::pasted;
+use crate::run::command::{PrintedCommand, RunOptions, pasted};
 use crate::{exit, output};
 
 /// `--store`
@@ -78,6 +78,7 @@ impl DurabilityArg {
 impl StoreArgs {
     /// The location of the store.
     pub fn location(&self) -> Result<Location, StoreError> {
+        NAMED.get_or_init(|| self.option());
         match &self.place {
             Some(place) => Location::parse(place, env),
             None => Location::of_user(env),
@@ -87,7 +88,7 @@ impl StoreArgs {
     /// Opens the store for a new run. If that fails, the help suggests a run without a store.
     pub fn create(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         let opened = self.location().and_then(|location| location.open(durability.options()));
-        opened.map_err(|error| match error.help().filter(|_| error.is_of_the_store()) {
+        opened.map_err(|error| match advice(&error).filter(|_| error.is_of_the_store()) {
             Some(help) => {
                 // Joins the alternatives into one list.
                 let help = help.replace(", or ", ", ");
@@ -228,8 +229,27 @@ pub fn now(store: &dyn Store) -> u64 {
     store.clock().wall_ms()
 }
 
-/// The only id that starts with this text.
+/// The word for the run that was started last.
+const LAST: &str = "last";
+
+/// The run that was started last, apart from those that tools have started.
+async fn last_id(store: &dyn Store) -> Result<Option<String>, StoreError> {
+    let mut after = None;
+    loop {
+        let page = store.list(&Filter::default(), after, 100).await?;
+        let found = page.runs.into_iter().find(|record| record.parent.is_none());
+        after = page.next;
+        if found.is_some() || after.is_none() {
+            return Ok(found.map(|record| record.run));
+        }
+    }
+}
+
+/// The only id that starts with this text, or the last run.
 pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreError> {
+    if start == LAST {
+        return last_id(store).await?.ok_or_else(|| StoreError::NoRun { run: start.to_owned() });
+    }
     let unknown = match store.record(start).await {
         Ok(record) => return Ok(record.run),
         Err(StoreError::NoRun { run }) if !run.is_empty() => StoreError::NoRun { run },
@@ -250,29 +270,55 @@ pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreErro
     }
 }
 
+/// The option that names the store of this process, once one was asked for.
+static NAMED: OnceLock<String> = OnceLock::new();
+
 /// Reports an error of the store.
 pub fn refuse(error: &StoreError) -> u8 {
-    output::refuse(&error.to_string(), error.help());
+    output::refuse(&error.to_string(), advice(error).as_deref());
     exit::NOT_STARTED
+}
+
+/// How to fix it, with the command that helps.
+pub fn advice(error: &StoreError) -> Option<String> {
+    let options = RunOptions::of_store(NAMED.get().cloned().unwrap_or_default());
+    let text = |command| options.text(command);
+    let help = match error {
+        StoreError::Full { .. } => format!("free space with `{}`, or use another disk", text(PrintedCommand::Prune)),
+        StoreError::Corrupt { .. } | StoreError::Entry { .. } => {
+            format!("see what is damaged with `{}`", text(PrintedCommand::CheckStore))
+        }
+        StoreError::NoRun { .. } => format!("list the runs with `{}`", text(PrintedCommand::List)),
+        StoreError::NoContent { run } => format!("see what is left with `{}`", text(PrintedCommand::Show(run))),
+        StoreError::Held { run, .. } => {
+            format!("wait until it ends, or cancel it with `{}`", text(PrintedCommand::Cancel(run)))
+        }
+        StoreError::NotHeld { run, .. } => {
+            format!("another process is continuing it; see `{}`", text(PrintedCommand::Show(run)))
+        }
+        other => return other.help().map(str::to_owned),
+    };
+    Some(help)
 }
 
 /// Reports an error of an operation that frees space.
 fn refuse_to_free(error: &StoreError) -> u8 {
-    output::refuse(&error.to_string(), help_to_free(error));
+    output::refuse(&error.to_string(), help_to_free(error).as_deref());
     exit::NOT_STARTED
 }
 
 /// The help if freeing space fails. A full store needs some space for that, so freeing space in the store is no help.
-fn help_to_free(error: &StoreError) -> Option<&'static str> {
+fn help_to_free(error: &StoreError) -> Option<String> {
     match error {
         StoreError::Full { path, .. } if path.to_string_lossy().starts_with("postgres") => {
-            Some("free space on the disk of its server")
+            Some("free space on the disk of its server".to_owned())
         }
         StoreError::Full { .. } => Some(
             "free space on its disk, or copy the store to another disk with `trefoil store backup FILE`, and use the copy with \
-             `--store FILE`",
+             `--store FILE`"
+                .to_owned(),
         ),
-        error => error.help(),
+        error => advice(error),
     }
 }
 
@@ -283,12 +329,12 @@ mod tests {
     #[test]
     fn to_free_space_in_a_full_store_is_no_advice_to_whoever_does_so() {
         let full = |path: &str| StoreError::Full { path: path.into(), why: "database or disk is full".to_owned() };
-        assert!(full("runs.db").help().unwrap().contains("trefoil store prune"));
+        assert!(advice(&full("runs.db")).unwrap().contains("trefoil store prune"));
         let help = help_to_free(&full("runs.db")).unwrap();
         assert!(help.starts_with("free space on its disk") && help.contains("trefoil store backup"), "{help}");
         let help = help_to_free(&full("postgres://me@host/runs")).unwrap();
         assert_eq!(help, "free space on the disk of its server");
         let other = StoreError::ReadOnly { path: "runs.db".into() };
-        assert_eq!(help_to_free(&other), other.help());
+        assert_eq!(help_to_free(&other).as_deref(), other.help());
     }
 }

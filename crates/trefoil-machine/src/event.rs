@@ -169,6 +169,9 @@ pub enum EventKind {
     RunStarted {
         /// The entry flow.
         flow: String,
+        /// When it was started, in milliseconds since 1970-01-01 UTC: the same whenever the event is repeated.
+        #[serde(skip)]
+        at: u64,
         /// Its input.
         input: Option<Value>,
         /// The input with defaults; only for watchers that want provenance.
@@ -500,6 +503,7 @@ mod tests {
         let kinds = [
             EventKind::RunStarted {
                 flow: String::new(),
+                at: 0,
                 input: None,
                 effective_input: None,
                 answers_from: None,

@@ -194,9 +194,22 @@ pub struct GivenPermissions {
     /// The hosts that HTTP tools may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Whether the settings of the project were ignored.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_config: bool,
 }
 
 impl GivenPermissions {
+    /// These, and where nothing is said, those of an earlier process.
+    #[must_use]
+    pub fn or(self, earlier: &Self) -> Self {
+        Self {
+            commands: self.commands || earlier.commands,
+            hosts: if self.hosts.is_empty() { earlier.hosts.clone() } else { self.hosts },
+            no_config: self.no_config || earlier.no_config,
+        }
+    }
+
     /// Whether nothing was allowed.
     pub fn is_none(&self) -> bool {
         *self == Self::default()

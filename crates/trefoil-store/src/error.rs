@@ -251,12 +251,12 @@ impl StoreError {
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Locked { .. } => "wait until that process has finished, or use another store with `--store PATH`",
-            Self::Full { .. } => "free space with `trefoil store prune`, or use another disk with `--store PATH`",
+            Self::Full { .. } => "delete runs that are not needed any more, or use another disk",
             Self::ReadOnly { path } if is_server(path) => {
                 "use the address of the primary server, because this one accepts no changes; or use another store with `--store PATH`"
             }
             Self::ReadOnly { .. } => "make the file and its folder writable, or use another store with `--store PATH`",
-            Self::Missing { .. } => "pass another path with `--store PATH`; `trefoil run` creates the store",
+            Self::Missing { .. } => "pass another path with `--store PATH`; the first run creates the store",
             Self::Log { .. } => "copy both files to a writable folder, and pass the copy with `--store PATH`",
             Self::Replaced { .. } => "move the file back, or use another store with `--store PATH`",
             Self::Changed { .. } => "try again, or make the folder of the store writable",
@@ -269,9 +269,7 @@ impl StoreError {
             }
             Self::Memory => "store nothing with `--ephemeral`, or write `./:memory:` for a file of that name",
             Self::Foreign { .. } => "pass another file with `--store PATH`",
-            Self::Corrupt { .. } => {
-                "see what is damaged with `trefoil store check`, or use another store with `--store PATH`"
-            }
+            Self::Corrupt { .. } => "look for what is damaged, or use another store with `--store PATH`",
             Self::Open { path, .. } if is_server(path) => {
                 "check the address; its options are `host`, `port`, `user`, `password`, `dbname`, `sslmode`, `sslrootcert`, \
                  `connect_timeout`, `application_name` and `options`"
@@ -294,13 +292,13 @@ impl StoreError {
             Self::NoServer { .. } => "use a build with the feature `postgres`, or a file with `--store PATH`",
             Self::NoBackup { .. } => "back up the database with `pg_dump`",
             Self::NoHome => "set a file with `--store PATH` or `TREFOIL_STORE`",
-            Self::NoRun { .. } => "list the runs with `trefoil runs list`",
-            Self::NoContent { .. } => "see what is left with `trefoil runs show` and `trefoil runs export`",
+            Self::NoRun { .. } => "list the runs of the store",
+            Self::NoContent { .. } => "its record is what is left",
             Self::Ambiguous { .. } => "use more characters of the id",
-            Self::Held { .. } => "wait until it ends, or cancel it with `trefoil runs cancel`",
-            Self::NotHeld { .. } => "another process is continuing it; see `trefoil runs show`",
+            Self::Held { .. } => "wait until it ends, or cancel it",
+            Self::NotHeld { .. } => "another process is continuing it",
             Self::Exists { .. } => "choose a file that does not exist",
-            Self::Entry { .. } => "see what is damaged with `trefoil store check`",
+            Self::Entry { .. } => "look for what is damaged",
             Self::RunExists { .. }
             | Self::Ended { .. }
             | Self::Sequence { .. }

@@ -45,7 +45,13 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
         let message = error.to_string();
         let message = message.split(" at line").next().unwrap_or(&message);
         let at = Location::new(file, Span::new(at, at));
-        return Err((files, vec![Diagnostic::error("json-syntax", at, message.to_owned())]));
+        let found = Diagnostic::error("json-syntax", at, message.to_owned());
+        let found = match message {
+            "key must be a string" => found.help("write names in double quotes: `{\"name\": 1}`"),
+            "expected value" => found.help("write texts in double quotes: `\"text\"`"),
+            _ => found,
+        };
+        return Err((files, vec![found]));
     }
     let parsed = yaml::parse(file, &source, &Limits::default());
     let failed = parsed.diagnostics.iter().any(|d| d.severity == Severity::Error);

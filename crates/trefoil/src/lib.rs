@@ -28,6 +28,9 @@
 //! }
 //! ```
 //!
+//! The folder `examples` of this crate also has a program each for an own model provider with streaming text, for people who answer,
+//! and for runs that are kept.
+//!
 //! # Flows
 //!
 //! [`Flow::load`] reads from disk. [`Flow::from_text`] and [`Flow::from_files`] read from memory and never access the

@@ -17,11 +17,12 @@
 
 pub use crate::shell::Shell;
 pub use trefoil_ir::ToolKind;
+pub use trefoil_machine::event::AskedBefore;
 pub use trefoil_machine::{Flags, Reserve};
 pub use trefoil_runtime::ports::{
-    CallSite, Clock, CollectEvents, CommandHost, CommandOutput, EnvSecrets, EventSink, FnModel, HumanInbox, Journal,
-    JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, NoJournal,
-    Secrets, SystemClock, ToolError, ToolHost, VirtualClock, echo,
+    Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets, EventSink,
+    FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer, ModelError,
+    ModelErrorKind, ModelProvider, NoJournal, Received, Secrets, SystemClock, ToolError, ToolHost, VirtualClock, echo,
 };
 pub use trefoil_runtime::{
     CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, OnUnknown,

@@ -8,6 +8,7 @@ import { brief, cause, duration, inline, moment, place, several } from '../text.
 import { UsageLine } from './call.tsx';
 import { Detail } from './detail.tsx';
 import { GraphPanel } from './graph.tsx';
+import { Copy } from './longtext.tsx';
 import { named } from './names.tsx';
 import { failureLine, Sign, Ticks, WORDS } from './status.tsx';
 import { Steps } from './steps.tsx';
@@ -62,11 +63,12 @@ function share({ graph, size }: State, shape: string, detail: number): number {
 
 function Top({ state }: { state: State }) {
   const run = state.overview;
-  const status = run.status ?? 'running';
+  const own = run.status ?? 'running';
+  const status = own === 'done' && run.partial.length > 0 ? 'mixed' : own;
   return (
     <header class="top">
       <div class="title">
-        <Sign status={status === 'done' && run.partial.length > 0 ? 'mixed' : status} />
+        <Sign status={status} />
         <h1 dir="auto">
           <a href="#run">{brief(run.flow ?? '', 80) || 'run'}</a>
         </h1>
@@ -94,6 +96,7 @@ function Top({ state }: { state: State }) {
         </p>
       )}
       {run.error && <Lead state={state} />}
+      <Next state={state} />
     </header>
   );
 }
@@ -126,6 +129,29 @@ function Lead({ state }: { state: State }) {
           <b>To do:</b> <Ticks text={brief(error.help, 600)} />
         </p>
       )}
+    </section>
+  );
+}
+
+/** What the run waits for, and the commands that answer and continue it, or run a part of it again. */
+function Next({ state }: { state: State }) {
+  const { waiting, next, status } = state.overview;
+  const questions = (waiting ?? []).filter((one) => one.prompt);
+  if (questions.length === 0 && !next?.length) return null;
+  return (
+    <section class={`lead ${status === 'failed' ? '' : 'open'}`} aria-label="What can be done next">
+      {questions.slice(0, 20).map((one) => (
+        <p key={one.key} class="what" dir="auto">
+          {brief(one.step ?? '', 80)} asks: {brief(one.prompt ?? '', 600)}
+        </p>
+      ))}
+      {next?.slice(0, 40).map(({ command, purpose }) => (
+        <p key={command} class="next">
+          <span class="muted">{brief(purpose, 60)}:</span>
+          <code>{inline(command)}</code>
+          <Copy text={() => command} what="the command" />
+        </p>
+      ))}
     </section>
   );
 }

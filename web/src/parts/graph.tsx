@@ -15,7 +15,7 @@ import { Node } from './node.tsx';
 const READABLE = 0.58;
 const LEAST = 0.04;
 const MOST = 3;
-const IDLE: NodeState = { status: 'waiting', runs: 0, failed: 0, busy: 0 };
+const IDLE: NodeState = { status: 'idle', runs: 0, failed: 0, busy: 0 };
 
 export function GraphPanel({ state }: { state: State }) {
   if (!state.graph) return null;
@@ -58,7 +58,8 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
     const x = Math.max((width - graph.width * k) / 2, readable ? Math.min(8, (width - graph.width * k) / 2) : -Infinity);
     const y = graph.height * k > height ? 8 : (height - graph.height * k) / 2;
     sight.value = { k, x, y };
-    const node = selected.peek() ?? (readable ? null : undefined);
+    // Where it begins is in sight, unless a step is chosen.
+    const node = selected.peek() ?? (graph.nodes.find((n) => n.kind === 'start') ?? graph.nodes[0])?.id;
     if (readable && node) show(node);
   };
   const zoom = (factor: number, at?: { x: number; y: number }) => {

@@ -82,7 +82,7 @@ export function Overview({ graph, states, sight, size, go }: OverviewProps) {
   const paths = useMemo(() => {
     const by = new Map<string, string>();
     for (const n of graph.nodes) {
-      const status = n.kind === 'start' || n.kind === 'end' ? 'waiting' : (states.get(n.id)?.status ?? 'waiting');
+      const status = n.kind === 'start' || n.kind === 'end' ? 'idle' : (states.get(n.id)?.status ?? 'idle');
       by.set(status, `${by.get(status) ?? ''}M${n.x.toFixed(0)} ${n.y.toFixed(0)}h${n.width.toFixed(0)}v${n.height.toFixed(0)}h-${n.width.toFixed(0)}z`);
     }
     return [...by];

@@ -30,11 +30,12 @@ export function Node({ node, at, most, heat, small, selected, cursor, choose, se
   const others = [at.runs > 1 && `×${count(at.runs)}`, at.runs > 0 && at.status !== 'skipped' && duration(at.busy)].filter(Boolean).join(' · ');
   const badge = [faults, others].filter(Boolean).join(' · ');
   const called = label;
+  const mixed = at.failed > 0 && at.failed < at.runs;
   // What is drawn comes first, as it is drawn: a name that is spoken finds its node.
   const said = outer
     ? `${called}, ${node.kind} of the workflow`
-    : `${[called, ...notes, badge].filter(Boolean).join(' ')}, ${brief(node.kind, 20)}, ${WORDS[at.status] ?? at.status}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}`;
-  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${at.failed > 0 && at.failed < at.runs ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
+    : `${[called, ...notes, badge].filter(Boolean).join(' ')}, ${brief(node.kind, 20)}, ${WORDS[mixed ? 'mixed' : at.status] ?? at.status}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}`;
+  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${mixed ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
   const rx = outer ? height / 2 : node.kind === 'agent' || node.kind === 'human' ? 8 : 3;
   return (
     <g
@@ -69,10 +70,10 @@ export function Node({ node, at, most, heat, small, selected, cursor, choose, se
           {`${note} `}
         </text>
       ))}
-      {!outer && at.status !== 'waiting' && (
+      {!outer && at.status !== 'idle' && (
         <g class="sign" transform={`translate(${x - 7} ${y - 7})`}>
           <circle class="under" cx="8" cy="8" r="8" />
-          <path d={SHAPES[at.status] ?? ''} />
+          <path d={SHAPES[mixed ? 'mixed' : at.status] ?? ''} />
         </g>
       )}
       {!outer && !small && badge && (

@@ -1,14 +1,15 @@
 // The run as a whole: input, result, what took part.
 
 import type { State } from '../state.ts';
-import { brief, duration, inline, moment, several, shown, visible } from '../text.ts';
+import { brief, duration, inline, moment, place, readable, several, shown, visible } from '../text.ts';
 import { UsageLine } from './call.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import { Ticks, WORDS } from './status.tsx';
 
 export function RunDetail({ state, heading }: { state: State; heading: { current: HTMLHeadingElement | null } }) {
   const run = state.overview;
-  const status = run.status ?? 'running';
+  const own = run.status ?? 'running';
+  const status = own === 'done' && run.partial.length > 0 ? 'mixed' : own;
   const filled = run.effective_input !== undefined && JSON.stringify(run.effective_input) !== JSON.stringify(run.input);
   return (
     <>
@@ -24,7 +25,7 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
           {(run.calls ?? 0) > 0 && <UsageLine usage={run.usage ?? null} />}
         </p>
       </header>
-      <Block title="Result" value={run.output} none={status === 'done' ? 'no result' : undefined} />
+      <Block title="Result" value={run.output} none={own === 'done' ? 'no result' : undefined} />
       <Block title="Input" value={run.input} none="no input" />
       {filled && <Block title="Input with defaults" value={run.effective_input} />}
       {(run.warnings?.length ?? 0) > 0 && (
@@ -90,7 +91,7 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
             <>
               <dt>file</dt>
               <dd>
-                <span class="place">{inline(file)}</span>{' '}
+                <span class="place">{place({ file })}</span>{' '}
                 {sha256 && (
                   <code class="muted" title={`sha256 ${inline(sha256)}`}>
                     {brief(sha256, 13)}
@@ -114,7 +115,7 @@ function Block({ title, value, none }: { title: string; value: unknown; none?: s
         <h3>{title}</h3>
         {!nothing && <Copy text={() => shown(value)} what={title.toLowerCase()} />}
       </div>
-      {nothing ? <p class="muted">{none}</p> : <LongText text={shown(value)} label={title} />}
+      {nothing ? <p class="muted">{none}</p> : <LongText text={readable(value)} label={title} />}
     </section>
   );
 }

@@ -10,7 +10,10 @@ export const WORDS: Record<string, string> = {
   running: 'running',
   cancelled: 'cancelled',
   mixed: 'done, in part',
-  waiting: 'not run',
+  idle: 'not run',
+  waiting: 'waiting',
+  interrupted: 'interrupted',
+  pending: 'not started',
 };
 
 /** The line of each sign, in a square of 16. */
@@ -22,7 +25,10 @@ export const SHAPES: Record<string, string> = {
   running: 'M8 4.6V8l2.4 1.6',
   cancelled: 'M4.6 11.4l6.8-6.8',
   mixed: 'M8 4.4v4.4M8 11.2v.4',
-  waiting: '',
+  idle: '',
+  waiting: 'M6.2 6.4a1.8 1.8 0 1 1 2.6 1.6c-.6.3-.8.6-.8 1.2M8 11.3v.3',
+  interrupted: 'M5.6 5.6h4.8v4.8H5.6z',
+  pending: '',
 };
 
 /** A small sign. It is hidden from screen readers: the word stands beside it or in the name of what it is in. */

@@ -4,7 +4,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Row } from '../source/types.ts';
 import type { State } from '../state.ts';
-import { count, inline, tick } from '../text.ts';
+import { count, inline, several, tick } from '../text.ts';
 import type { Status } from '../trace.ts';
 import { marks, TURN, where } from './axis.ts';
 import { Line } from './row.tsx';
@@ -61,7 +61,7 @@ function Tools({ state }: { state: State }) {
       {kinds.length > 1 && (
         <div class="chips" role="group" aria-label="Show only">
           <button type="button" aria-pressed={view.status === null} onClick={() => void state.filter({ status: null })}>
-            All {count(steps)}
+            {several(steps, 'step')}
           </button>
           {kinds.map(([status, n]) => (
             <button

@@ -3,7 +3,7 @@
 import { places } from '../keys.ts';
 import { cause, count, shown, tokens } from '../text.ts';
 import type { Graph, Status, Step, Trace } from '../trace.ts';
-import { type Branch, openAtFirst, parts, type Tree, tree } from './tree.ts';
+import { type Branch, open as isOpen, openAtFirst, parts, type Tree, tree } from './tree.ts';
 import type { NodeState, Overview, Row, StepDetail, StepName, TraceSource, View } from './types.ts';
 
 /** The rows of one view. */
@@ -150,8 +150,8 @@ export class InlineSource implements TraceSource {
       const end = over ? branch.end : (ms ?? branch.end);
       for (const id of [step.node, step.frame]) {
         if (!id) continue;
-        const state = states.get(id) ?? { status: 'waiting', runs: 0, failed: 0, busy: 0 };
-        state.status = state.status === 'waiting' ? status : graver(state.status, status);
+        const state = states.get(id) ?? { status: 'idle', runs: 0, failed: 0, busy: 0 };
+        state.status = state.status === 'idle' ? status : graver(state.status, status);
         state.runs += 1;
         if (status === 'failed') state.failed += 1;
         states.set(id, state);
@@ -276,7 +276,7 @@ export class InlineSource implements TraceSource {
       open,
       start: branch.start,
       end: branch.end,
-      open_ended: step !== null && step.duration_ms == null && step.status === 'running',
+      open_ended: step !== null && step.duration_ms == null && isOpen(step.status),
       tokens: tokens(branch.known, branch.unknown, branch.calls),
       calls: (step?.calls ?? []).slice(0, FIRST).map((c) => {
         const start = c.started_ms ?? branch.start;
@@ -346,7 +346,7 @@ function said(step: Step): string {
   return all.join('\n');
 }
 
-const GRAVE: NodeState['status'][] = ['failed', 'running', 'cancelled', 'stopped', 'done', 'skipped', 'waiting'];
+const GRAVE: NodeState['status'][] = ['failed', 'waiting', 'running', 'cancelled', 'stopped', 'interrupted', 'done', 'skipped', 'pending', 'idle'];
 const graver = (a: NodeState['status'], b: NodeState['status']) => (GRAVE.indexOf(a) <= GRAVE.indexOf(b) ? a : b);
 
 /** How much time spans cover together. */

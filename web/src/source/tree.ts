@@ -28,7 +28,10 @@ export const GROUP = '~group:';
 /** More parts than this are closed until somebody opens them. */
 const MANY = 12;
 
-const WORST: Status[] = ['failed', 'cancelled', 'stopped', 'running', 'done', 'skipped'];
+/** Not over. */
+export const open = (status: Status): boolean => status === 'running' || status === 'waiting';
+
+const WORST: Status[] = ['failed', 'waiting', 'cancelled', 'stopped', 'interrupted', 'running', 'done', 'skipped', 'pending'];
 
 export const worse = (a: Status, b: Status): Status => (WORST.indexOf(a) <= WORST.indexOf(b) ? a : b);
 
@@ -54,7 +57,7 @@ export function tree(steps: readonly Step[], ends: number): Tree {
       level: 1,
       status: step.status,
       start: begun,
-      end: step.duration_ms == null ? (step.status === 'running' ? ends : begun) : begun + step.duration_ms,
+      end: step.duration_ms == null ? (open(step.status) ? ends : begun) : begun + step.duration_ms,
       ...spent(step),
     };
     byId.set(step.key, branch);

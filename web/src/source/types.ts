@@ -89,7 +89,7 @@ export interface StepDetail {
 
 /** How a node or frame of the graph stands at a moment. */
 export interface NodeState {
-  status: Status | 'waiting';
+  status: Status | 'idle';
   runs: number;
   failed: number;
   /** Milliseconds in which at least one of its runs was at work. */

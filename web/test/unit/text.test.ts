@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { between, places } from '../../src/keys.ts';
-import { brief, bytes, cost, duration, money, place, shown, tick, tokens, visible } from '../../src/text.ts';
+import { brief, bytes, cost, duration, money, place, readable, shown, tick, tokens, visible } from '../../src/text.ts';
 import { BIDI } from '../fixtures/traces.ts';
 
 test('nothing in a shown text is invisible or turns the reading direction', () => {
@@ -55,4 +55,10 @@ test('money is shown short and never too low, and a price that nobody knows is n
   assert.equal(cost(0, 0), '');
   assert.equal(cost(0, 2), '$?');
   assert.equal(cost(12_300, 1), '$0.0123 + ?');
+});
+
+test('texts of several lines in a result can be read as such', () => {
+  assert.equal(readable({ ok: true, text: 'one\ntwo\n', title: 'T' }), 'ok: true\ntext:\n  one\n  two\ntitle: T');
+  assert.equal(readable({ n: 3 }), shown({ n: 3 }));
+  assert.equal(readable('a\nb'), 'a\nb');
 });

@@ -171,7 +171,7 @@ fn settings(offer: &Offer) -> Finding {
 
 fn store(args: &StoreArgs) -> Result<Finding, u8> {
     let wrong = |error: &StoreError| Finding {
-        help: error.help().map(Into::into),
+        help: crate::store::advice(&error).map(Into::into),
         ..finding("store", Checkup::Wrong, error.to_string())
     };
     let store = match args.try_look() {

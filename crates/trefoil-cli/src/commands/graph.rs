@@ -97,7 +97,10 @@ pub fn run(args: &Graph) -> u8 {
 fn written(args: &Graph, picture: &str) -> u8 {
     let Some(path) = &args.output else { return output::data(picture) };
     match std::fs::write(path, picture) {
-        Ok(()) => exit::OK,
+        Ok(()) => {
+            output::note(format!("wrote `{}`", path.display()));
+            exit::OK
+        }
         Err(error) => {
             output::refuse(&format!("cannot write `{}`: {error}", path.display()), None);
             exit::FAILED

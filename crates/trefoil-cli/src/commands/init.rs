@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
 use crate::{exit, output, pick};
 
@@ -119,15 +120,10 @@ fn write_all(args: &Init, template: &Template) -> u8 {
     }
     output::say("\nNext:\n");
     let main = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();
-    let target = quoted(&main);
-    let run = format!("trefoil run {target} {} --model embedded", template.arguments);
-    output::data(&format!("trefoil check {}\n{run}\ntrefoil plan {target}\n", quoted(&folder.display().to_string())))
-}
-
-/// Quotes a path for a shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '_');
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    let (folder, input) = (folder.display().to_string(), template.arguments);
+    let run = PrintedCommand::Try { target: &main, input };
+    let all = [PrintedCommand::Check(&folder), run, PrintedCommand::Plan(&main)];
+    output::data(&all.map(|command| format!("{}\n", RunOptions::default().text(command))).concat())
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {

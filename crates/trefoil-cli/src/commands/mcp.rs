@@ -9,7 +9,7 @@ use super::run::{dollars, limited};
 use crate::args::{DialectArg, PathArgs};
 use crate::mcp::{Flows, Source, serve};
 use crate::run::HostArgs;
-use crate::run::next::RunOptions;
+use crate::run::command::RunOptions;
 use crate::store::{DurabilityArg, StoreArgs};
 use crate::{exit, output};
 
@@ -74,6 +74,6 @@ fn start(args: &Mcp) -> Result<u8, u8> {
     }
     output::note(format!("serving over stdin and stdout: {}", tools.names().join(", ")));
     drop(tools);
-    let options = RunOptions::new(args.store.option_anywhere(), &args.host.permissions());
+    let options = RunOptions::new(args.store.option_anywhere(), &args.host.permissions(false));
     Ok(serve(flows, base, (!args.ephemeral).then_some(options)))
 }

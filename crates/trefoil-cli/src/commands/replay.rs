@@ -17,7 +17,7 @@ use crate::{exit, output};
 /// request and the outcome
 #[derive(Args)]
 pub struct Replay {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -1,6 +1,6 @@
 //! `trefoil resume RUN`: continues a run that was interrupted, has failed, or was waiting for a person.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,16 @@ use trefoil::Flow;
 use trefoil::Value;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
-use trefoil::internals::settings;
+use trefoil::internals::settings::{self, Settings};
 use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result};
-use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview};
+use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil_machine::PrivateValue;
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
 use crate::harmless::TerminalText;
-use crate::run::next::RunOptions;
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, next, waiting, why};
+use crate::run::command::{PrintedCommand, RunOptions, pasted};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, waiting, why};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite, shown};
@@ -32,7 +32,7 @@ const MOST: usize = 1_000;
 /// Continue a run that was interrupted, has failed, or has been answered; completed steps are not repeated
 #[derive(Args)]
 pub struct Resume {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
     /// Continue every run that was interrupted or has been answered
@@ -61,6 +61,9 @@ pub struct Resume {
     /// With `--with`: only print which steps would run again and why; calls nothing, needs no key. Exit code 1 if a step would run
     #[arg(long, requires = "with", conflicts_with = "explain")]
     dry_run: bool,
+    /// With `--with`: start the new run even if the file is another flow, of which nothing can be kept
+    #[arg(long, requires = "with")]
+    from_scratch: bool,
     #[command(flatten)]
     host: HostArgs,
     /// Decision about commands and tool calls with an unknown outcome, because they were running when the process ended
@@ -103,8 +106,8 @@ pub fn run(args: &Resume) -> u8 {
         return edited(args, run, target).unwrap_or_else(|code| code);
     }
     if let (Some(run), Some(from)) = (&args.run, &args.from) {
-        let fork =
-            format!("trefoil runs fork {} --from {}{}", next::pasted(run), next::pasted(from), args.store.option());
+        let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+        let fork = options.text(PrintedCommand::Fork { run, from: Some(from) });
         let help = format!("to repeat RUN from that step without an edit, use `{fork}`");
         output::refuse("`--from` needs an edited file: `--with FILE`", Some(&help));
         return exit::NOT_STARTED;
@@ -165,17 +168,17 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
     }
     let stored = past::read(&*store, &record.run)?;
     if let Some(path) = &args.show.trace {
-        recorded(path, &store, &stored)?;
+        recorded(args, path, &store, &stored)?;
     }
     let end = past::end(&store, &stored)?;
     Ok(end.map_or(exit::FAILED, |end| args.show.once_more(stored.flow.loaded(), &end)))
 }
 
 /// Writes the trace of a run that has ended, from its journal.
-fn recorded(path: &Path, store: &Arc<dyn Store>, stored: &Stored) -> Result<(), u8> {
+fn recorded(args: &Resume, path: &Path, store: &Arc<dyn Store>, stored: &Stored) -> Result<(), u8> {
     let loaded = stored.flow.loaded();
     overwrite::spare_sources(Some(path), &loaded.files)?;
-    let (tracer, about) = past::trace(store, stored)?;
+    let (tracer, about) = past::trace(store, stored, args.store.option())?;
     Recording::new(path.to_owned(), about, tracer)?.write().map_err(|message| {
         output::refuse(&message, None);
         exit::FAILED
@@ -188,11 +191,13 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     if record.status.is_end() && record.status != Status::Failed {
         return ended(args, store, &record);
     }
+    let target = block_on(target_of(&*store, &record.run))?.map(|target| past::named_here(&target));
     drop(store);
     let run = record.run.clone();
     let store = args.store.resume(&args.durability)?;
     let stored = block_on(Stored::read(&*store, &run))?.map_err(|error| did_not_start(&error))?;
     let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
+    let edited = target.map(|target| (target, stored.note.is_some()));
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
     }
@@ -209,8 +214,8 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let (flow, now) = (stored.flow.clone(), stored.now());
     let session = Session::new(&args.show, flow.loaded());
     let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
-    let engine =
-        engine.store(store).recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
+    let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
+    let engine = engine.recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
     let engine = args.limited(engine);
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
@@ -218,19 +223,19 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     session.begin(&ready, None, Some(&run));
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
-    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(), &stored);
-    let again = options.to_continue(&run, None);
+    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
     let owner = engine.owner();
-    let ended = session.run(&engine, &answers_from, Some(again), async || {
+    let ended = session.run(&engine, &answers_from, Some(&options), async || {
         let owner = owner.ok_or(trefoil::Error::NoRuntime)?;
-        ready.resume_held(claimed(&owner, &run).await.map_err(trefoil::Error::Store)?)
+        ready.resume_held(claimed(&owner, &run, &options).await.map_err(trefoil::Error::Store)?)
     })?;
-    Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store), options }))
+    let answers = &args.host.answers;
+    Ok(ended.finish(&End { target: None, answers, script, is_kept: true, edited, options }))
 }
 
 /// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of
 /// another lease to say that it still works on the run.
-async fn claimed(owner: &Arc<Owner>, run: &str) -> Result<Hold, StoreError> {
+async fn claimed(owner: &Arc<Owner>, run: &str, options: &RunOptions) -> Result<Hold, StoreError> {
     let began = Instant::now();
     let mut is_said = false;
     loop {
@@ -239,8 +244,9 @@ async fn claimed(owner: &Arc<Owner>, run: &str) -> Result<Hold, StoreError> {
                 if until < owner.store().clock().wall_ms() && began.elapsed() < STUCK =>
             {
                 if !is_said {
+                    let release = options.text(PrintedCommand::Release(run));
                     output::note(format!(
-                        "waiting whether the process {by} still works on {run}; `trefoil runs release {run}` takes it away at once"
+                        "waiting whether the process {by} still works on {run}; `{release}` takes it away at once"
                     ));
                 }
                 is_said = true;
@@ -256,7 +262,7 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
     let waits = past::waiting(store, record)?;
     let called = waits.iter().find_map(|one| {
         let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
-        let options = RunOptions::new(args.store.option(), &args.host.permissions());
+        let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
         Some(format!("it waits for run {called}: use `{}`", options.resume(called, Some(why))))
     });
     output::refuse(
@@ -285,6 +291,8 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         durability: &args.durability,
         content: &ContentArg::or_of_environment(args.no_content),
         explain: args.explain,
+        no_config: args.no_config,
+        target: Some(target.to_string()),
         settings: &settings,
         limits: &|engine| args.limited(engine),
     };
@@ -292,6 +300,9 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     refuse_called(args, &run, &target)?;
     let input = other_input(args, &run, &flow)?;
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), input, ..Edit::default() };
+    if !args.from_scratch {
+        refuse_other(args, &run, &flow, &edit, &settings)?;
+    }
     if args.dry_run {
         // Chooses the same models as the run would.
         let engine = args.host.models.apply(Engine::new(), &settings);
@@ -304,20 +315,35 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
 /// Refuses a file that the run's own file calls: it would run by itself, with none of the results of the run.
 fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     let store = args.store.look_into()?;
-    let Some(mut entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
-    if let Some(inside) =
-        std::env::current_dir().ok().and_then(|here| entry.path.strip_prefix(here).ok().map(PathBuf::from))
-    {
-        entry.path = inside;
-    }
-    let entry = next::pasted(&entry.to_string());
+    let Some(entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
+    let entry = pasted(&past::named_here(&entry));
+    let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+    let alone = options.text(PrintedCommand::Reuse { target: &named.to_string(), run });
     output::refuse(
         &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),
         Some(&format!(
-            "write `--with {entry}`: the edits of all its files count; or, to run this file by itself, use \
-             `trefoil run {} --reuse={run}`",
-            next::pasted(&named.to_string())
+            "write `--with {entry}`: the edits of all its files count; or, to run this file by itself, use `{alone}`"
         )),
+    );
+    Err(exit::NOT_STARTED)
+}
+
+/// Refuses a file of another flow, if nothing of the run would be kept. A flow that was only renamed keeps what it has.
+fn refuse_other(args: &Resume, run: &str, flow: &Flow, edit: &Edit, settings: &Settings) -> Result<(), u8> {
+    let store = args.store.look_into()?;
+    let (was, now) = (wait(store.record(run))?.flow, &flow.loaded().program.name);
+    if was == **now {
+        return Ok(());
+    }
+    let engine = args.host.models.apply(Engine::new(), settings);
+    // What cannot be foreseen is reported when it runs.
+    let Ok(seen) = block_on(preview(&engine, store, run, flow, edit))? else { return Ok(()) };
+    if seen.lines.iter().flat_map(Line::and_called).any(|line| line.fate.is_kept()) {
+        return Ok(());
+    }
+    output::refuse(
+        &format!("run {run} is of `{was}`, and this file is `{now}`, so nothing can be kept"),
+        Some("pass the file of that flow; or, to start this one anyway, add `--from-scratch`"),
     );
     Err(exit::NOT_STARTED)
 }

@@ -12,7 +12,7 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
-use crate::run::next::RunOptions;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
@@ -143,13 +143,14 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input::read(loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| input::refuse(loaded, why))?;
     let interactive = output::interactive() && args.show.events.is_none();
-    let input = ask::complete(loaded, input, interactive, args.show.quiet)?;
+    let (input, warnings) = ask::complete(loaded, input, interactive)?;
     let session = Session::new(&args.show, loaded);
     let mut engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
     if let Some(seed) = args.seed {
         engine = engine.seed(seed);
     }
     engine = limited(engine, args.max_calls, args.max_cost, args.reserve);
+    engine = engine.permissions(args.host.permissions(args.target.no_config));
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
         store::tidy(&*store, settings.keep, args.show.quiet)?;
@@ -163,7 +164,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if args.detach {
         engine = engine.commands(Shell::default()).for_others();
     }
-    let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
+    let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?.warns(warnings);
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;
     if args.detach {
         return submit(args, ready, &input);
@@ -174,9 +175,10 @@ fn start(args: &Run) -> Result<u8, u8> {
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
-    let options = RunOptions::new(args.store.option(), &args.host.permissions());
-    let again = (!args.ephemeral).then(|| options.to_continue(ready.run(), None));
-    let end = session.run(&engine, &answers_from, again, async || ready.start(&input))?;
+    let options =
+        RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config)).reading(&args.target);
+    let kept = (!args.ephemeral).then_some(&options);
+    let end = session.run(&engine, &answers_from, kept, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
         based::answers_reused(&reused);
     }
@@ -185,7 +187,8 @@ fn start(args: &Run) -> Result<u8, u8> {
         target,
         answers: &args.host.answers,
         script,
-        resumable: (!args.ephemeral).then_some(&args.store),
+        is_kept: !args.ephemeral,
+        edited: Some((args.target.target.clone(), false)),
         options,
     }))
 }
@@ -197,7 +200,8 @@ fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8
     }
     let run = store::block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
     if !args.show.quiet {
-        output::note(format!("a worker runs it; to see how it goes: trefoil runs show {run}{}", args.store.option()));
+        let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
+        output::note(format!("a worker runs it; to see how it goes: {show}"));
     }
     Ok(output::result(format!("{run}\n")))
 }
@@ -251,15 +255,16 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u
         Some(1) => "1 model call".to_owned(),
         _ => format!("{calls} model calls"),
     };
-    let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls`, or lower an iteration limit";
+    let plan = RunOptions::default().reading(&args.target).text(PrintedCommand::Plan(&args.target.target));
+    let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
     if args.max_calls.is_some() && args.reuse.is_none() && (calls.endless || calls.fixed > most) {
         let message = format!("the run did not start: it may need {many}, but `--max-calls` allows only {most}");
-        output::refuse(&message, Some(breakdown));
+        output::refuse(&message, Some(&breakdown));
         return Err(exit::NOT_STARTED);
     }
     if args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS) && !args.show.quiet {
-        let message = format!("this run may make {many}; it stops after {most} (see `trefoil plan`)");
+        let message = format!("this run may make {many}; it stops after {most} (see `{plan}`)");
         output::warning(format!("{message}; change the limit with `--max-calls`"));
     }
     Ok(())
@@ -287,8 +292,8 @@ fn count_warnings(args: &Run, loaded: &Loaded) {
         n => format!("{n} warnings"),
     };
     output::say(format!(
-        "check: {said} (run `trefoil check {}` to see {})",
-        args.target.target,
+        "check: {said} (run `{}` to see {})",
+        RunOptions::default().reading(&args.target).text(PrintedCommand::Check(&args.target.target)),
         if warnings == 1 { "it" } else { "them" }
     ));
 }

@@ -13,7 +13,7 @@ use crate::{exit, output, overwrite};
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
 pub struct Trace {
-    /// Trace file, written by `trefoil run --trace FILE`; or the id of a stored run, or its first characters
+    /// Trace file, written by `trefoil run --trace FILE`; or the id of a stored run, its first characters, or `last`
     #[arg(value_name = "FILE|RUN")]
     trace: PathBuf,
     /// Show this step: its prompts and the origin of each part, answers, retries, errors
@@ -52,7 +52,7 @@ fn stored_id(trace: &Path) -> Option<&str> {
 fn of_run(args: &Trace, id: &str) -> Result<(Json, String), u8> {
     let store = args.store.look_into()?;
     let run = wait(full_id(&*store, id))?;
-    let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?)?;
+    let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?, args.store.option())?;
     Ok((tracer.trace().json(&about), format!("{run}{}", args.store.option())))
 }
 
@@ -78,7 +78,10 @@ fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
         let page = trefoil::internals::trace::page::html(trace);
         let written = trefoil::internals::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
         return match written {
-            Ok(()) => exit::OK,
+            Ok(()) => {
+                output::note(format!("wrote `{}`; open it in a browser", path.display()));
+                exit::OK
+            }
             Err(error) => {
                 output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None);
                 exit::FAILED

@@ -36,6 +36,10 @@ pub fn run(args: &Trust) -> u8 {
         }
         return output::result(all.into_iter().map(line).collect::<String>());
     }
+    if !args.revoke && !args.folder.exists() {
+        output::refuse(&format!("`{}` does not exist", shown(&args.folder)), None);
+        return exit::NOT_STARTED;
+    }
     let done = if args.revoke {
         trust.remove(&args.folder).map(|(path, was)| match was {
             true => output::note(format!("no longer trusted: {}", shown(&path))),

@@ -17,7 +17,7 @@ use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step, limit, rep
 use super::{Happening, Loop, said};
 use crate::commands::run::cannot_start;
 use crate::output;
-use crate::run::next::{RunOptions, raised};
+use crate::run::command::{RunOptions, raised};
 use crate::run::{based, report};
 
 /// What comes after a run in progress.
@@ -232,7 +232,8 @@ impl Loop<'_> {
                 report::sent(outcome, None).iter().for_each(output::say);
             }
         }
-        let options = RunOptions::new(self.args.store.option(), &self.args.host.permissions());
+        let options =
+            RunOptions::new(self.args.store.option(), &self.args.host.permissions(self.args.target.no_config));
         said::waiting(&outcome.run, &outcome.waiting, &options);
     }
 

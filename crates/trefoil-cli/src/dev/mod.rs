@@ -34,7 +34,7 @@ use trefoil_template::Value;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::commands::run::{cannot_start, dollars};
-use crate::run::next::RunOptions;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::{HostArgs, Signals};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
@@ -64,7 +64,7 @@ pub struct Dev {
     /// Input as JSON; `@FILE` reads a file, and again when it is saved
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     input_json: Option<String>,
-    /// Start from this run (its id, or its first characters) [default: the last run of the target]
+    /// Start from this run (its id, its first characters, or `last`) [default: the last run of the target]
     #[arg(long, value_name = "RUN", conflicts_with = "fresh")]
     run: Option<String>,
     /// Start without results of earlier runs
@@ -243,8 +243,10 @@ impl<'a> Loop<'a> {
         if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
             let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
             let steps: Vec<&str> = repeats.map(|step| own_step(step)).collect();
-            let options = RunOptions::new(self.args.store.option(), &self.args.host.permissions());
-            let command = options.resume_repeating(&last.run, &steps, last.limit.as_ref());
+            let options =
+                RunOptions::new(self.args.store.option(), &self.args.host.permissions(self.args.target.no_config));
+            let command =
+                options.text(PrintedCommand::Resume { run: &last.run, steps: &steps, why: last.limit.as_ref() });
             output::say(format!("to continue: {command}"));
         }
         if let Some(total) = self.session.total() {

@@ -20,7 +20,7 @@ use super::edits::{self, Changed};
 use super::turn::{LIMIT, called_repeats, worth};
 use crate::harmless::{TerminalText, safe};
 use crate::output;
-use crate::run::next::RunOptions;
+use crate::run::command::RunOptions;
 use crate::run::waiting::{commands, line};
 use crate::run::words::{cut, wrap};
 use crate::run::{money, time, why, words};

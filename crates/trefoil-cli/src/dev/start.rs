@@ -22,6 +22,7 @@ use super::seen::Seen;
 use super::turn::Asked;
 use crate::commands::run::{did_not_start, label};
 use crate::exit;
+use crate::harmless::TerminalText;
 use crate::run::{Shown, ask, input};
 use crate::runs::past;
 use crate::store::block_on;
@@ -183,7 +184,9 @@ impl Loop<'_> {
     /// Completes an input with the properties that it lacks. If it is not the first one, only with those that are required, or new.
     fn complete(&mut self, loaded: &Loaded, given: Option<Value>, is_first: bool) -> Result<Option<Value>, u8> {
         if !self.keyboard.keys && is_first {
-            return ask::complete(loaded, given, false, false);
+            let (given, warnings) = ask::complete(loaded, given, false)?;
+            warnings.iter().for_each(|warning| output::warning(TerminalText::line(warning)));
+            return Ok(given);
         }
         let lacked = match self.last.as_ref().filter(|_| !is_first) {
             Some(last) => inputs::missing(&last.flow.loaded().program, last.input.as_ref()),

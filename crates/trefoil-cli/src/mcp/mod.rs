@@ -27,7 +27,7 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::shell;
 
 use crate::run::SignalStop;
-use crate::run::next::RunOptions;
+use crate::run::command::RunOptions;
 use crate::{exit, output};
 use calls::Calls;
 pub use flows::{Flows, Source};

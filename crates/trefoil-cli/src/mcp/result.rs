@@ -6,7 +6,7 @@ use trefoil::{Error, Run};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
-use crate::run::next::RunOptions;
+use crate::run::command::RunOptions;
 use crate::run::waiting;
 
 /// The result of a call that failed, for a model.

@@ -12,23 +12,24 @@ use super::words::{line, safe};
 use crate::harmless::TerminalText;
 use crate::{exit, output, shown};
 
-/// Prompts for missing inputs. Without a terminal, a missing optional input is a warning, and a missing required one is
+/// An input, and the warnings of the run about it.
+pub type CompleteInput = (Option<Value>, Vec<String>);
+
+/// Prompts for missing inputs. Without a terminal, a missing optional input is a warning of the run, and a missing required one is
 /// an error, which returns the exit code.
-pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet: bool) -> Result<Option<Value>, u8> {
+pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool) -> Result<CompleteInput, u8> {
     let missing = input::missing(&loaded.program, given.as_ref());
     if !interactive {
         let needed: Vec<&MissingInput> = missing.iter().filter(|one| !one.may_be_empty()).collect();
         if let Some(first) = needed.first() {
             return Err(refuse(loaded, first, &needed));
         }
-        for one in missing.iter().filter(|_| !quiet) {
-            let name = safe(&one.name);
-            output::warning(format!(
-                "the input `{name}` is not set, so it is empty wherever it is used; pass `{}`",
-                safe(&one.option())
-            ));
-        }
-        return Ok(given);
+        let warning = |one: &MissingInput| {
+            let (name, option) = (&one.name, one.option());
+            format!("the input `{name}` is not set, so it is empty wherever it is used; pass `{option}`")
+        };
+        let warnings = missing.iter().map(warning).collect();
+        return Ok((given, warnings));
     }
     let mut given = given;
     for (at, one) in missing.iter().enumerate() {
@@ -44,7 +45,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
             one.put(&mut given, value);
         }
     }
-    Ok(given)
+    Ok((given, Vec::new()))
 }
 
 /// Reports the missing required inputs.

@@ -7,7 +7,7 @@ use trefoil::runs::{Edited, Fate, Line, Lines};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
-use super::next::RunOptions;
+use super::command::{PrintedCommand, RunOptions};
 use super::{End, HostArgs, Session, ShowArgs, why, words};
 use crate::commands::run::{did_not_start, label};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
@@ -29,6 +29,10 @@ pub struct Based<'a> {
     pub explain: bool,
     /// The operator's settings.
     pub settings: &'a Settings,
+    /// Whether the settings of the project are ignored.
+    pub no_config: bool,
+    /// The target of the files, as in commands.
+    pub target: Option<String>,
     /// Applies the limits of the run.
     pub limits: &'a dyn Fn(Engine) -> Engine,
 }
@@ -50,22 +54,23 @@ impl Based<'_> {
         overwrite::spare_sources(self.show.trace.as_deref(), &flow.loaded().files)?;
         let session = Session::new(self.show, flow.loaded());
         let engine = self.host.apply(session.watch(Engine::new()), self.settings, &session);
+        let engine = engine.permissions(self.host.permissions(self.no_config));
         let engine = self.content.apply((self.limits)(engine)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
         edited.check_input().map_err(|error| did_not_start(&error))?;
         let store = self.store.look_into()?;
         let status = wait(async { store.record(earlier).await })?.status;
         if matches!(status, Status::Waiting | Status::Pending) && !self.show.quiet {
-            let cancel = format!("`trefoil runs cancel {earlier}{}`", self.store.option());
+            let cancel = RunOptions::of_store(self.store.option()).text(PrintedCommand::Cancel(earlier));
+            let cancel = format!("`{cancel}`");
             output::note(format!("run {earlier} has not ended ({status}); if it should not continue, {cancel}"));
         }
         let ready = &edited.ready;
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
         session.begin(ready, None, Some(ready.run()));
         let (script, answers_from, lines) = (ready.script().cloned(), ready.answers_from().clone(), edited.lines());
-        let options = RunOptions::new(self.store.option(), &self.host.permissions());
-        let again = options.to_continue(ready.run(), None);
-        let ended = session.run(&engine, &answers_from, Some(again), async || edited.start())?;
+        let options = RunOptions::new(self.store.option(), &self.host.permissions(self.no_config));
+        let ended = session.run(&engine, &answers_from, Some(&options), async || edited.start())?;
         if !self.show.quiet {
             reused(earlier, &lines, self.explain, ended.went_well());
         }
@@ -73,7 +78,8 @@ impl Based<'_> {
             target: None,
             answers: &self.host.answers,
             script,
-            resumable: Some(self.store),
+            is_kept: true,
+            edited: self.target.clone().map(|target| (target, false)),
             options,
         }))
     }

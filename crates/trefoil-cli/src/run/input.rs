@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use trefoil::internals::Loaded;
+use trefoil::internals::door::reason;
 use trefoil::internals::input::{InputError, typed};
 use trefoil_syntax::{Diagnostic, Files};
 use trefoil_template::{Value, limits};
@@ -46,7 +47,7 @@ fn base(argument: &str) -> Result<Value, Refusal> {
     let error = |message: String| {
         Refusal::Error(InputError::new(message).help("`--input-json` needs JSON, `@FILE`, or `-` for stdin"))
     };
-    let bytes = bytes.map_err(|e| error(format!("cannot read the input `{name}`: {e}")))?;
+    let bytes = bytes.map_err(|e| error(format!("cannot read the input `{name}`: {}", reason(&e))))?;
     if bytes.len() as u64 > limits::INPUT_BYTES {
         return Err(error(format!("the input is larger than {} MB", limits::INPUT_BYTES >> 20)));
     }

@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod based;
 mod canvas;
+pub mod command;
 mod failures;
 mod header;
 pub mod input;
@@ -31,7 +32,7 @@ pub use based::Based;
 pub use jsonl::Jsonl;
 pub use person::Terminal;
 pub use recording::Recording;
-pub use session::{End, HostArgs, Session, ShowArgs, Unknown};
+pub use session::{End, HostArgs, Session, ShowArgs, Unknown, is_refused};
 pub use shown::Shown;
 pub use steps::Steps;
 pub use stop::{SignalStop, Signals};

@@ -2,139 +2,71 @@
 
 use std::path::Path;
 
-use trefoil::runs::Stored;
 use trefoil::store::without_password;
-use trefoil_machine::journal::GivenPermissions;
-use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::command::{PrintedCommand, RunOptions, pasted};
 use super::recording::is_page;
 use crate::harmless::TerminalText;
 use crate::output;
-use crate::store::StoreArgs;
 
 /// A command and its purpose.
 type NextCommand = (String, &'static str);
 
 /// Suggestions after success.
-pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
+pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool, options: &RunOptions) {
     output::say("");
     if placeholders {
         output::loud("these are placeholder answers from the embedded model; next steps:");
     } else {
         output::aside("next:");
     }
-    let target = pasted(target);
     let mut all = vec![
-        (format!("trefoil plan {target}"), "what it would do, with the maximum number of calls"),
-        (format!("trefoil graph {target} -o flow.svg"), "the workflow as a picture"),
+        (options.text(PrintedCommand::Plan(target)), "what it would do, with the maximum number of calls"),
+        (options.text(PrintedCommand::Graph(target)), "the workflow as a picture"),
     ];
     all.extend(prompts(trace, None));
     say(&all);
 }
 
-/// Suggestions after a failure with this error code. `stored`: the run and its store, if it is kept.
-pub fn after_failure(trace: Option<&str>, stored: Option<(&str, &StoreArgs)>, code: Option<&str>) {
-    let mut all = prompts(trace, stored.map(|(run, store)| self::trace(run, &store.option())));
-    all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this error means and how to fix it")));
+/// Suggestions after a failure with this error code. `stored`: the run, if it is kept.
+pub fn after_failure(trace: Option<&str>, stored: Option<&str>, code: Option<&str>, options: &RunOptions) {
+    let mut all = prompts(trace, stored.map(|run| options.text(PrintedCommand::Trace(run))));
+    let explain = code.map(|code| options.text(PrintedCommand::Explain(code)));
+    all.extend(explain.map(|explain| (explain, "what this error means and how to fix it")));
     if !all.is_empty() {
         output::say("next:");
         say(&all);
     }
 }
 
-/// The options of the commands about a stored run, each after a space. Only this makes such commands, so that none lacks them.
-#[derive(Debug, Clone, Default)]
-pub struct RunOptions {
-    /// The option that names the store.
-    store: String,
-    /// The options that allowed something to the run, and that the next process needs again.
-    permissions: String,
-}
-
-impl RunOptions {
-    /// The options of this process.
-    pub fn new(store: String, given: &GivenPermissions) -> Self {
-        let command = if given.commands { " --allow-command" } else { "" };
-        let hosts = given.hosts.iter().map(|host| format!(" --allow-host {}", pasted(host)));
-        Self { store, permissions: std::iter::once(command.to_owned()).chain(hosts).collect() }
+/// After a run that has stopped and is kept. `open`: it has not ended. `edited`: the target of its files, and whether they have changed
+/// since, if only an edit may help.
+pub fn after_stop(run: &str, options: &RunOptions, open: bool, why: &RunError, edited: Option<(&str, bool)>) {
+    let with = edited.map(|(target, _)| options.text(PrintedCommand::Edited { run, target }));
+    let is_changed = edited.is_some_and(|(_, is_changed)| is_changed);
+    if let Some(with) = with.as_ref().filter(|_| is_changed) {
+        output::say(format!("with your changes: {with}"));
     }
-
-    /// Those that a stored run had, according to its journal.
-    pub fn of_stored(store: String, stored: &Stored) -> Self {
-        Self::new(store, &stored.now().permissions)
+    match (open, is_changed) {
+        (true, false) => output::say(options.to_continue(run, Some(why))),
+        (true, true) => output::say(format!("without them: {}", options.resume(run, Some(why)))),
+        (false, _) => output::say(format!("stored as: {}", options.text(PrintedCommand::Show(run)))),
     }
-
-    /// Those of this process, or else those that the run had before.
-    pub fn or_of_stored(store: String, given: GivenPermissions, stored: &Stored) -> Self {
-        Self::new(store, &if given.is_none() { stored.now().permissions } else { given })
-    }
-
-    /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, and
-    /// a limit that was reached is raised.
-    pub fn resume(&self, run: &str, why: Option<&RunError>) -> String {
-        let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
-        let repeats: Vec<&str> = repeats.map(|key| own_step(&key.0)).collect();
-        self.resume_repeating(run, &repeats, why)
-    }
-
-    /// The same, with the steps that may be repeated.
-    pub fn resume_repeating(&self, run: &str, steps: &[&str], why: Option<&RunError>) -> String {
-        let rerun: String = steps.iter().map(|step| format!(" --rerun {}", pasted(step))).collect();
-        let Self { store, permissions } = self;
-        format!("trefoil resume {run}{rerun}{}{store}{permissions}", why.map(raised).unwrap_or_default())
-    }
-
-    /// Names the command that continues a run.
-    pub fn to_continue(&self, run: &str, why: Option<&RunError>) -> String {
-        format!("to continue: {}", self.resume(run, why))
-    }
-
-    /// The command that answers a step of a run.
-    pub fn answer(&self, run: &str, step: &str, word: &str) -> String {
-        format!("trefoil runs answer {run} {step} {word}{}", self.store)
-    }
-
-    /// The command that shows a run.
-    pub fn show(&self, run: &str) -> String {
-        format!("trefoil runs show {run}{}", self.store)
+    if let Some(with) = with.filter(|_| !is_changed) {
+        output::say(format!("after an edit: {with}"));
     }
 }
 
-/// After a run that has stopped and is kept. `open`: it has not ended.
-pub fn after_stop(run: &str, options: &RunOptions, open: bool, why: &RunError) {
-    match open {
-        true => output::say(options.to_continue(run, Some(why))),
-        false => output::say(format!("stored as: {}", options.show(run))),
-    }
-}
-
-/// The options that raise the limits of the command line at which a run stopped. Empty if it did not stop at one.
-pub fn raised(why: &RunError) -> &'static str {
-    if why.code != "BUDGET_EXCEEDED" {
-        return "";
-    }
-    let says = |option: &str| why.help.as_deref().is_some_and(|advice| advice.contains(option));
-    match (says("--max-calls"), says("--max-cost")) {
-        (true, false) => " --max-calls N",
-        (false, true) => " --max-cost USD",
-        (true, true) => " --max-calls N --max-cost USD",
-        // A called flow has reached a limit of the run that has called it.
-        (false, false) if why.message.contains("call limit reached") => " --max-calls N",
-        (false, false) if why.message.contains("cost limit reached") => " --max-cost USD",
-        (false, false) => "",
-    }
+/// Names the command that runs the failed items of a run again.
+pub fn failed_items(run: &str, options: &RunOptions) -> String {
+    format!("to run the failed items again: {}", options.text(PrintedCommand::Fork { run, from: None }))
 }
 
 /// Message if not even the start of the run could be stored, so nothing was called.
 pub fn not_kept() {
     output::say("nothing was sent or stored; to run it without a store, add `--ephemeral`");
-}
-
-/// The command that shows the prompts of a stored run. `store`: the option that names it.
-pub fn trace(run: &str, store: &str) -> String {
-    format!("trefoil trace {run}{store}")
 }
 
 /// Commands that show the prompts. `stored`: the command for a run that is kept.
@@ -143,9 +75,12 @@ fn prompts(trace: Option<&str>, stored: Option<String>) -> Vec<NextCommand> {
     match trace {
         // A page is opened in a browser.
         Some(trace) if is_page(Path::new(trace)) => Vec::new(),
-        Some(trace) => vec![(format!("trefoil trace {}", pasted(trace)), seen)],
+        Some(trace) => vec![(RunOptions::default().text(PrintedCommand::TraceFile(trace)), seen)],
         None if stored.is_some() => stored.map(|command| (command, seen)).into_iter().collect(),
-        None => vec![(again(), "run it again and record it"), ("trefoil trace trace.json".to_owned(), seen)],
+        None => vec![
+            (again(), "run it again and record it"),
+            (RunOptions::default().text(PrintedCommand::TraceFile("trace.json")), seen),
+        ],
     }
 }
 
@@ -179,26 +114,10 @@ fn again() -> String {
     }
 }
 
-/// Quotes a word for a shell.
-pub fn pasted(word: &str) -> String {
-    let bare = |c: char| c.is_alphanumeric() || "-_./=:,@%+#".contains(c);
-    if !word.is_empty() && word.chars().all(bare) && !word.starts_with('#') {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use expect_test::expect;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(pasted("topic=tea"), "topic=tea");
-        assert_eq!(pasted("it's $HOME"), "'it'\\''s $HOME'");
-        assert_eq!(pasted(""), "''");
-    }
 
     #[test]
     fn commands_are_one_a_line_and_never_broken() {

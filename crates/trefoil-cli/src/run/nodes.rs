@@ -95,6 +95,10 @@ pub struct ProgressNode {
     pub counted: bool,
     /// Whether it is permanently on the screen, above the redrawn area.
     pub told: bool,
+    /// Whether it failed or was stopped, and nothing handled that: it starts again if the run is resumed.
+    pub again: bool,
+    /// How its command failed, if it did: the exit code, and the start of its error output.
+    pub exited: Option<String>,
     /// Whether it was created for a call without a step, so that no event reports its end.
     pub alone: bool,
     /// Whether it is an item of a fan-out.

@@ -6,6 +6,7 @@ use trefoil::internals::trace::outer;
 use trefoil_machine::key::{KeyPart, parts};
 use trefoil_machine::said;
 use trefoil_runtime::{Event, EventKind, Usage};
+use trefoil_template::Value;
 
 use super::nodes::{Folded, Nodes, ProgressNode, StepState};
 use super::words::{line, preview, safe};
@@ -87,17 +88,22 @@ impl Progress {
                 let told = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
                 let result = preview(output);
                 self.close(index);
-                self.change(index, |node| match node.is_agent && result.trim().is_empty() {
-                    true => node.end(StepState::Partly, at, EMPTY.to_owned()),
-                    false => node.end(state, at, told + &result),
+                self.change(index, |node| match (node.is_agent && result.trim().is_empty(), node.exited.take()) {
+                    (true, _) => node.end(StepState::Partly, at, EMPTY.to_owned()),
+                    (false, Some(exited)) => node.end(StepState::Partly, at, exited),
+                    (false, None) => node.end(state, at, told + &result),
                 })
             }
             EventKind::StepFailed { error, handled_as } => {
                 let index = self.inner(event)?;
                 self.close(index);
                 if *handled_as == "cancel" {
-                    return self.change(index, |node| node.end(StepState::Cancelled, at, "cancelled".to_owned()));
+                    return self.change(index, |node| {
+                        node.end(StepState::Cancelled, at, "cancelled".to_owned());
+                        node.again = true;
+                    });
                 }
+                let again = *handled_as == "fail";
                 let then = match *handled_as {
                     "fail" => String::new(),
                     "told" => " (reported to the model)".to_owned(),
@@ -106,7 +112,7 @@ impl Progress {
                 let text = line(&format!("{}: {}{then}", error.code, error.message));
                 self.change(index, |node| {
                     node.end(StepState::Failed, at, text);
-                    node.error = Some(error.clone());
+                    (node.error, node.again) = (Some(error.clone()), again);
                 })
             }
             _ => None,
@@ -190,9 +196,12 @@ impl Progress {
                     }
                 })
             }
-            EventKind::EffectFinished { reused_from, .. } => {
+            EventKind::EffectFinished { reused_from, value, .. } => {
                 let index = self.inner(event)?;
-                self.change(index, |node| node.came(reused_from.is_some()))
+                self.change(index, |node| {
+                    node.came(reused_from.is_some());
+                    node.exited = exited(value).map(|how| line(&how));
+                })
             }
             EventKind::ModelFinished { answer, usage, told, reused_from, .. } => {
                 let index = self.used(event, *usage)?;
@@ -256,7 +265,8 @@ impl Progress {
     pub fn caught_up(&mut self) {
         self.resumed = true;
         for node in self.nodes.values_mut() {
-            node.kept = node.ended_ms.is_some();
+            // What failed or stopped with the run is about to start again.
+            node.kept = node.ended_ms.is_some() && !node.again;
         }
     }
     /// The outermost kept steps.
@@ -311,6 +321,10 @@ impl Progress {
             None => (node.is_agent && node.state == StepState::Partly).then(|| format!("{}: {EMPTY}", node.title)),
         };
         self.nodes.values().filter_map(told).collect()
+    }
+    /// Whether items of a fan-out failed.
+    pub fn has_failed_items(&self) -> bool {
+        self.nodes.values().any(|node| node.items.is_some_and(|items| items.failed > 0))
     }
     /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {
@@ -384,6 +398,8 @@ impl Progress {
             error: None,
             asked: false,
             kept: false,
+            again: false,
+            exited: None,
             called: false,
             calling: false,
             counted: false,
@@ -414,6 +430,13 @@ impl Progress {
     fn inner(&self, event: &Event) -> Option<usize> {
         self.nearest(event.key.as_ref().map_or("", |k| &k.0))
     }
+}
+
+/// `exit 1  ls: no such file`, if a command has failed: its exit code, and its error output.
+fn exited(result: &Value) -> Option<String> {
+    let (status, code) = (result.get("status")?.as_str()?, result.get("exit_code")?);
+    let stderr = result.get("stderr").and_then(Value::as_str).unwrap_or_default();
+    (status == "failed").then(|| format!("exit {}: {}", code.to_text(), stderr.trim()))
 }
 
 /// What a call waits for that is delayed by a rate limit.

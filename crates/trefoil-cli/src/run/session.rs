@@ -18,11 +18,11 @@ use trefoil_models::{Limits, Scripted};
 use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
 use trefoil_template::Value;
 
-use super::next::RunOptions;
+use super::command::RunOptions;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
 use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
-use crate::store::{StoreArgs, block_on};
+use crate::store::block_on;
 use crate::{exit, output};
 
 /// How long to wait for other threads after the run has ended.
@@ -101,7 +101,7 @@ pub struct HostArgs {
     #[command(flatten)]
     pub models: ModelArgs,
     /// Time limit of each model call, in seconds (a manifest's own limit may be shorter)
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<u64>,
     /// Answer for a human step; STEP is its name, or its key if the name is not unique (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
@@ -115,6 +115,12 @@ pub struct HostArgs {
     pub allow_host: Vec<AllowedHost>,
 }
 
+/// Parses the time limit of a call.
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
+    number.ok_or_else(|| "write whole seconds, from 1 to 86400: `60`".to_owned())
+}
+
 fn answer(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
@@ -123,10 +129,10 @@ fn answer(text: &str) -> Result<(String, String), String> {
 }
 
 impl HostArgs {
-    /// What the options allow, in this process only.
-    pub fn permissions(&self) -> GivenPermissions {
+    /// What the options allow, in this process only. `no_config`: the settings of the project are ignored.
+    pub fn permissions(&self, no_config: bool) -> GivenPermissions {
         let hosts = self.allow_host.iter().map(ToString::to_string).collect();
-        GivenPermissions { commands: self.allow_command, hosts }
+        GivenPermissions { commands: self.allow_command, hosts, no_config }
     }
 
     /// Configures an engine with these permissions, and to ask the user at the terminal.
@@ -146,7 +152,7 @@ impl HostArgs {
         }
         let mut rules = settings.http.clone();
         rules.allow.extend(self.allow_host.iter().cloned());
-        engine = engine.http(rules).permissions(self.permissions());
+        engine = engine.http(rules).permissions(self.permissions(false));
         let commands = self.allow_command || settings.commands;
         // This process's memory contains keys, whether or not it starts other processes.
         trefoil::internals::shell::hide();
@@ -232,13 +238,13 @@ impl<'s> Session<'s> {
         self.shown.resumes();
     }
 
-    /// Runs it, and releases the run in the store. `again` says how to continue a stored run that is stopped and does not
-    /// end in time, for example because its store does not respond.
+    /// Runs it, and releases the run in the store. `options` are those of commands about a run that is kept: they say how to continue
+    /// one that is stopped and does not end in time, for example because its store does not respond.
     pub fn run(
         self,
         engine: &Engine,
         answers_from: &AnswersFrom,
-        again: Option<String>,
+        options: Option<&RunOptions>,
         start: impl AsyncFnOnce() -> Result<Run, Error>,
     ) -> Result<Ended<'s>, u8> {
         let record = |path| Recording::new(path, About::new(self.loaded, answers_from), self.tracer.clone());
@@ -246,10 +252,13 @@ impl<'s> Session<'s> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;
         let started = runtime.block_on(start()).map_err(|error| did_not_start(&error))?;
+        let again = options.map(|options| options.to_continue(started.id(), None));
         let stop = SignalStop::listen(started.canceller(), recording.map(Arc::new), again)
             .map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
         self.tracer.ended(&outcome);
+        let next = options.map(|options| waiting::next(&outcome, self.shown.has_failed_items(), options));
+        self.tracer.suggests(next.unwrap_or_default());
         let released = runtime.block_on(engine.release());
         // Waits for pending reads of the store, because the last connection to close moves the log into the database.
         runtime.shutdown_timeout(CLOSING);
@@ -290,8 +299,10 @@ pub struct End<'e> {
     pub answers: &'e [(String, String)],
     /// The script with the answers.
     pub script: Option<Arc<Scripted>>,
-    /// The store of the run.
-    pub resumable: Option<&'e StoreArgs>,
+    /// Whether the run is kept.
+    pub is_kept: bool,
+    /// The target of its files, and whether they have changed since.
+    pub edited: Option<(String, bool)>,
     /// The options of commands about the run.
     pub options: RunOptions,
 }
@@ -355,7 +366,10 @@ fn told(
             if let Some(target) = end.target
                 && (person || (placeholders && code == exit::OK && !show.quiet))
             {
-                next::after_success(target, trace.as_deref(), placeholders);
+                next::after_success(target, trace.as_deref(), placeholders, &end.options);
+            }
+            if end.is_kept && shown.has_failed_items() {
+                output::say(next::failed_items(&outcome.run, &end.options));
             }
             return code;
         }
@@ -369,6 +383,7 @@ fn told(
     match error.code.as_str() {
         "CANCELLED" => output::note("cancelled"),
         "INTERRUPTED" => output::note("interrupted"),
+        _ if is_refused(outcome) => output::say(format!("waiting: {}", waiting::before(error))),
         _ => output::say(report::failure(loaded, error, end.answers).trim_end()),
     }
     if !show.quiet {
@@ -378,16 +393,19 @@ fn told(
     }
     // The first entry could not be written.
     let lost = end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues;
-    match end.resumable.filter(|_| error.code != "CANCELLED") {
-        Some(_) if lost => next::not_kept(),
-        Some(_) => next::after_stop(&outcome.run, &end.options, outcome.continues, error),
-        None => {}
+    // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
+    let is_clear = cancelled || outcome.suspended;
+    let edited = end.edited.as_ref().filter(|_| !is_clear && error.code != "JOURNAL_ERROR");
+    let edited = edited.map(|(target, is_changed)| (target.as_str(), *is_changed));
+    match end.is_kept && error.code != "CANCELLED" {
+        true if lost => next::not_kept(),
+        true => next::after_stop(&outcome.run, &end.options, outcome.continues, error, edited),
+        false => {}
     }
     // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.
-    let is_clear = cancelled || outcome.suspended;
     if !show.quiet && (!is_clear || trace.is_some()) {
-        let stored = end.resumable.filter(|_| !lost).map(|store| (&*outcome.run, store));
-        next::after_failure(trace.as_deref(), stored, (!is_clear).then_some(error.code.as_str()));
+        let stored = (end.is_kept && !lost).then_some(&*outcome.run);
+        next::after_failure(trace.as_deref(), stored, (!is_clear).then_some(error.code.as_str()), &end.options);
     }
     match cancelled {
         true => exit::CANCELLED,
@@ -395,4 +413,9 @@ fn told(
         false if outcome.suspended => exit::WAITING,
         false => exit::FAILED,
     }
+}
+
+/// Whether the run stopped before a command that this process may not run.
+pub fn is_refused(outcome: &RunOutcome) -> bool {
+    outcome.suspended && outcome.result.as_ref().is_err_and(|error| error.code == "REFUSED")
 }

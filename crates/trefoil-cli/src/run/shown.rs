@@ -17,7 +17,9 @@ use super::look::LineLook;
 use super::notes;
 use super::plain::{kept, plain};
 use super::progress::Progress;
+use super::session::is_refused;
 use super::tree::{Size, TreeSort, lines};
+use super::waiting::at;
 use super::words::{safe, total};
 use crate::output;
 
@@ -126,8 +128,12 @@ impl Shown {
             Mode::Nothing => {}
             Mode::Lines => {
                 view.say_held(None);
-                if !view.progress.expected.is_empty() && !outcome.suspended {
-                    output::say(look.letters(&format!("did not run: {}", view.progress.expected.join(", "))));
+                let stopped = outcome.result.as_ref().err().filter(|_| is_refused(outcome));
+                let stopped = stopped.and_then(|error| Some(safe(at(error.key.as_ref()?)).into_owned()));
+                let waits = outcome.suspended && stopped.is_none();
+                let left: Vec<String> = stopped.into_iter().chain(view.progress.expected.iter().cloned()).collect();
+                if !left.is_empty() && !waits {
+                    output::say(look.letters(&format!("did not run: {}", left.join(", "))));
                 }
                 output::say(look.letters(&ending(&view.progress, outcome, duration_ms)));
             }
@@ -148,6 +154,10 @@ impl Shown {
         let view = self.inner.view();
         let node = view.progress.nodes.get(view.progress.nearest(key)?)?;
         (!node.answer.is_empty()).then(|| node.answer.clone())
+    }
+    /// Whether items of a fan-out failed.
+    pub fn has_failed_items(&self) -> bool {
+        self.inner.view().progress.has_failed_items()
     }
     /// Whether the user sees a live picture.
     pub fn live(&self) -> bool {

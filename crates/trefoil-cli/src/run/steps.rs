@@ -32,6 +32,10 @@ impl Steps {
     pub fn interrupt(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).interrupt();
     }
+    /// Whether items of a fan-out failed.
+    pub fn has_failed_items(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).has_failed_items()
+    }
     /// The verdicts, as lines.
     pub fn verdicts(&self) -> Vec<String> {
         let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);

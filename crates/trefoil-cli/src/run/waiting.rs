@@ -1,10 +1,11 @@
 //! Messages about a waiting run: what it waits for, and how to answer.
 
+use trefoil::internals::trace::Suggestion;
 use trefoil_machine::event::Waiting;
-use trefoil_runtime::RunError;
+use trefoil_runtime::{Key, RunError, RunOutcome};
 use trefoil_template::Value;
 
-use super::next::{RunOptions, pasted};
+use super::command::{PrintedCommand, RunOptions};
 use crate::harmless::TerminalText;
 use crate::output;
 
@@ -41,20 +42,43 @@ pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions)
         // The limit is that of the run that was started.
         "run" if is_limit(one) => return vec![options.resume(run, one.why.as_deref())],
         "run" if one.why.is_some() => return vec![options.resume(of, one.why.as_deref())],
-        "run" => return vec![options.show(of)],
+        "run" => return vec![options.text(PrintedCommand::Show(of))],
         _ => {}
     }
-    let step = pasted(name(one, all));
-    let with = |word: &str| options.answer(of, &step, word);
+    let step = name(one, all);
+    let with = |word: &str| options.text(PrintedCommand::Answer { run: of, step, word });
     let words: Vec<&str> = match one.prompt {
         None => vec!["retry", "fail", "done"],
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
     };
     match words.len() {
         0 => vec![with("VALUE")],
-        1..=ANSWERS => words.iter().map(|word| with(&pasted(word))).collect(),
+        1..=ANSWERS => words.iter().map(|word| with(word)).collect(),
         _ => vec![with("VALUE"), format!("(VALUE is one of: {})", words.join(", "))],
     }
+}
+
+/// What can be done with a run after this end of it, for its trace.
+pub fn next(outcome: &RunOutcome, has_failed_items: bool, options: &RunOptions) -> Vec<Suggestion> {
+    let open = outcome.continues || outcome.suspended;
+    next_of(&outcome.run, &outcome.waiting, outcome.result.as_ref().err(), (open, has_failed_items), options)
+}
+
+/// The same for a stored run. `open`: it can continue.
+pub fn next_of(
+    run: &str,
+    waiting: &[Waiting],
+    why: Option<&RunError>,
+    (open, has_failed_items): (bool, bool),
+    options: &RunOptions,
+) -> Vec<Suggestion> {
+    let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
+    let answers = waiting.iter().flat_map(|one| commands(run, one, waiting, options));
+    let answers =
+        answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion("to answer", command));
+    let resume = open.then(|| suggestion("to continue", options.resume(run, why)));
+    let fork = || suggestion("to run the failed items again", options.text(PrintedCommand::Fork { run, from: None }));
+    answers.chain(resume).chain((!open && has_failed_items).then(fork)).collect()
 }
 
 /// The arguments of a tool or command, on one line.
@@ -97,10 +121,16 @@ fn called(one: &Waiting) -> String {
 
 /// What a run stopped before, why, and what allows it.
 pub fn before(why: &RunError) -> String {
-    let step = why.key.as_ref().map(|key| format!("stopped before `{}`: ", key.without_try()));
+    let step = why.key.as_ref().map(|key| format!("stopped before `{}`: ", at(key)));
     let step = step.unwrap_or_else(|| "stopped: ".to_owned());
     let help = why.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
     format!("{step}{}{help}", why.message)
+}
+
+/// A step as it is named, with its pass only if it is not the first.
+pub fn at(key: &Key) -> &str {
+    let key = key.without_try();
+    key.strip_suffix("@1").unwrap_or(key)
 }
 
 /// Whether a called run waits until a limit is raised.

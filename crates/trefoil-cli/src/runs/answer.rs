@@ -11,6 +11,7 @@ use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
 use super::past;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::waiting::{before, line};
 use crate::store::{StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
@@ -18,7 +19,7 @@ use crate::{exit, output};
 /// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]
 pub struct Answer {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     /// The step's name, or its key if the name is not unique
     step: String,
@@ -37,7 +38,8 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     let store = args.store.change()?;
     let run = wait(full_id(&*store, &args.run))?;
     let all = past::waiting(&store, &wait(store.record(&run))?)?;
-    let one = find(&all, &args.step)?;
+    let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
+    let one = find(&all, &args.step, &show)?;
     // If there is already an answer, the user must learn that the first one counts.
     let asks = one.run.as_deref().unwrap_or(&run);
     let earlier = wait(store.inbox(asks))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
@@ -72,7 +74,7 @@ pub fn post(
         let options = past::options(&**store, called, named);
         let help = match &one.why {
             Some(why) => format!("it has {}; then resume it with `{}`", before(why), options.resume(called, None)),
-            None => format!("see why with `{}`, then resume it", options.show(called)),
+            None => format!("see why with `{}`, then resume it", options.text(PrintedCommand::Show(called))),
         };
         output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
         return Err(exit::NOT_STARTED);
@@ -152,7 +154,7 @@ fn result(one: &Waiting, text: &str) -> Value {
     json.unwrap_or_else(|| text.into())
 }
 
-fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {
+fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {
     let mut by_key = all.iter().filter(|one| one.key.as_str() == step);
     let same = all.iter().filter(|one| one.step == step || one.key.as_str() == step);
     let runs: BTreeSet<Option<&str>> = same.map(|one| one.run.as_deref()).collect();
@@ -177,7 +179,7 @@ fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {
         }
         (None, None, _) => {
             let help = match all {
-                [] => "the run is not waiting for an answer; see `trefoil runs show`".to_owned(),
+                [] => format!("the run is not waiting for an answer; see `{show}`"),
                 all => format!(
                     "it is waiting for: {}",
                     all.iter().map(|one| line(one, all)).collect::<Vec<_>>().join("; ")

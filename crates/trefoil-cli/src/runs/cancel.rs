@@ -11,7 +11,7 @@ use crate::{exit, output};
 /// Stop a run permanently
 #[derive(Args)]
 pub struct Cancel {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     #[command(flatten)]
     store: StoreArgs,

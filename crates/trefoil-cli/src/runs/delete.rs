@@ -3,13 +3,14 @@
 use clap::Args;
 use trefoil::store::{Filter, Record, Store, StoreError};
 
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::store::{StoreArgs, full_id, now, wait_to_free};
 use crate::{exit, output};
 
 /// Delete runs with the runs that their tools started, and all data used only by them
 #[derive(Args)]
 pub struct Delete {
-    /// The runs' ids, or their first characters
+    /// The runs' ids, their first characters, or `last`
     #[arg(required = true)]
     runs: Vec<String>,
     /// Also delete runs whose results are needed by runs that have not ended
@@ -20,6 +21,7 @@ pub struct Delete {
 }
 
 pub fn run(args: &Delete) -> Result<u8, u8> {
+    let options = RunOptions::of_store(args.store.option());
     let store = args.store.shrink()?;
     let mut runs = Vec::new();
     for run in &args.runs {
@@ -29,7 +31,7 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     let mut all: Vec<(String, Option<String>)> = runs.iter().map(|run| (run.clone(), None)).collect();
     for run in &runs {
         if let Some(caller) = wait_to_free(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
-            let help = format!("delete that run instead: `trefoil runs delete {caller}{}`", args.store.option());
+            let help = format!("delete that run instead: `{}`", options.text(PrintedCommand::Delete(&caller)));
             output::refuse(&format!("run {run} is a part of run {caller}, which may call it again"), Some(&help));
             return Err(exit::NOT_STARTED);
         }
@@ -48,9 +50,10 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     for run in &deleted {
         for other in wait_to_free(dependent(&*store, run, &deleted))? {
             if !other.status.is_end() && !args.force {
-                let (open, store) = (&other.run, args.store.option());
+                let open = &other.run;
                 let help = format!(
-                    "end that run first: `trefoil runs cancel {open}{store}`, or delete this one anyway with `--force`"
+                    "end that run first: `{}`, or delete this one anyway with `--force`",
+                    options.text(PrintedCommand::Cancel(open))
                 );
                 output::refuse(&format!("run {open} has not ended, and reuses results of run {run}"), Some(&help));
                 return Err(exit::NOT_STARTED);

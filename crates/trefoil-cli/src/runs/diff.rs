@@ -21,7 +21,7 @@ use crate::store::{StoreArgs, block_on, full_id, wait};
 /// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
 #[derive(Args)]
 pub struct Diff {
-    /// The first run: its id, or its first characters
+    /// The first run: its id, its first characters, or `last`
     a: String,
     /// The second run
     b: String,

@@ -12,7 +12,7 @@ use crate::store::{StoreArgs, full_id, wait};
 /// Print a run's events from its journal as JSON Lines, with their original numbers
 #[derive(Args)]
 pub struct Events {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     /// Only events with a higher number
     #[arg(long, value_name = "SEQ")]

@@ -10,7 +10,7 @@ use crate::{exit, output};
 /// Print a run's journal as JSON Lines, one entry per line
 #[derive(Args)]
 pub struct Export {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     #[command(flatten)]
     store: StoreArgs,

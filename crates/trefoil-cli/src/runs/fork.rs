@@ -1,17 +1,17 @@
 //! `trefoil runs fork RUN`
 
 use clap::Args;
-use trefoil::runs::Edit;
+use trefoil::runs::{Edit, target_of};
 
 use super::past;
 use crate::commands::run::{ReserveArg, dollars, limited};
 use crate::run::{Based, HostArgs, ShowArgs};
-use crate::store::{ContentArg, DurabilityArg, StoreArgs};
+use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
 pub struct Fork {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     /// Repeat this step, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a tool
     #[arg(long, value_name = "STEP")]
@@ -53,6 +53,7 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
     let run = crate::store::wait(async { crate::store::full_id(&store, &args.run).await })?;
     let past = past::read(&store, &run)?;
     let settings = past::permitted(&store, &past, args.no_config, args.show.quiet)?;
+    let target = block_on(target_of(&*store, &run))?.map(|target| past::named_here(&target));
     drop(store);
     let flow = past.flow;
     let limits = |engine| limited(engine, args.max_calls, args.max_cost, args.reserve);
@@ -64,6 +65,8 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         content: &args.content,
         explain: args.explain,
         settings: &settings,
+        no_config: args.no_config,
+        target,
         limits: &limits,
     };
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };

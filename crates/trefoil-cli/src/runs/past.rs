@@ -1,26 +1,37 @@
 //! Reads stored runs: their events, and what they wait for.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Stored, StoredProject, history, stopped};
-use trefoil::store::{Record, Store};
+use trefoil::internals::{Stored, StoredProject, Target, history, stopped};
+use trefoil::store::{Record, Status, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::commands::run::{did_not_start, followed};
-use crate::run::next::RunOptions;
-use crate::store::block_on;
+use crate::run::Steps;
+use crate::run::command::RunOptions;
+use crate::run::waiting::next_of;
+use crate::store::{block_on, wait};
 use crate::{exit, output};
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
     block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
+}
+
+/// A target as it is named in commands in this folder.
+pub fn named_here(target: &Target) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here.and_then(|here| target.path.strip_prefix(here).ok().map(PathBuf::from));
+    let path = inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or_else(|| target.path.clone());
+    Target { path, ..target.clone() }.to_string()
 }
 
 /// The options of commands about a run: those that its last process had, as far as they can be read.
@@ -52,12 +63,44 @@ pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>)
     block_on(history(store.clone(), stored, events))?.map_err(|error| unreadable(&error))
 }
 
-/// The trace of a run so far, from its journal.
-pub fn trace(store: &Arc<dyn Store>, stored: &Stored) -> Result<(Arc<Tracer>, About), u8> {
-    let tracer = Arc::new(Tracer::default());
-    tell(store, stored, tracer.clone())?;
+/// The trace of a run so far, from its journal: with what it waits for, and the commands that answer and continue it. `named`: the
+/// option that names the store.
+pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<Tracer>, About), u8> {
+    let (tracer, steps) = (Arc::new(Tracer::default()), Arc::new(Steps::default()));
+    let record = wait(store.record(&stored.started.run))?;
+    let both: Vec<Arc<dyn EventSink>> = vec![tracer.clone(), steps.clone()];
+    let waiting = match record.status.is_end() {
+        true => tell(store, stored, Arc::new(Several(both))).map(|_| Vec::new())?,
+        false => seen(store, &record, Arc::new(Several(both)))?,
+    };
+    let status = match record.status {
+        Status::Waiting => Some("waiting"),
+        Status::Running => Some("running"),
+        Status::Pending if record.entries <= 1 => Some("pending"),
+        Status::Pending => Some("interrupted"),
+        Status::Completed | Status::Failed | Status::Cancelled => None,
+    };
+    let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
+    let open = status.is_some() && record.owner.is_none() || record.status == Status::Failed;
+    let options = RunOptions::of_stored(named, stored);
+    tracer.suggests(next_of(&record.run, &waiting, why.as_ref(), (open, steps.has_failed_items()), &options));
+    if let Some(status) = status {
+        tracer.stands(status, waiting, record.spent.usage, record.spent.calls);
+    }
     let about = About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
     Ok((tracer, about))
+}
+
+/// Several sinks in one.
+struct Several(Vec<Arc<dyn EventSink>>);
+
+impl EventSink for Several {
+    fn wants_provenance(&self) -> bool {
+        self.0.iter().any(|one| one.wants_provenance())
+    }
+    fn event(&self, event: &Event) {
+        self.0.iter().for_each(|one| one.event(event));
+    }
 }
 
 /// Prints why a journal cannot be replayed.
@@ -177,6 +220,9 @@ struct Last {
 }
 
 impl EventSink for Last {
+    fn wants_provenance(&self) -> bool {
+        self.also.wants_provenance()
+    }
     fn event(&self, event: &Event) {
         self.also.event(event);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

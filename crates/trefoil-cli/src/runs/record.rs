@@ -1,5 +1,6 @@
 //! A summary of a run, for people and as JSON.
 
+use crate::run::command::RunOptions;
 use serde_json::{Value as Json, json};
 use trefoil::internals::trace::rfc3339_ms;
 use trefoil::store::{Content, Record, UNSEEN_MS};
@@ -22,9 +23,9 @@ pub fn content(record: &Record, store: &str) -> Option<String> {
         Content::UntilEnd => "kept until the run is completed or cancelled (`--no-content`)".to_owned(),
         Content::Removed => "removed when the run ended (`--no-content`)".to_owned(),
         Content::Result => format!(
-            "only the result, until {} (`--no-content`); `trefoil resume {}{store}` prints it",
+            "only the result, until {} (`--no-content`); `{}` prints it",
             time(record.ended.unwrap_or_default().saturating_add(UNSEEN_MS)),
-            record.run
+            RunOptions::of_store(store.to_owned()).resume(&record.run, None)
         ),
     };
     Some(text)

@@ -9,7 +9,7 @@ use crate::{exit, output};
 /// Take a run away from a process that no longer responds, so that another one can continue it
 #[derive(Args)]
 pub struct Release {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     #[command(flatten)]
     store: StoreArgs,

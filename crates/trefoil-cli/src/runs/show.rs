@@ -12,14 +12,14 @@ use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
 use crate::commands::run::did_not_start;
-use crate::run::next::RunOptions;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::{Steps, arrived, money, next, time, tokens, waiting};
 use crate::store::{StoreArgs, block_on, full_id, wait};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]
 pub struct Show {
-    /// The run's id, or its first characters
+    /// The run's id, its first characters, or `last`
     run: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -114,8 +114,11 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
     lines.extend(steps.verdicts());
+    if !open && steps.has_failed_items() {
+        lines.push(next::failed_items(&record.run, &options));
+    }
     if record.content.keeps_prompts() {
-        lines.push(format!("prompts  {}", next::trace(&record.run, &args.store.option())));
+        lines.push(format!("prompts  {}", options.text(PrintedCommand::Trace(&record.run))));
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));
     lines.extend(questions(&record.run, &waiting, &letters, &options));

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
+use trefoil::internals::door::reason;
 use trefoil_template::read_own_json;
 
 /// Maximum size of a trace file in bytes.
@@ -15,7 +16,7 @@ const VERSION: u64 = 2;
 /// The trace in a file and a note about its version, or an error message with help.
 pub fn read(path: &Path) -> Result<(Value, Option<String>), (String, Option<String>)> {
     let name = path.display();
-    let unreadable = |error: std::io::Error| (format!("cannot read `{name}`: {error}"), None);
+    let unreadable = |error: std::io::Error| (format!("cannot read `{name}`: {}", reason(&error)), None);
     let file = File::open(path).map_err(unreadable)?;
     let mut text = String::new();
     file.take(MOST + 1).read_to_string(&mut text).map_err(unreadable)?;

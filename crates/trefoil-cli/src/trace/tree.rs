@@ -9,8 +9,11 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::TraceLook;
 use super::names::KeyMarks;
-use super::words::{advice, brief, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took};
+use super::words::{
+    advice, brief, exited, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took,
+};
 use crate::harmless::TerminalText;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::shown;
 
 /// Maximum length of a label.
@@ -41,11 +44,21 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
             out.push(shown!("  help: {}\n", line(&help, 400)));
         }
         if let Some(code) = text(error, "code").and_then(trefoil::internals::codes::code) {
-            out.push(shown!("  more: `trefoil explain {}`\n", code.name));
+            let explain = RunOptions::default().text(PrintedCommand::Explain(code.name));
+            out.push(shown!("  more: `{}`\n", explain));
         }
     }
+    let questions = list(trace, "waiting").iter().filter_map(|one| Some((text(one, "step")?, text(one, "prompt")?)));
+    for (step, prompt) in questions {
+        out.push(shown!("\nwaiting: `{}` asks: {}\n", line(step, LABEL), line(prompt, 400)));
+    }
+    for next in list(trace, "next") {
+        let part = |key| line(text(next, key).unwrap_or_default(), 1_000);
+        out.push(shown!("{}: {}\n", part("purpose"), part("command")));
+    }
     if steps.iter().any(|s| !list(s, "calls").is_empty()) {
-        let how = format!("a step's prompts and answers: `trefoil trace {} --step NAME`", look.name);
+        let how = RunOptions::default().text(PrintedCommand::TraceStep { run: look.name, step: "NAME" });
+        let how = format!("a step's prompts and answers: `{how}`");
         out.push(shown!("\n{}\n", look.dim(&how)));
     }
     out
@@ -167,7 +180,8 @@ fn rows(steps: &[Value]) -> Vec<Row> {
 
 fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalText {
     let status = text(step, "status").unwrap_or("?");
-    let partly = step.get("error").is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
+    let exited = exited(step);
+    let partly = step.get("error").is_some() || exited.is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
     let stopped = is_stopped(step);
     let (symbol, color) = match status {
         _ if stopped => ("⊘", AnsiColor::Yellow),
@@ -175,6 +189,7 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
         "done" => ("✓", AnsiColor::Green),
         "failed" => ("✗", AnsiColor::Red),
         "skipped" => ("–", AnsiColor::BrightBlack),
+        "waiting" => ("?", AnsiColor::Yellow),
         _ => ("…", AnsiColor::Cyan),
     };
     let mut figures = Vec::new();
@@ -195,11 +210,12 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
             None => failure(error),
         },
         (None, Some(reason)) => reason.to_owned(),
-        (None, None) => step.get("output").map(brief).unwrap_or_default(),
+        (None, None) => exited.unwrap_or_else(|| step.get("output").map(brief).unwrap_or_default()),
     };
     let status = match status {
         _ if stopped => "stopped ",
         "running" => "running ",
+        "waiting" => "waiting ",
         _ => "",
     };
     let pad = width.saturating_sub(row.branch.width() + row.label.width());

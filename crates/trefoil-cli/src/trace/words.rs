@@ -128,6 +128,14 @@ fn money(usages: &[&Value]) -> Option<String> {
     }
 }
 
+/// `exit 1  ls: no such file`, if the last call of a step is a command that has failed.
+pub fn exited(step: &Value) -> Option<String> {
+    let call = list(step, "calls").last().filter(|call| text(call, "effect") == Some("command"))?;
+    let answer = call.get("answer").filter(|answer| text(answer, "status") == Some("failed"))?;
+    let (code, stderr) = (answer.get("exit_code")?, text(answer, "stderr").unwrap_or_default());
+    Some(format!("exit {code}: {}", stderr.trim()))
+}
+
 /// Whether a step was stopped, because a step around it or the run ended.
 pub fn is_stopped(step: &Value) -> bool {
     matches!(text(step, "status"), Some("stopped" | "cancelled")) || text(step, "handled_as") == Some("cancel")

@@ -20,7 +20,9 @@ pub fn ended(outcome: &RunOutcome, open: bool) -> String {
     let line = match &outcome.result {
         Ok(_) => format!("run {run} completed: {spent}"),
         Err(_) if !outcome.waiting.is_empty() => format!("run {run} waits for an answer: {spent}"),
-        Err(error) if outcome.suspended => format!("run {run} waits for a decision: {}; {spent}", error.message),
+        Err(error) if outcome.suspended && !open => {
+            format!("run {run} waits for a decision: {}; {spent}", error.message)
+        }
         Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
         Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
         Err(error) if open => format!("run {run} left to other workers: {}: {}; {spent}", error.code, error.message),

@@ -311,7 +311,8 @@ async fn go_on(owner: &Owner, engines: &Engines, hold: Hold, cancel: &Cancel, qu
     };
     let outcome = Box::new(outcome);
     // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
-    let stuck = outcome.continues && !outcome.suspended && outcome.waiting.is_empty() && outcome.result.is_err();
+    let waits = outcome.suspended && !crate::run::is_refused(&outcome);
+    let stuck = outcome.continues && !waits && outcome.waiting.is_empty() && outcome.result.is_err();
     if !stuck {
         return WorkEnd::Outcome { outcome, open: false };
     }

@@ -52,7 +52,8 @@ fn every_printed_command_has_the_permissions_that_the_run_had() {
         }
         // A process without them stops, and says what the run had before; the record grants nothing.
         let without = trefoil(&folder, &["resume", &run, "--store", "runs.db"]);
-        assert!(without.code != 0 && !without.out.contains("shipped"), "{without:?}");
+        assert!(without.code == 75 && !without.out.contains("shipped"), "{without:?}");
+        without.says(&["waiting: stopped before `SHIP`: it runs `printf shipped`", "did not run: SHIP"]);
         assert_eq!(printed(&without.err, &resume), wanted, "{}", without.err);
         // What is printed does what it says, in the state in which it was printed.
         let words = printed(&without.err, &resume);
@@ -76,4 +77,162 @@ fn the_json_of_a_run_has_its_steps_and_its_result() {
     assert!(steps.iter().all(|step| step["status"] == "done" && step.get("calls").is_none()), "{json:#}");
     let resumed = trefoil(&folder, &["resume", &run, "--store", "runs.db", "--output", "json", "-q"]).json();
     assert_eq!(json["result"], resumed);
+}
+
+/// The commands in a text: in backticks, or up to the end of the line or of the column.
+fn all_printed(said: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for line in said.lines() {
+        for (at, _) in line.match_indices("trefoil ") {
+            let command = match line[..at].ends_with('`') {
+                true => line[at..].split('`').next().unwrap(),
+                false if line[..at].trim().is_empty() || line[..at].ends_with(": ") => {
+                    line[at..].split("  ").next().unwrap()
+                }
+                false => continue,
+            };
+            all.push(command.to_owned());
+        }
+    }
+    all
+}
+
+/// Runs a command as it was printed, in a shell.
+fn pasted(folder: &Folder, command: &str) -> Ran {
+    let mut shell = std::process::Command::new("sh");
+    let binary = env!("CARGO_BIN_EXE_trefoil");
+    shell.args(["-c", &format!("trefoil() {{ '{binary}' \"$@\"; }}\n{command}")]).current_dir(folder.path());
+    crate::world::bare(&mut shell);
+    shell.env_remove("TREFOIL_EPHEMERAL").env("XDG_DATA_HOME", folder.path());
+    finish(shell)
+}
+
+/// The printed commands that begin with these words. Each was printed.
+fn named(said: &str, name: &str) -> Vec<String> {
+    let all = all_printed(said);
+    let found: Vec<String> = all.iter().filter(|one| one.starts_with(&format!("trefoil {name}"))).cloned().collect();
+    assert!(!found.is_empty(), "no `{name}` in {said}");
+    found
+}
+
+/// Runs all of these, as they were printed, and requires the exit code.
+fn each(folder: &Folder, said: &Ran, names: &[&str], code: i32) {
+    for name in names {
+        for command in named(&format!("{}\n{}", said.err, said.out), name) {
+            let ran = pasted(folder, &command);
+            assert_eq!(ran.code, code, "{command}\n{}\n{}", ran.out, ran.err);
+            assert!(!ran.err.contains("panicked"), "{}", ran.err);
+        }
+    }
+}
+
+const PARTS: &str = "version: \"0.1\"\nagents: { w: { model: \"openai:m\", system: \"W {{ inputs.t }}\" } }\nnodes:\n  f: \
+    { type: factory, agent: w, for_each: \"{{ inputs.message }}\", inputs: { t: \"{{ item }}\" }, writes: output.o, on_failure: continue }\n\
+    input: { message: \"[1, 2, 3]\" }\n";
+
+const STORE: [&str; 2] = ["--store", "my runs.db"];
+
+#[test]
+fn every_printed_command_does_what_it_says_where_it_is_printed() {
+    let folder = Folder::new();
+    // Names with a space, and a format that has to be named.
+    let made = trefoil(&folder, &["init", "tea", "my flows", "--format", "agntz", "--shape", "loop"]);
+    each(&folder, &made, &["check", "run", "plan"], 0);
+    folder.write("a b.yaml", crate::world::AGENT).write("ok.yaml", "answers: { helper: fine }\n");
+    let run = [&["run", "a b.yaml", "-i", "x", "--dialect", "agntz", "--no-config"], &STORE[..]].concat();
+    let good = trefoil(&folder, &[&run[..], &["--model", "embedded", "--trace", "t.json"]].concat());
+    each(&folder, &good, &["plan", "graph", "trace t.json"], 0);
+    assert!(
+        named(&good.err, "plan").iter().all(|one| one.ends_with("'a b.yaml' --dialect agntz --no-config")),
+        "{good:?}"
+    );
+
+    // A failure: as it was, after an edit, and with its prompts.
+    folder.write("s.yaml", "answers: { helper: { error: { status: 400, message: bad } } }\n");
+    let failed = trefoil(&folder, &[&run[..], &["--model", "scripted=s.yaml"]].concat());
+    failed.exits(1).says(&["to continue: trefoil resume ", "after an edit: trefoil resume ", "--with 'a b.yaml'"]);
+    each(&folder, &failed, &["resume"], 1);
+    each(&folder, &failed, &["trace", "explain"], 0);
+    let step = trefoil(&folder, &[&["trace", "last"], &STORE[..]].concat());
+    for command in named(&step.out, "trace") {
+        pasted(&folder, &command.replace("NAME", "helper")).exits(0);
+    }
+    folder.write("s.yaml", "answers: { helper: fine }\n");
+    let edited = named(&failed.err, "resume").into_iter().find(|one| one.contains(" --with ")).unwrap();
+    // Files that have changed come first, and no step is kept that runs again.
+    folder.write("a b.yaml", crate::world::AGENT.replace("You help.", "You help much."));
+    folder.write("s.yaml", "answers: { helper: { error: { status: 400, message: bad } } }\n");
+    let plain = named(&failed.err, "resume").into_iter().find(|one| !one.contains(" --with ")).unwrap();
+    let again = pasted(&folder, &plain);
+    again.exits(1).says(&["with your changes: trefoil resume ", "without them: trefoil resume "]);
+    assert!(!again.err.contains("kept  ✗"), "{}", again.err);
+    folder.write("s.yaml", "answers: { helper: fine }\n");
+    pasted(&folder, &edited).exits(0);
+    pasted(&folder, &plain).exits(0);
+
+    // Failed items.
+    folder
+        .write("f.yaml", PARTS)
+        .write("s.yaml", "answers: { w: [ A, { error: { status: 400, message: bad } }, C ] }\n");
+    let partly = trefoil(&folder, &[&["run", "f.yaml", "--model", "scripted=s.yaml"], &STORE[..]].concat());
+    let shown = trefoil(&folder, &[&["runs", "show", "last"], &STORE[..]].concat());
+    let traced = trefoil(&folder, &[&["trace", "last"], &STORE[..]].concat());
+    partly.exits(0);
+    for said in [&partly.err, &shown.out, &traced.out] {
+        assert!(said.contains("to run the failed items again: trefoil runs fork "), "{said}");
+    }
+    folder.write("s.yaml", "answers: { w: B }\n");
+    let forked = pasted(&folder, &named(&partly.err, "runs fork")[0]);
+    forked.exits(0).says(&["2 results of run", "1 model call"]);
+
+    // A run that waits, while an edited one starts.
+    folder.write("ship.yaml", FLOW);
+    let waits = [&["run", "ship.yaml", "-i", "x", "--allow-command"], &STORE[..]].concat();
+    trefoil(&folder, &waits).exits(75);
+    let other = trefoil(&folder, &[&["resume", "last", "--with", "ship.yaml", "--allow-command"], &STORE[..]].concat());
+    each(&folder, &other, &["runs cancel"], 0);
+    let open = trefoil(&folder, &[&["trace", "last"], &STORE[..]].concat());
+    let yes = named(&open.out, "runs answer").into_iter().find(|one| one.contains(" yes")).unwrap();
+    pasted(&folder, &yes).exits(0);
+    each(&folder, &open, &["resume"], 0);
+
+    // A part of a run, a run of another flow, an unknown one, and what is left of one.
+    folder.write("parts/part.yaml", crate::world::AGENT);
+    folder.write("parts/main.yaml", "id: c\nkind: sequential\nsteps:\n  - ref: helper\n");
+    let whole = [&["run", "parts/main.yaml", "-i", "x", "--model", "scripted=ok.yaml"], &STORE[..]].concat();
+    trefoil(&folder, &whole).exits(0);
+    let refused = trefoil(&folder, &[&["resume", "last", "--with", "parts/part.yaml"], &STORE[..]].concat());
+    refused.silent(2);
+    let alone = named(&refused.err, "run ");
+    pasted(&folder, &format!("{} -i x --model scripted=ok.yaml", alone[0])).exits(0);
+    let unknown = trefoil(&folder, &[&["runs", "show", "no-run"], &STORE[..]].concat());
+    each(&folder, &unknown, &["runs list"], 0);
+    let detached = trefoil(&folder, &[&["run", "ship.yaml", "-i", "x", "--detach"], &STORE[..]].concat());
+    each(&folder, &detached, &["runs show"], 0);
+    // Printed in states that only a process which hangs, a full disk or damage makes.
+    for command in ["runs release", "store prune", "store check", "runs delete"] {
+        let run = if command.starts_with("runs") { " last" } else { "" };
+        pasted(&folder, &format!("trefoil {command}{run} --store 'my runs.db'")).exits(0);
+    }
+}
+
+#[test]
+fn a_file_of_another_flow_does_not_start_instead_of_a_run() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT).write("ok.yaml", "answers: { helper: fine, other: fine }\n");
+    folder.write("b.yaml", crate::world::AGENT.replace("id: helper", "id: other").replace("You help.", "You do not."));
+    let stored = ["--store", "runs.db", "--model", "scripted=ok.yaml"];
+    trefoil(&folder, &[&["run", "a.yaml", "-i", "x"], &stored[..]].concat()).exits(0);
+    let with = [&["resume", "last", "--with", "b.yaml"], &stored[..]].concat();
+    let refused = trefoil(&folder, &with);
+    refused.silent(2).says(&["is of `helper`, and this file is `other`", "--from-scratch"]);
+    trefoil(&folder, &[&with[..], &["--from-scratch"]].concat()).exits(0);
+}
+
+#[test]
+fn the_help_lists_commands_by_what_one_wants_to_do() {
+    let help = Folder::new().trefoil(&["--help"]);
+    let groups = ["Write a workflow:", "Run it:", "Look at runs:", "Set up a computer:", "Connect other programs:"];
+    let places: Vec<usize> = groups.iter().map(|group| help.out.find(group).unwrap()).collect();
+    assert!(places.is_sorted() && help.exits(0).out.lines().all(|line| line.len() <= 100), "{}", help.out);
 }

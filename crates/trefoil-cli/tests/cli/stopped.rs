@@ -30,7 +30,7 @@ fn a_run_that_stopped_before_a_step_waits_and_says_what_goes_on_with_it() {
     for line in [
         "status   waiting\n".to_owned(),
         format!("continue {next} --allow-command\n"),
-        "waiting  stopped before `SEND@1`: this command ran in the earlier run, and may not be safe to run again; to allow it, \
+        "waiting  stopped before `SEND`: this command ran in the earlier run, and may not be safe to run again; to allow it, \
          pass `--rerun SEND`\n"
             .to_owned(),
     ] {

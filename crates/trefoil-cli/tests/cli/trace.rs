@@ -346,3 +346,129 @@ fn a_stored_run_is_shown_without_a_file_and_without_a_call() {
     let ran = folder.trefoil(&["run", "two.yaml", "--model", "scripted=s.json", "--input", "x", "--ephemeral"]);
     ran.exits(1).says(&["run it again and record it", "trefoil trace trace.json"]);
 }
+
+const ASKS: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate, version: \"1.0.0\" }\nspec:\n  \
+    initial_state: ASK\n  states:\n    ASK: { kind: Human, prompt: \"Open it?\", transitions: [ { condition: input_equals_yes, target: DO } ] }\n    \
+    DO: { kind: System, command: \"touch began; test -e go || sleep 600\", transitions: [] }\n";
+
+fn stored(folder: &Folder, args: &[&str]) -> Ran {
+    let mut command = folder.command(&[args, &["--store", "runs.db"]].concat());
+    command.env_remove("TREFOIL_EPHEMERAL");
+    crate::world::finish(command)
+}
+
+/// A stored run as it is shown: the text of its trace, its JSON, the same in its page, and `runs show`.
+fn views(folder: &Folder) -> (String, Value, Value) {
+    let text = stored(folder, &["trace", "last"]).exits(0).out.clone();
+    let json = stored(folder, &["trace", "last", "--json"]).json();
+    stored(folder, &["trace", "last", "--html", "t.html"]).exits(0);
+    let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
+    let status = format!("\"status\":{}", json["status"]);
+    assert!(page.replace(": ", ":").contains(&status), "the page does not have {status}");
+    (text, json, stored(folder, &["runs", "show", "last", "--output", "json"]).json())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stored_run_is_shown_as_it_stands_with_what_it_waits_for_and_when_it_began() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", ASKS);
+    let live = ["run", "gate.yaml", "-i", "x", "--allow-command", "--trace", "live.json"];
+    stored(&folder, &live).exits(75);
+    let (text, json, shown) = views(&folder);
+    let run = shown["run"].as_str().unwrap();
+    assert!(text.contains("gate  waiting") && text.contains("? ASK"), "{text}");
+    assert!(text.contains("waiting: `ASK` asks: Open it?") && !text.contains("? calls"), "{text}");
+    let resume = format!("trefoil resume {run} --store runs.db --allow-command");
+    assert!(text.contains(&format!("to answer: trefoil runs answer {run} ASK yes --store runs.db")), "{text}");
+    assert!(text.contains(&format!("to continue: {resume}")), "{text}");
+    assert_eq!((&json["status"], &json["waiting"][0]["prompt"]), (&"waiting".into(), &"Open it?".into()), "{json:#}");
+    assert_eq!((&json["steps"][0]["status"], json["next"][1]["command"].as_str()), (&"waiting".into(), Some(&*resume)));
+    // The trace that the run wrote itself says the same.
+    let live: Value = serde_json::from_str(&std::fs::read_to_string(folder.path().join("live.json")).unwrap()).unwrap();
+    for member in ["status", "started_at", "waiting", "next"] {
+        assert_eq!(live[member], json[member], "{member}");
+    }
+    let began = json["started_at"].clone();
+    assert_eq!(began, shown["started"]);
+
+    // Killed.
+    stored(&folder, &["runs", "answer", "last", "ASK", "yes"]).exits(0);
+    let mut command = folder.command(&["resume", "last", "--allow-command", "--store", "runs.db"]);
+    let child = command.env_remove("TREFOIL_EPHEMERAL").spawn().unwrap();
+    crate::durable::until("the command", || folder.path().join("began").exists());
+    crate::durable::signal(&child, "-KILL");
+    crate::world::wait(child);
+    let (text, json, shown) = views(&folder);
+    assert!(text.contains("gate  interrupted") && text.contains(&format!("to continue: {resume}")), "{text}");
+    assert!(text.contains("runs answer") && text.contains("DO retry"), "{text}");
+    assert_eq!((&json["status"], &json["started_at"], &shown["started"]), (&"interrupted".into(), &began, &began));
+
+    folder.write("go", "");
+    stored(&folder, &["resume", "last", "--allow-command", "--unknown", "retry"]).exits(0);
+    let (text, json, shown) = views(&folder);
+    assert!(text.contains("gate  done") && json.get("next").is_none() && json.get("waiting").is_none(), "{text}");
+    assert_eq!((&json["status"], &json["started_at"], &shown["started"]), (&"done".into(), &began, &began));
+}
+
+#[test]
+fn a_branch_stopped_by_its_sibling_is_cancelled_in_every_view() {
+    let folder = Folder::new();
+    let agent = |id: &str, more: &str| {
+        format!(
+            "  - agent: {{ id: {id}, kind: llm, model: {{ provider: openai, name: m{more} }}, instruction: I., prompt: x }}\n"
+        )
+    };
+    let branches = agent("bad", ", maxRetries: 0") + &agent("slow", "");
+    folder.write("p.yaml", format!("id: p\nkind: parallel\nbranches:\n{branches}"));
+    folder.write(
+        "s.yaml",
+        "answers:\n  bad: { error: { status: 400, message: no } }\n  slow: { text: late, delay_ms: 4000 }\n",
+    );
+    stored(&folder, &["run", "p.yaml", "--model", "scripted=s.yaml", "--trace", "t.json"]).exits(1);
+    let status = |json: &Value| {
+        let steps = json["steps"].as_array().unwrap().iter();
+        let slow = steps.filter(|step| step["label"] == "slow").map(|step| step["status"].clone());
+        slow.collect::<Vec<_>>()
+    };
+    let (text, json, shown) = views(&folder);
+    assert!(text.lines().any(|line| line.contains("⊘ slow")), "{text}");
+    for json in [&json, &trace(&folder), &shown] {
+        assert_eq!(status(json), ["cancelled"], "{json:#}");
+    }
+}
+
+#[test]
+fn what_a_run_warns_of_is_in_its_events_and_its_trace() {
+    let folder = Folder::new();
+    folder.write("b.yaml", "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: \"{{q}}\"\ninputSchema: { q: string }\n");
+    let run = ["run", "b.yaml", "--model", "embedded", "--trace", "t.json"];
+    let ran = stored(&folder, &run);
+    ran.exits(0).says(&["the input `q` is not set"]);
+    assert_eq!(ran.err.matches("the input `q` is not set").count(), 1, "{}", ran.err);
+    let (_, json, _) = views(&folder);
+    let quiet = stored(&folder, &[&run[..], &["-q", "--events", "jsonl"]].concat());
+    let told = quiet.lines().into_iter().find(|event| event["event"] == "warning").unwrap();
+    let said = format!("{}", told["message"].as_str().unwrap());
+    assert!(ran.err.contains(&said), "{said}");
+    for json in [&json, &trace(&folder)] {
+        assert_eq!(json["warnings"], Value::from(vec![said.clone()]));
+    }
+}
+
+#[test]
+fn a_command_that_fails_has_its_exit_code_and_its_error_output_on_its_row() {
+    let folder = Folder::new();
+    folder.write(
+        "c.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: c, version: \"1.0.0\" }\nspec:\n  initial_state: A\n  \
+         states:\n    A: { kind: System, command: \"echo no such thing >&2; exit 3\", transitions: [ { condition: \
+         exit_code_non_zero, target: B } ] }\n    B: { kind: System, command: \"echo ok\", transitions: [] }\n",
+    );
+    let ran = stored(&folder, &["run", "c.yaml", "-i", "x", "--allow-command"]);
+    let (text, ..) = views(&folder);
+    for said in [&ran.exits(0).err, &text] {
+        let row = said.lines().find(|line| line.contains("! A")).unwrap_or_else(|| panic!("{said}"));
+        assert!(row.contains("exit 3: no such thing"), "{row}");
+    }
+}

@@ -121,7 +121,8 @@ impl Scripted {
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
-            .map_err(|e| ScriptError { message: format!("{name}: cannot read the script: {e}") })?;
+            .map_err(|e| e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase())
+            .map_err(|why| ScriptError { message: format!("{name}: cannot read the script: {why}") })?;
         Self::parse(&name, &text)
     }
 

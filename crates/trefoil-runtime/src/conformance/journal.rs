@@ -152,7 +152,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             flags: Flags { seed: u64::MAX, max_calls: Some(1), ..Flags::default() },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
-            permissions: GivenPermissions { commands: true, hosts: vec!["h".to_owned()] },
+            permissions: GivenPermissions { commands: true, hosts: vec!["h".to_owned()], no_config: true },
             basis: Some(Box::new(Basis {
                 execution: Some("first".to_owned()),
                 run: "r0".to_owned(),
@@ -204,7 +204,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
                 rerun: vec!["b".to_owned()],
-                permissions: GivenPermissions { commands: false, hosts: vec!["h:80".to_owned()] },
+                permissions: GivenPermissions { commands: false, hosts: vec!["h:80".to_owned()], no_config: false },
             }),
         },
         EntryKind::Reopened {

@@ -435,7 +435,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
 }
 
 async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunError> {
-    let Some(host) = &at.world.ports.commands else { return Err(not_allowed(None)) };
+    let Some(host) = &at.world.ports.commands else { return Err(not_allowed()) };
     let env = request.env.iter().map(|(name, value)| Ok((name.clone(), at.fill(value)?)));
     let request = CommandRequest {
         script: request.script.clone(),
@@ -451,9 +451,8 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
 }
 
 /// The error for a command in a process that may not run commands.
-pub fn not_allowed(key: Option<Key>) -> RunError {
-    let error = RunError { key, ..RunError::new("REFUSED", "commands are not allowed in this run") };
-    error.help("allow them with `--allow-command`")
+pub fn not_allowed() -> RunError {
+    RunError::new("REFUSED", "commands are not allowed in this run").help("allow them with `--allow-command`")
 }
 
 /// The result of a command that a person has declared to be done.

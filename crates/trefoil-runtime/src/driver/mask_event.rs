@@ -15,7 +15,7 @@ use super::mask::Mask;
 pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
     use EventKind as E;
     match &mut kind {
-        E::RunStarted { flow: _, input, effective_input, answers_from: _, placeholder: _ } => {
+        E::RunStarted { flow: _, at: _, input, effective_input, answers_from: _, placeholder: _ } => {
             mask.each(input);
             mask.each(effective_input);
         }
@@ -179,6 +179,7 @@ mod tests {
         let all = [
             E::RunStarted {
                 flow: "f".to_owned(),
+                at: 0,
                 input: Some(value()),
                 effective_input: Some(value()),
                 answers_from: None,

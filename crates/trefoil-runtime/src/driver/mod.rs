@@ -118,6 +118,8 @@ pub struct Options {
     pub models: Vec<(String, String)>,
     /// What the command line allows, for the journal: see [`Started::permissions`].
     pub permissions: GivenPermissions,
+    /// Warnings about what the run starts with, for the journal: see [`Started::warnings`].
+    pub warnings: Vec<String>,
     /// For a resumed run: changed limits.
     pub changes: Changes,
     /// Stops the run.
@@ -159,6 +161,7 @@ impl Default for Options {
             answers: String::new(),
             models: Vec::new(),
             permissions: GivenPermissions::default(),
+            warnings: Vec::new(),
             changes: Changes::default(),
             cancel: Cancel::default(),
             answers_from: None,
@@ -279,7 +282,8 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     // The values that a run shares with others may not be known yet.
     let seen = options.seen.clone().unwrap_or_else(|| Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes)));
     let input = input.map(|input| seen.noted(input));
-    let warnings = too_short(&SeenValues::too_short(&*ports.secrets, &prepared.holes));
+    let mut warnings = std::mem::take(&mut options.warnings);
+    warnings.extend(too_short(&SeenValues::too_short(&*ports.secrets, &prepared.holes)));
     let at = ports.clock.wall_ms();
     Started { run, at, program, input, warnings, flags, answers, models, basis, permissions }
 }

@@ -70,6 +70,14 @@ impl Driver {
         self.tell(event);
     }
 
+    /// The run stops here before something that this process may not do. Nothing is recorded, so that another process, which may do
+    /// it, can continue at once.
+    pub(super) fn leave_to_others(&mut self, why: &RunError) {
+        (self.stays, self.is_suspended) = (true, true);
+        let event = self.world.suspended(std::iter::empty(), &[], None, Some(why));
+        self.tell(event);
+    }
+
     /// Records that the run is suspended.
     pub async fn suspend(&mut self, suspended: &Suspended) -> Result<(), RunError> {
         let ports = &self.world.ports;

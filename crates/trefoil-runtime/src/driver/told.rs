@@ -22,6 +22,9 @@ pub fn warned(warnings: &[String]) -> impl Iterator<Item = Untold> {
     warnings.iter().map(|message| (None, None, EventKind::Warning { message: message.clone() }))
 }
 
+/// Maximum number of characters shown of a script.
+const LONGEST_SCRIPT: usize = 100;
+
 /// An event that has no number yet.
 pub type Untold = (Option<Key>, Option<Location>, EventKind);
 
@@ -36,7 +39,7 @@ impl World {
         let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
         let (flow, input) = (started.program.flow.clone(), input.map(PrivateValue::shown));
         let (input, effective_input) = (self.concealed(input), self.concealed(effective_input));
-        let began = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
+        let began = EventKind::RunStarted { flow, at: started.at, input, effective_input, answers_from, placeholder };
         std::iter::once((None, None, began)).chain(warned(&started.warnings)).collect()
     }
 
@@ -204,6 +207,20 @@ impl World {
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
         Waiting { key, step, sort, run: None, prompt, call, accepts, why: None, calls: Vec::new() }
+    }
+
+    /// Why a command does not start in a process that may not run commands.
+    pub fn not_allowed(&self, activity: &Activity) -> RunError {
+        let key = Some(activity.key.clone());
+        let mut error = RunError { key, location: self.place(activity), ..super::activity::not_allowed() };
+        if let Request::Command(command) = &activity.request {
+            let mut lines = command.script.trim().lines();
+            let (first, more) = (lines.next().unwrap_or_default(), lines.next().is_some());
+            let cut: String = first.chars().take(LONGEST_SCRIPT).collect();
+            let cut = if more || cut.len() < first.len() { format!("{cut}…") } else { cut };
+            error.message = format!("it runs `{}`, and commands are not allowed in this run", self.secrets.hide(&cut));
+        }
+        error
     }
 
     /// Describes a tool call that waits for the run that it started.

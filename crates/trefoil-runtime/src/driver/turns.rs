@@ -260,8 +260,9 @@ impl Driver {
         if !self.lacks_commands(next) {
             return None;
         }
-        self.stays = true;
-        Some(activity::not_allowed(Some(next.key.clone())))
+        let why = self.world.not_allowed(next);
+        self.leave_to_others(&why);
+        Some(why)
     }
 
     /// Whether an activity of a resumed run is a command, and this process may not run commands.

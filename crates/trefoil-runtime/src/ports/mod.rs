@@ -256,7 +256,7 @@ impl Meter {
 }
 
 /// A model's answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelAnswer {
     /// The text.
     pub text: String,
@@ -298,7 +298,7 @@ impl ModelAnswer {
     /// A complete answer without metadata.
     pub fn new(text: impl Into<String>, usage: Usage) -> Self {
         let text = text.into();
-        Self { text, calls: Vec::new(), usage, model: None, finish: None, request_id: None, instead: None, sent: None }
+        Self { text, usage, ..Self::default() }
     }
 }
 

@@ -85,7 +85,7 @@ fn a_full_store_keeps_what_it_has_and_says_what_makes_room() {
         };
         expect![[r#"
             the store `FOLDER/runs.db` is full: database or disk is full
-            free space with `trefoil store prune`, or use another disk with `--store PATH`"#]]
+            delete runs that are not needed any more, or use another disk"#]]
         .assert_eq(&said(&error, folder.path()));
         assert!(kept.len() > 10, "{}", kept.len());
         assert_eq!(entries(&store, "r").await.unwrap(), kept);
@@ -250,7 +250,7 @@ fn a_value_that_cannot_be_read_is_told_without_the_words_of_the_client() {
         let error = store.record("r").await.unwrap_err();
         expect![[r#"
             the store `FOLDER/runs.db` is damaged: unknown status `odd`; available: `pending`, `running`, `waiting`, `completed`, `failed`, `cancelled`
-            see what is damaged with `trefoil store check`, or use another store with `--store PATH`"#]]
+            look for what is damaged, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
     });
 }

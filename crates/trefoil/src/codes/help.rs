@@ -62,10 +62,18 @@ const HELP: &[(&str, For, &str)] = &[
     ("MODEL_ERROR", Status(402, 402), "the provider asks for payment; check the account of this key"),
     ("MODEL_ERROR", Status(403, 403), "this key may not use the model; choose another model or another key"),
     ("MODEL_ERROR", Status(404, 404), "check the model's name, or try another with `--model`"),
-    ("MODEL_ERROR", Status(408, 408), "run it again later, or allow more tries"),
+    ("MODEL_ERROR", Status(408, 408), "run it again later, or allow more tries (`maxRetries`, `max_attempts`)"),
     ("MODEL_ERROR", Status(413, 413), "the prompt is too long for the provider; pass less text to the step"),
-    ("MODEL_ERROR", Status(429, 429), "wait, run fewer items at the same time, or allow more tries"),
-    ("MODEL_ERROR", Status(500, 599), "the provider has problems; run it again later, or allow more tries"),
+    (
+        "MODEL_ERROR",
+        Status(429, 429),
+        "wait, run fewer items at the same time, or allow more tries (`maxRetries`, `max_attempts`)",
+    ),
+    (
+        "MODEL_ERROR",
+        Status(500, 599),
+        "the provider has problems; run it again later, or allow more tries (`maxRetries`, `max_attempts`)",
+    ),
     ("MODEL_ERROR", Status(400, 499), "fix the request according to the provider's message"),
     ("MODEL_ERROR", Network, "check the network and the provider's URL, then run it again"),
     ("MODEL_ERROR", Any, "check the provider's settings, or try another model with `--model`"),
@@ -81,7 +89,7 @@ const HELP: &[(&str, For, &str)] = &[
     (
         "TOOL_ERROR",
         Status(401, 401),
-        "the server rejects the credentials, or wants some: set them in `headers` or `auth` of the tool; for an MCP server, in `[mcp.NAME]`: `headers = { Authorization = \"Bearer {{secrets.TOKEN}}\" }`",
+        "the server rejects the credentials: check the variable or secret that they come from; if the tool has none, set them in its `headers` or `auth`, or for an MCP server in `[mcp.NAME]`: `headers = { Authorization = \"Bearer {{secrets.TOKEN}}\" }`",
     ),
     ("TOOL_ERROR", Status(403, 403), "the server does not allow this call with these credentials"),
     (

@@ -129,6 +129,12 @@ pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Opti
     newest(store, &Filter::default(), RECENT, &wanted, since).await.or(found)
 }
 
+/// The target that a run started with; `None` if its files were in memory.
+pub async fn target_of(store: &dyn Store, run: &str) -> Option<Target> {
+    let begun = started(store, run).await?;
+    whereabouts(store, run, &begun.program).await.ok()?.map(|found| found.target)
+}
+
 /// The target that a run started with, if this file is another one that it calls, also as a tool.
 pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Target> {
     let file = real(file);

@@ -60,7 +60,7 @@ impl Stored {
             (now.answers, now.models) = (answers, models);
             (now.flags.prices, now.flags.windows, now.flags.fallbacks) = (prices, windows, fallbacks);
         }
-        now.permissions = self.later.permissions.clone().unwrap_or(now.permissions);
+        now.permissions = self.later.permissions.clone().or(&now.permissions);
         now
     }
 
@@ -91,8 +91,8 @@ fn changed(root: &Path) -> String {
 struct Later {
     /// The last setting of the models.
     answering: Option<Answering>,
-    /// The last permissions that a process had.
-    permissions: Option<GivenPermissions>,
+    /// The last permissions that processes had.
+    permissions: GivenPermissions,
     /// All steps that may be repeated.
     rerun: Vec<String>,
 }
@@ -107,8 +107,7 @@ impl Later {
             for entry in page {
                 if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = entry.kind {
                     later.answering = changes.models.or(later.answering);
-                    later.permissions =
-                        Some(changes.permissions).filter(|given| !given.is_none()).or(later.permissions);
+                    later.permissions = changes.permissions.or(&later.permissions);
                     later.rerun.extend(changes.rerun);
                 }
             }

@@ -41,6 +41,8 @@ pub struct Ready {
     /// The requested limits.
     limits: Changes,
     permissions: GivenPermissions,
+    /// Warnings about what the run starts with.
+    warnings: Vec<String>,
     /// Prices, context windows, and the kind of reservation.
     money: Flags,
     answers_from: AnswersFrom,
@@ -109,6 +111,7 @@ impl Ready {
             ports,
             seed: parts.seed.unwrap_or(0),
             permissions: parts.permissions.clone(),
+            warnings: Vec::new(),
             limits: Changes {
                 max_calls: parts.max_calls,
                 max_cost_micro: parts.max_cost_micro,
@@ -201,6 +204,12 @@ impl Ready {
             Some(flows) => lines.calling(flows.lines().clone()),
             None => lines,
         }
+    }
+
+    /// The run starts with these warnings: they belong to its events, its trace and its journal.
+    #[doc(hidden)]
+    pub fn warns(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 
     /// The id that the run will have.
@@ -345,6 +354,7 @@ impl Ready {
             max_calls: Some(self.limits.max_calls.unwrap_or(limits::RUN_CALLS)),
             max_cost_micro: self.limits.max_cost_micro,
             permissions: self.permissions.clone(),
+            warnings: self.warnings.clone(),
             changes: self.limits.clone(),
             prices: self.money.prices.clone(),
             fallbacks: self.money.fallbacks.clone(),

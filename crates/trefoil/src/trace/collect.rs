@@ -1,10 +1,9 @@
 //! Adds events to a trace: what each says about a step or a call.
 
-use std::time::{Duration, SystemTime};
-
+use trefoil_machine::event::Waiting;
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::{PrivateValue, Told};
-use trefoil_runtime::{Event, EventKind, RunError, Usage};
+use trefoil_runtime::{Event, EventKind, RunError};
 
 use trefoil_template::Value;
 
@@ -14,15 +13,15 @@ impl Trace {
     pub(super) fn take(&mut self, event: &Event) {
         self.run = event.run.to_string();
         let at = event.at_ms;
+        self.last_ms = at;
         match &event.kind {
-            EventKind::RunStarted { flow, input, effective_input, .. } => {
-                self.started_at = began(at);
+            EventKind::RunStarted { flow, at, input, effective_input, .. } => {
+                self.started_at = Some(*at);
                 self.flow.clone_from(flow);
                 self.input.clone_from(input);
                 self.effective_input.clone_from(effective_input);
             }
-            // The clock of a run includes the time without a process, and the last of these events has its time.
-            EventKind::RunResumed { .. } => (self.started_at, self.end) = (began(at), None),
+            EventKind::RunResumed { .. } => (self.end, self.waiting, self.why) = (None, None, None),
             EventKind::StepStarted { label, kind } => {
                 self.begin(StepTrace { kind, ..step(event, label) });
             }
@@ -38,7 +37,9 @@ impl Trace {
             }
             EventKind::StepFailed { error, handled_as } => {
                 if let Some(step) = self.of(event) {
-                    (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *handled_as)));
+                    // A step around it, or a sibling, ended first.
+                    let status = if *handled_as == "cancel" { "cancelled" } else { "failed" };
+                    (step.status, step.ended_ms, step.error) = (status, Some(at), Some((error.clone(), *handled_as)));
                 }
             }
             EventKind::ModelStarted { .. } | EventKind::EffectStarted { .. } | EventKind::SignalWanted { .. } => {
@@ -58,11 +59,8 @@ impl Trace {
                     self.items.insert(key.0.clone(), item);
                 }
             }
-            EventKind::RunSuspended { why: Some(why), .. } => self.suspended(event, why),
-            EventKind::TextDelta { .. }
-            | EventKind::ModelWaiting { .. }
-            | EventKind::ItemFinished { .. }
-            | EventKind::RunSuspended { why: None, .. } => {}
+            EventKind::RunSuspended { waiting, why, .. } => self.suspended(at, waiting, why.as_ref()),
+            EventKind::TextDelta { .. } | EventKind::ModelWaiting { .. } | EventKind::ItemFinished { .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
                 if let Some(step) = self.tried(event) {
@@ -80,6 +78,7 @@ impl Trace {
                     Some(error) if error.code == "CANCELLED" => "cancelled",
                     Some(_) => "stopped",
                 };
+                (self.waiting, self.why) = (None, None);
                 self.stop(event.at_ms, how);
                 self.end = Some(End {
                     output: output.as_ref().map(PrivateValue::shown),
@@ -91,11 +90,23 @@ impl Trace {
             }
         }
     }
-    /// The run stopped before something that somebody has to allow.
-    fn suspended(&mut self, event: &Event, why: &RunError) {
-        self.stop(event.at_ms, "stopped");
-        let error = Some(why.clone());
-        self.end = Some(End { output: None, error, usage: Usage::default(), calls: 0, duration_ms: event.at_ms });
+    /// The run waits: for answers, decisions or called runs, or until somebody allows what comes next.
+    fn suspended(&mut self, at: u64, waiting: &[Waiting], why: Option<&RunError>) {
+        if why.is_some() {
+            self.stop(at, "stopped");
+        }
+        self.waits_for(waiting);
+        (self.waiting, self.why) = (Some(waiting.to_vec()), why.cloned());
+    }
+    /// Marks the steps that wait.
+    pub(super) fn waits_for(&mut self, waiting: &[Waiting]) {
+        for one in waiting {
+            // A question of a called run is that of the step that calls it.
+            let key = one.calls.first().unwrap_or(&one.key);
+            if let Some(step) = self.inner(key.as_str()).and_then(|index| self.steps.get_mut(index)) {
+                (step.status, step.ended_ms) = ("waiting", None);
+            }
+        }
     }
     fn warned(&mut self, event: &Event, message: &str) {
         if event.key.is_some() {
@@ -112,7 +123,7 @@ impl Trace {
         if verdict.ruling == Ruling::Flagged {
             self.warnings.push(verdict.finding());
         }
-        if let Some(step) = self.inner(event).and_then(|index| self.steps.get_mut(index)) {
+        if let Some(step) = self.inner(key_of(event)).and_then(|index| self.steps.get_mut(index)) {
             step.verdicts.push((event.at_ms, verdict.clone()));
         } else if verdict.ruling == Ruling::Changed {
             // It is about the input of the run.
@@ -133,7 +144,7 @@ impl Trace {
                 self.around(event, agent, "agent").calls.push(call);
             }
             // Decisions and timers of the machine outside all steps are ignored.
-            EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
+            EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(key_of(event)).is_none() => {}
             EventKind::EffectStarted { effect, detail } => {
                 let call = TraceCall { detail: Some(detail.clone()), ..call(event, effect) };
                 self.around(event, effect, effect).calls.push(call);
@@ -147,9 +158,9 @@ impl Trace {
     }
     fn note(&mut self, event: &Event, text: String) {
         // About a structure without a name, such as the attempts of an entry agent: added to its last step.
-        let key = event.key.as_ref().map_or("", |k| &k.0);
+        let key = key_of(event);
         let inside = |s: &StepTrace| s.key.as_ref().is_some_and(|k| k.0.starts_with(key));
-        let index = self.inner(event).or_else(|| self.steps.iter().rposition(inside));
+        let index = self.inner(key).or_else(|| self.steps.iter().rposition(inside));
         match index.and_then(|index| self.steps.get_mut(index)) {
             Some(step) => step.notes.push((event.at_ms, text)),
             None => self.around(event, "run", "run").notes.push((event.at_ms, text)),
@@ -186,13 +197,13 @@ impl Trace {
     /// do not belong to the fan-out.
     fn tried(&mut self, event: &Event) -> Option<&mut StepTrace> {
         let key = event.key.as_ref()?;
-        let step = self.inner(event).and_then(|index| self.steps.get_mut(index))?;
+        let step = self.inner(key_of(event)).and_then(|index| self.steps.get_mut(index))?;
         let rest = key.0.strip_prefix(&*step.key.as_ref()?.0)?;
         (!rest.contains('[')).then_some(step)
     }
     /// The call in progress at the event's key.
     fn call(&mut self, event: &Event) -> Option<&mut TraceCall> {
-        let index = self.inner(event)?;
+        let index = self.inner(key_of(event))?;
         let calls = &mut self.steps.get_mut(index)?.calls;
         calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
     }
@@ -207,8 +218,7 @@ impl Trace {
         }
     }
     /// The innermost step around an activity.
-    fn inner(&self, event: &Event) -> Option<usize> {
-        let mut key: &str = event.key.as_ref().map_or("", |k| &k.0);
+    fn inner(&self, mut key: &str) -> Option<usize> {
         loop {
             if let Some(index) = self.index.get(key) {
                 return Some(*index);
@@ -218,7 +228,7 @@ impl Trace {
     }
     /// The innermost step around an activity; one is created for an activity without a step.
     fn around(&mut self, event: &Event, name: &str, kind: &'static str) -> &mut StepTrace {
-        let index = self.inner(event).unwrap_or_else(|| self.begin(StepTrace { kind, ..step(event, name) }));
+        let index = self.inner(key_of(event)).unwrap_or_else(|| self.begin(StepTrace { kind, ..step(event, name) }));
         #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
         &mut self.steps[index]
     }
@@ -250,6 +260,10 @@ fn ended(call: &mut TraceCall, kind: &EventKind) {
         }
         _ => {}
     }
+}
+
+fn key_of(event: &Event) -> &str {
+    event.key.as_ref().map_or("", |key| &key.0)
 }
 
 fn step(event: &Event, label: &str) -> StepTrace {
@@ -291,9 +305,4 @@ fn call(event: &Event, effect: &'static str) -> TraceCall {
         started_ms: event.at_ms,
         duration_ms: None,
     }
-}
-
-/// When a run started that is this many milliseconds old.
-fn began(at_ms: u64) -> Option<SystemTime> {
-    SystemTime::now().checked_sub(Duration::from_millis(at_ms))
 }

@@ -16,12 +16,15 @@ use super::{About, StepTrace, Trace, TraceCall, graph, outer};
 pub(super) fn json(trace: &Trace, about: &About) -> Value {
     let files = &about.files;
     let end = trace.end.as_ref();
-    let status = match end {
-        None => "running",
-        Some(end) if end.error.as_ref().is_some_and(|e| e.code == "CANCELLED") => "cancelled",
-        Some(end) if end.error.is_some() => "failed",
-        Some(_) => "done",
+    let status = match end.map(|end| end.error.as_ref().map(|error| error.code.as_str())) {
+        None if trace.waiting.is_some() && trace.standing.is_none() => "waiting",
+        None => trace.standing.unwrap_or("running"),
+        Some(None) => "done",
+        Some(Some("CANCELLED")) => "cancelled",
+        Some(Some("INTERRUPTED")) => "interrupted",
+        Some(Some(_)) => "failed",
     };
+    let why = end.and_then(|end| end.error.as_ref()).or(trace.why.as_ref());
     let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
     let index = Index::of(&trace.steps);
     let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| index.parent(s)).collect();
@@ -36,13 +39,13 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         Value::Object(all)
     });
     let steps: Vec<Value> = steps.collect();
-    json!({
+    let mut all = json!({
         "version": 2,
         "run": trace.run,
         "flow": trace.flow,
         "dialect": about.dialect,
         "status": status,
-        "started_at": trace.started_at.map(clock::rfc3339),
+        "started_at": trace.started_at.map(clock::rfc3339_ms),
         "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,
@@ -52,13 +55,19 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "input": trace.input,
         "effective_input": trace.effective_input,
         "output": end.and_then(|e| e.output.as_ref()),
-        "error": end.and_then(|e| e.error.as_ref()).map(|e| error(e, files)),
+        "error": why.map(|why| error(why, files)),
         "usage": figures.map(|(usage, ..)| usage),
         "calls": figures.map(|(_, calls, _)| calls),
         "steps": steps,
         "warnings": trace.warnings,
         "graph": graph::json(&about.graph, &trace.steps, &shown),
-    })
+    });
+    if let Some(members) = all.as_object_mut() {
+        let waiting = trace.waiting.as_ref().filter(|waiting| !waiting.is_empty());
+        members.extend(waiting.map(|waiting| ("waiting".to_owned(), json!(waiting))));
+        members.extend((!trace.next.is_empty()).then(|| ("next".to_owned(), json!(trace.next))));
+    }
+    all
 }
 
 /// Steps by key, to find the step of the trace to which a key belongs: the innermost enclosing one.

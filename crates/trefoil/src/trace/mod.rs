@@ -18,10 +18,9 @@ pub use write::{Pending, write_page};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use trefoil_machine::Told;
-use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally};
+use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally, Waiting};
 use trefoil_machine::guard::Verdict;
 use trefoil_runtime::{Event, EventSink, Key, RunError, RunOutcome, Usage};
 use trefoil_syntax::{Files, Location};
@@ -40,8 +39,8 @@ pub struct Trace {
     pub run: String,
     /// The entry flow.
     pub flow: String,
-    /// When it started, by the wall clock.
-    pub started_at: Option<SystemTime>,
+    /// When it started, in milliseconds since 1970-01-01 UTC.
+    pub started_at: Option<u64>,
     /// The run's input.
     pub input: Option<Value>,
     /// The input with defaults.
@@ -52,12 +51,31 @@ pub struct Trace {
     pub warnings: Vec<String>,
     /// How it ended; `None`: it has not.
     pub end: Option<End>,
-    /// The usage, calls and milliseconds of a run that waits.
+    /// What it waits for. `None`: it does not wait.
+    waiting: Option<Vec<Waiting>>,
+    /// What it stopped before, and why, if somebody has to allow it.
+    why: Option<RunError>,
+    /// The status of a stored run that has not ended.
+    standing: Option<&'static str>,
+    /// What can be done next.
+    next: Vec<Suggestion>,
+    /// When its last event happened, in milliseconds since its start.
+    last_ms: u64,
+    /// The usage, calls and milliseconds of a run that has not ended.
     so_far: Option<(Usage, u64, u64)>,
     /// Steps by key.
     index: HashMap<Arc<str>, usize>,
     /// Items of fan-outs by key.
     items: HashMap<Arc<str>, Item>,
+}
+
+/// A command that a user can copy, and its purpose.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Suggestion {
+    /// The command.
+    pub command: String,
+    /// `answer`, `to continue`, ...
+    pub purpose: String,
 }
 
 /// How a run ended.
@@ -103,7 +121,8 @@ pub struct StepTrace {
     pub item: Option<Item>,
     /// Its place.
     pub location: Option<Location>,
-    /// `running`, `done`, `failed`, `skipped`; `stopped` if the run ended before the step.
+    /// `running`, `waiting`, `done`, `failed`, `skipped`; `cancelled` if a step around it or next to it ended first; `stopped` if the run
+    /// ended before the step.
     pub status: &'static str,
     /// When it started, in milliseconds since the start of the run.
     pub started_ms: u64,
@@ -159,15 +178,24 @@ pub struct TraceCall {
 }
 
 impl Tracer {
-    /// The process has ended, and with it the events. The figures are those of the run so far, if it waits.
+    /// The process has ended, and with it the events. The figures are those of the run so far.
     pub fn ended(&self, outcome: &RunOutcome) {
-        let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
         let figures = (outcome.usage, outcome.calls, outcome.duration_ms);
-        match &mut trace.end {
-            Some(end) if outcome.suspended => (end.usage, end.calls, end.duration_ms) = figures,
-            Some(_) => {}
-            None => trace.so_far = Some(figures),
-        }
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).so_far = Some(figures);
+    }
+
+    /// The events were those of a stored run that has not ended. `status`: `waiting`, `interrupted`, `pending` or `running`.
+    pub fn stands(&self, status: &'static str, waiting: Vec<Waiting>, usage: Usage, calls: u64) {
+        let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
+        trace.waits_for(&waiting);
+        trace.standing = Some(status);
+        trace.waiting = Some(waiting).filter(|waiting| !waiting.is_empty());
+        trace.so_far = Some((usage, calls, trace.last_ms));
+    }
+
+    /// What can be done with the run next.
+    pub fn suggests(&self, next: Vec<Suggestion>) {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).next = next;
     }
 
     /// The trace so far.

@@ -81,7 +81,7 @@ async fn a_run_whose_handle_was_dropped_is_continued_by_another_engine() {
     assert_eq!(output, "One. Two.");
     assert_eq!(again.calls.lock().unwrap().len(), 1);
     let nobody = engine.resume("nobody").await.unwrap_err().to_string();
-    assert_eq!(nobody, "unknown run `nobody`\n\nlist the runs with `trefoil runs list`");
+    assert_eq!(nobody, "unknown run `nobody`\n\nlist the runs of the store");
 }
 
 #[tokio::test]

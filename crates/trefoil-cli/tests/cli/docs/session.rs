@@ -103,20 +103,6 @@ impl Session {
         if real.starts_with("cargo ") {
             return String::new();
         }
-        // TEMPORARY: until `last` is a run id.
-        let real = if real.contains(" last") || real.contains("=last") {
-            let mut list = Command::new(env!("CARGO_BIN_EXE_trefoil"));
-            bare(&mut list);
-            list.env_remove("TREFOIL_EPHEMERAL")
-                .env("HOME", self.home.path())
-                .args(["runs", "list", "--output", "json"]);
-            list.env_remove("TREFOIL_CONFIG_DIR");
-            let all = crate::world::finish(list).json();
-            let id = all["runs"][0]["run"].as_str().unwrap_or("none").to_owned();
-            real.replace(" last", &format!(" {id}")).replace("=last", &format!("={id}"))
-        } else {
-            real
-        };
         let live = real.starts_with("trefoil dev ");
         let mut shell = Command::new("sh");
         bare(&mut shell);
