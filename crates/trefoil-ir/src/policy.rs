@@ -9,7 +9,8 @@ use crate::expr::Expr;
 /// A step's policies.
 #[derive(Debug, Clone, Default)]
 pub struct StepPolicy {
-    /// Retries on failure.
+    /// Retries on failure. `None` if nothing is said about them, so that model calls and harmless tools have those of the engine; one
+    /// attempt is none at all.
     pub retry: Option<Retry>,
     /// Each attempt is cancelled after this many milliseconds and fails with `TIMEOUT`.
     pub timeout_ms: Option<u64>,

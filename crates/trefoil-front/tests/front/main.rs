@@ -5,6 +5,7 @@
 mod aegis;
 mod agntz;
 mod facts;
+mod no_retry;
 mod sirenspec;
 mod support;
 mod worked_time;

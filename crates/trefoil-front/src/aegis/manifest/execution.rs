@@ -37,7 +37,7 @@ impl Default for Execution {
     fn default() -> Self {
         Self {
             max_iterations: 1,
-            iteration_timeout_ms: 300_000,
+            iteration_timeout_ms: 600_000,
             iteration_timeout_at: None,
             llm_timeout_ms: 300_000,
             llm_timeout_at: None,

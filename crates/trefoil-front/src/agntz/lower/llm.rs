@@ -82,7 +82,7 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
     };
     let mut step = plain(StepKind::Model(Box::new(call)), bound.origin);
     step.label = bound.entry.then(|| bound.id.clone());
-    step.policy.retry = model.max_retries.filter(|n| *n > 0).map(retry);
+    step.policy.retry = model.max_retries.map(retry);
     let agent = &bound.agent;
     let offers = offers::lower(lowering, bound, llm);
     if offers.is_empty() {

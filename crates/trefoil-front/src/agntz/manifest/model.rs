@@ -34,7 +34,7 @@ pub struct Model<'n> {
     pub stop: Vec<&'n Text>,
     /// Options of the selected provider.
     pub options: Option<Value>,
-    /// The number of retries after a temporary failure.
+    /// The number of retries after a temporary failure; `None` if nothing is said about it.
     pub max_retries: Option<u32>,
 }
 

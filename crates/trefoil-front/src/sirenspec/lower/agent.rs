@@ -1,6 +1,6 @@
 //! Agent nodes: one model call, with retries and a fallback.
 
-use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
+use trefoil_ir::{Expr, OnFailure as Remaining, Source, StepKind};
 use trefoil_template::Value;
 
 use super::flow::{FlowBuilder, Scope, Workflow};
@@ -26,17 +26,14 @@ pub fn lower(
     call.stream = node.streaming;
     let mut lowered = Lowered::new(StepKind::Model(Box::new(call)));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
-    lowered.policy.retry = node.retry.as_ref().or(flow.manifest.defaults.retry.as_ref()).filter(|r| tries(r)).cloned();
+    // A policy with one attempt is one: without any, the engine's own retries apply.
+    lowered.policy.retry = node.retry.as_ref().or(flow.manifest.defaults.retry.as_ref()).cloned();
     lowered.policy.on_failure = match node.on_failure.as_ref().or(flow.manifest.defaults.on_failure.as_ref()) {
         Some(OnFailure::Skip) => Remaining::Skip,
         Some(OnFailure::UseDefault(text)) => Remaining::Use(Box::new(Expr::Const(Value::Str(text.clone())))),
         Some(OnFailure::Abort | OnFailure::Fallback(_)) | None => Remaining::Fail,
     };
     Some(lowered)
-}
-
-fn tries(retry: &Retry) -> bool {
-    retry.max_attempts > 1
 }
 
 /// The agent's system message. In a run, an empty text means none.

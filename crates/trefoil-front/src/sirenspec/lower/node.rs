@@ -23,7 +23,11 @@ pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, carried: &Carried,
     };
     // A node that lacks something required (reported) is still a node, but its effect is unknown.
     let unknown = || StepKind::Refused(Refused { feature: "an unknown node".into(), message: "".into() });
-    let lowered = lowered.unwrap_or_else(|| Lowered::new(unknown()));
+    let mut lowered = lowered.unwrap_or_else(|| Lowered::new(unknown()));
+    if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Factory(_)) {
+        // Retries by default are for agent nodes, but no retries at all concerns every model call.
+        lowered.policy.retry = flow.manifest.defaults.retry.clone().filter(|retry| retry.max_attempts == 1);
+    }
     Some(made.builder.step(Step {
         kind: lowered.kind,
         label: Some(node.id.value.clone()),

@@ -47,21 +47,19 @@ pub fn lower(flow: &Workflow<'_>, at: usize, node: &ToolNode<'_>) -> Option<Lowe
         Some(node.output_key.iter().rev().fold(result, |inner, key| Expr::Object(vec![(key.clone(), inner)])));
     lowered.policy.timeout_ms = limit.map(|(ms, _)| ms);
     lowered.policy.timeout_at = limit.and_then(|(_, at)| at).map(|at| flow.at(at));
-    if node.retries > 0 {
-        lowered.policy.retry = Some(Retry {
-            max_attempts: node.retries.saturating_add(1),
-            backoff: Backoff::Constant,
-            base_delay_ms: 0,
-            max_delay_ms: 0,
-            jitter: false,
-            on: vec![
-                RetryOn::Code("TOOL_ERROR".into()),
-                RetryOn::Code("TOOL_TIMEOUT".into()),
-                RetryOn::Network,
-                RetryOn::Timeout,
-            ],
-        });
-    }
+    lowered.policy.retry = node.retries.map(|retries| Retry {
+        max_attempts: retries.saturating_add(1),
+        backoff: Backoff::Constant,
+        base_delay_ms: 0,
+        max_delay_ms: 0,
+        jitter: false,
+        on: vec![
+            RetryOn::Code("TOOL_ERROR".into()),
+            RetryOn::Code("TOOL_TIMEOUT".into()),
+            RetryOn::Network,
+            RetryOn::Timeout,
+        ],
+    });
     if node.skip {
         lowered.policy.on_failure = OnFailure::Use(Box::new(Expr::Const(Value::Null)));
     }

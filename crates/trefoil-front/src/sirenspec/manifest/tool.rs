@@ -16,8 +16,8 @@ pub struct ToolNode<'n> {
     pub settings: Option<ToolSettings<'n>>,
     /// The path for the result in the node's context.
     pub output_key: Vec<Arc<str>>,
-    /// The number of retries.
-    pub retries: u32,
+    /// The number of retries; `None` if nothing is said about it.
+    pub retries: Option<u32>,
     /// Whether the result is null on failure and the run continues.
     pub skip: bool,
 }
@@ -79,7 +79,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
         Some(text) => text.value.split('.').map(Arc::from).collect(),
         None => vec!["output".into()],
     };
-    let retries = scalar::count(fields, "retry", 0).unwrap_or(0);
+    let retries = scalar::count(fields, "retry", 0);
     let skip = fields.word("on_failure", &[("raise", false), ("skip", true)]).unwrap_or(false);
     fields.no_effect(&["writes"], "a tool node's result is `<its id>.<output_key>`");
     ToolNode { settings, output_key, retries, skip }

@@ -172,12 +172,12 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
 fn iterations_and_time_limits_have_the_documented_defaults() {
     // execution -> iterations, milliseconds of an iteration; a single iteration without validators needs no loop.
     let cases = [
-        ("", None, 300_000),
-        ("  execution: { mode: one-shot }\n", None, 300_000),
-        ("  execution: { mode: iterative }\n", Some(10), 300_000),
-        ("  execution: { mode: one-shot, max_iterations: 3 }\n", Some(3), 300_000),
+        ("", None, 600_000),
+        ("  execution: { mode: one-shot }\n", None, 600_000),
+        ("  execution: { mode: iterative }\n", Some(10), 600_000),
+        ("  execution: { mode: one-shot, max_iterations: 3 }\n", Some(3), 600_000),
         ("  execution: { max_retries: 4, iteration_timeout: 1h 30m }\n", Some(4), 5_400_000),
-        ("  execution: { validation: [{ type: exit_code }] }\n", Some(1), 300_000),
+        ("  execution: { validation: [{ type: exit_code }] }\n", Some(1), 600_000),
     ];
     for (execution, iterations, timeout) in cases {
         let folder = load(&[("agent.yaml", &agent("a", &format!("{TASK}{execution}")))]);

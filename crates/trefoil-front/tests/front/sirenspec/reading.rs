@@ -257,15 +257,15 @@ fn times_with_a_unit_are_fixed() {
         let found = findings(&[("flow.yaml", &text)]);
         let expected = match value {
             "500ms" => expect![[r#"
-                warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
                 error 4:55 wrong-type: `base_delay` must be a number of seconds, not text {fix: "0.5"}
             "#]],
             "1.5 s" => expect![[r#"
-                warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
                 error 4:55 wrong-type: `base_delay` must be a number of seconds, not text {fix: "1.5"}
             "#]],
             _ => expect![[r#"
-                warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
                 error 4:55 wrong-type: `base_delay` must be a number of seconds, not text
             "#]],
         };

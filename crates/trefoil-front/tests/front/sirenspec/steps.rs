@@ -110,7 +110,7 @@ fn retries_and_what_follows_them() {
     let node = |keys: &str| {
         lines(&format!("nodes:\n  n: {{agent: a, writes: output.n, {keys}}}\n"), &["retry ", "on failure"])
     };
-    assert_eq!(node("retry: {max_attempts: 1}"), [""; 0]);
+    assert_eq!(node("retry: {max_attempts: 1}"), ["retry 1 tries constant 1000 to 30000 ms on 429, network, timeout"]);
     assert_eq!(node("retry: {max_attempts: 3}"), ["retry 3 tries constant 1000 to 30000 ms on 429, network, timeout"]);
     assert_eq!(
         node(
