@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use trefoil_ir::pattern::LinearPattern;
 use trefoil_ir::{
     AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
     StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
@@ -24,7 +25,7 @@ pub(super) struct Hints {
     /// Schemas that must all accept the answer.
     pub schemas: Vec<Checked>,
     /// Patterns that must all match.
-    pub patterns: Vec<regex::Regex>,
+    pub patterns: Vec<LinearPattern>,
     /// Maximum number of characters.
     pub longest: Option<usize>,
     /// Constraints that always apply, for calls whose place has this ending.
@@ -217,7 +218,7 @@ impl<'p> HintReader<'p> {
             match &validator.kind {
                 ValidatorKind::JsonSchema(schema) => body.iter().for_each(|step| self.schema(*step, *schema)),
                 ValidatorKind::Regex { pattern, stderr: false } => {
-                    if let Ok(regex) = regex::Regex::new(pattern) {
+                    if let Ok(regex) = LinearPattern::new(pattern) {
                         body.iter().for_each(|step| self.found.hints(*step).patterns.push(regex.clone()));
                     }
                 }

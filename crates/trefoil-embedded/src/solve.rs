@@ -180,6 +180,7 @@ fn term(expression: &Expression) -> Option<Term> {
             | Function::Int
             | Function::Float
             | Function::Number
+            | Function::Share
             | Function::Lower
             | Function::Upper
             | Function::Trim

@@ -473,7 +473,9 @@ impl<'p> Tracer<'p> {
             Expr::AsText(inner) | Expr::AsMessage(inner) | Expr::Coerce(inner, _) => {
                 self.chase_expr(at, inner, path, out)
             }
-            Expr::Structured(inner) => self.chase_expr(At { parsed: true, ..at }, inner, path, out),
+            Expr::Structured(inner) | Expr::Verdict(inner) => {
+                self.chase_expr(At { parsed: true, ..at }, inner, path, out)
+            }
             Expr::If { then, otherwise, .. } => {
                 self.chase_expr(at.clone(), then, path, out);
                 self.chase_expr(at, otherwise, path, out);

@@ -23,6 +23,20 @@ pub struct Conversation {
     pub max_turns: u32,
     /// Where the maximum is declared, if it is.
     pub max_turns_at: Option<Location>,
+    /// What else holds for the calls.
+    pub calls: ToolCallRules,
+}
+
+/// What holds for the tool calls of a conversation as a whole.
+#[derive(Debug, Clone, Default)]
+pub struct ToolCallRules {
+    /// Whether the model must call a tool. An answer without any call is returned once, with the reason; the second one fails with
+    /// `TOOL_CALL_MISSING`. Without effect if no tool is offered.
+    pub needed: bool,
+    /// The maximum number of calls. If the model requests more, the step fails with `MAX_STEPS_EXCEEDED`.
+    pub most: Option<u32>,
+    /// Where the maximum is declared, if it is.
+    pub most_at: Option<Location>,
 }
 
 impl Conversation {

@@ -255,6 +255,8 @@ pub enum Expr {
     /// Text that is a JSON object or list (one surrounding code fence is stripped) becomes that object or list;
     /// everything else is unchanged. [`crate::AnswerFormat::JsonOrText`] does the same to an answer.
     Structured(Box<Expr>),
+    /// Text that has a verdict in it, an object with a score, next to other things becomes that object; everything else is unchanged.
+    Verdict(Box<Expr>),
     /// Combined verdicts: an object `{score, confidence, strategy, metadata, ...}`.
     Consensus {
         /// The outputs that contain the verdicts.

@@ -22,6 +22,7 @@ pub mod fingerprint;
 pub mod flow;
 pub mod ids;
 pub mod judge;
+pub mod pattern;
 pub mod place;
 pub mod policy;
 pub mod print;
@@ -32,7 +33,7 @@ pub mod validate;
 pub mod walk;
 
 pub use consensus::{Consensus, Strategy};
-pub use conversation::{Conversation, Offer};
+pub use conversation::{Conversation, Offer, ToolCallRules};
 pub use effect::{
     AnswerFormat, CommandCall, Example, Guard, HumanCall, LONGEST_REQUEST_MS, ModelCall, ModelChoice, ModelParameters,
     OnTimeout, PiiAction, PiiEntity, ToolCall, ToolKind,

@@ -145,6 +145,7 @@ impl<'p> Check<'p> {
 
     fn conversation(&mut self, conversation: &Conversation) {
         self.at_least_one("turns", conversation.max_turns);
+        self.at_least_one("tool calls", conversation.calls.most.unwrap_or(1));
         if !matches!(self.program.step(conversation.turn).map(|s| &s.kind), Some(StepKind::Model(_))) {
             self.fault("the turns of a conversation are no model calls".to_owned());
         }

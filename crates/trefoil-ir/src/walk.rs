@@ -298,6 +298,7 @@ pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
         | Expr::AsText(inner)
         | Expr::AsMessage(inner)
         | Expr::Structured(inner)
+        | Expr::Verdict(inner)
         | Expr::Coerce(inner, _) => expressions(inner, visit),
         Expr::If { then, otherwise, .. } => {
             expressions(then, visit);

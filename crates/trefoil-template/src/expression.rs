@@ -100,12 +100,20 @@ pub enum Function {
     Abs,
     Min,
     Max,
+    TrimStart,
+    TrimEnd,
+    StartsWith,
+    EndsWith,
+    Replace,
+    /// The condition, the value if it is true, the value if it is not.
+    Choose,
     // AEGIS (decision E1)
     Json,
     Keys,
     Length,
     Default,
     Upper,
+    /// Also SirenSpec's `.lower()`, like the two around it.
     Lower,
     Trim,
     FirstLine,
@@ -113,6 +121,8 @@ pub enum Function {
     // used only by lowering
     /// The value as a number if it is one or is text of one (decision A7), otherwise null.
     Number,
+    /// The value if it is a number from 0 to 1, otherwise null: a score or a confidence.
+    Share,
 }
 
 /// Where a literal is written: its index in [`crate::Condition::written`] or [`crate::Template::written`]. Not part of

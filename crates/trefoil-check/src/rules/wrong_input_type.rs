@@ -258,8 +258,12 @@ fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow
     let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
     let at = place(value).or(key).unwrap_or(step);
     let (wanted, given) = (types::spoken_kinds(&wanted), types::spoken_kinds(&given));
-    let message = format!("`{}` of `{}` has {wanted} as its default, but this is {given}", field.name, callee.name);
-    cx.report(cx.finding(at, message).label(*declared, "the default"));
+    let (is, label) = match field.default {
+        Some(_) => (format!("has {wanted} as its default"), "the default"),
+        None => (format!("is declared as {wanted}"), "declared here"),
+    };
+    let message = format!("`{}` of `{}` {is}, but this is {given}", field.name, callee.name);
+    cx.report(cx.finding(at, message).label(*declared, label));
 }
 
 fn place(value: &Expr) -> Option<Location> {

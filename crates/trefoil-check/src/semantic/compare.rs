@@ -232,7 +232,8 @@ impl WrittenText<'_> {
                     Function::Str | Function::Upper | Function::Lower | Function::Trim | Function::FirstLine => {
                         "string"
                     }
-                    Function::Bool => "boolean",
+                    Function::Bool | Function::StartsWith | Function::EndsWith => "boolean",
+                    Function::TrimStart | Function::TrimEnd | Function::Replace => "string",
                     _ => return None,
                 };
                 let of = arguments.first().and_then(|a| self.side(a, types))?;
@@ -265,6 +266,7 @@ fn is_object(of: &Value) -> bool {
 fn reference(expression: &Expression) -> Option<u32> {
     match expression {
         Expression::Reference(i) => Some(*i),
+        Expression::Call(Function::Choose, _) => None,
         Expression::Call(_, arguments) => reference(arguments.first()?),
         Expression::Index(of, _) => reference(of),
         _ => None,

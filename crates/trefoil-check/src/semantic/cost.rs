@@ -185,7 +185,9 @@ impl<'p> Costs<'p> {
             }
             StepKind::Conversation(it) => {
                 // The model decides which tools it calls and how often.
-                let often = if self.once { 1 } else { u64::from(Conversation::MOST_CALLS) };
+                // Of a maximum for the whole conversation, each turn has its share.
+                let share = it.calls.most.map_or(u32::MAX, |most| most.div_ceil(it.max_turns.max(1)));
+                let often = if self.once { 1 } else { u64::from(Conversation::MOST_CALLS.min(share)) };
                 let called = it.offers.iter().fold(Calls::default(), |all, o| all.or(&self.step(flow, o.step)));
                 let checked = it.gate.map(|gate| self.step(flow, gate)).unwrap_or_default();
                 self.step(flow, it.turn).plus(&called.plus(&checked).times(&Bound::known(often)))

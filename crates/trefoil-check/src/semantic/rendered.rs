@@ -103,6 +103,7 @@ fn collect<'p>(expr: &'p Expr, all: &mut Vec<Piece<'p>>) {
         Expr::AsText(inner)
         | Expr::AsMessage(inner)
         | Expr::Structured(inner)
+        | Expr::Verdict(inner)
         | Expr::Coerce(inner, _)
         | Expr::Lines(inner) => {
             collect(inner, all);

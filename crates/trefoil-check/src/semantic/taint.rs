@@ -498,7 +498,7 @@ impl TaintReader<'_> {
                 held
             }
             Expr::If { then, otherwise, .. } => self.expr(then).and(&self.expr(otherwise)),
-            Expr::Structured(inner) => self.expr(inner),
+            Expr::Structured(inner) | Expr::Verdict(inner) => self.expr(inner),
             Expr::List(all) | Expr::Concat(all) => {
                 Held::of(all.iter().fold(Labels::default(), |labels, e| labels.and(self.expr(e).flat())))
             }

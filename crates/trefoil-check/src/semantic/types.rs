@@ -305,7 +305,7 @@ impl<'p> Types<'p> {
                 types::union([types::of_kind(kind), types::of_kind("null")])
             }
             // Text may contain an object or a list; anything else is unchanged.
-            Expr::Structured(inner) => types::structured(&of(inner)),
+            Expr::Structured(inner) | Expr::Verdict(inner) => types::structured(&of(inner)),
             Expr::Consensus { .. } => {
                 // Weighted means of verdicts, with weights that add up to 1.
                 let members = [

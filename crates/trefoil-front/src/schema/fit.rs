@@ -2,12 +2,12 @@
 
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value as Json;
-use trefoil_ir::schema::{Checker, Misfit, options};
+use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_template::Value;
 
 /// Compiles a schema (draft 2020-12, nothing is fetched).
 pub fn compile(schema: &Json) -> Result<Validator, String> {
-    options().with_draft(jsonschema::Draft::Draft202012).build(schema).map_err(|e| one_line(&e))
+    trefoil_ir::schema::compile(schema, Some(jsonschema::Draft::Draft202012)).map_err(|e| one_line(&e))
 }
 
 /// Why a value does not match; `None`: it does, or the schema does not compile (reported elsewhere).
@@ -31,7 +31,7 @@ pub fn pattern_fault(pattern: &str) -> &'static str {
     // The usual engine for schemas supports more, but such patterns can take unbounded time.
     let elsewhere = jsonschema::draft202012::options().offline().build(&schema).is_ok();
     if elsewhere {
-        "uses look-around, a backreference or too much repetition, which can run forever and is not supported"
+        "uses look-around after its start, a backreference or too much repetition, which can run forever and is not supported"
     } else {
         "is not a valid regular expression"
     }

@@ -6,7 +6,7 @@ pub mod fit;
 pub mod keywords;
 pub mod reading;
 
-use trefoil_ir::schema::{Cost, options, pattern_bytes};
+use trefoil_ir::schema::{Cost, compile, pattern_bytes};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Node;
 use trefoil_template::Value;
@@ -44,7 +44,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
         return None;
     }
     // The compiler finds mistakes that the checks at the keys miss.
-    if let Err(error) = options().build(&plain) {
+    if let Err(error) = compile(&plain, None) {
         let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
         reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a valid JSON Schema: {error}")));
         return None;

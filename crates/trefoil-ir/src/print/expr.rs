@@ -39,6 +39,7 @@ impl Printer<'_> {
             Expr::AsText(inner) => format!("as_text({})", self.expr(inner)),
             Expr::AsMessage(inner) => format!("as_message({})", self.expr(inner)),
             Expr::Structured(inner) => format!("structured({})", self.expr(inner)),
+            Expr::Verdict(inner) => format!("verdict({})", self.expr(inner)),
             Expr::If { source, then, otherwise } => {
                 format!("if {} then {} else {}", self.source(source), self.expr(then), self.expr(otherwise))
             }

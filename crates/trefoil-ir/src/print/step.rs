@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::expr::{consensus_text, json};
 use super::{Printer, ticked, word};
-use crate::conversation::{Conversation, Offer};
+use crate::conversation::{Conversation, Offer, ToolCallRules};
 use crate::effect::{ModelChoice, ToolCall, ToolKind};
 use crate::ids::{NodeId, SlotId, StepId};
 use crate::judge::{Judge, Validator, ValidatorKind};
@@ -244,7 +244,14 @@ impl Printer<'_> {
         self.line(line);
     }
     fn conversation(&mut self, conversation: &Conversation) {
-        let Conversation { turn, offers, gate, max_turns: _, max_turns_at: _ } = conversation;
+        let Conversation { turn, offers, gate, max_turns: _, max_turns_at: _, calls } = conversation;
+        let ToolCallRules { needed, most, most_at: _ } = calls;
+        if *needed {
+            self.line("calls needed");
+        }
+        if let Some(most) = most {
+            self.line(format!("calls max {most}"));
+        }
         self.step(*turn);
         for Offer { name, description, parameters, pinned, member, all, step, origin: _ } in offers {
             let what = if *all { "tools" } else { "tool" };

@@ -1,7 +1,7 @@
 //! How JSON Schemas are compiled, and how much work a check against one may take.
 //!
-//! All schemas are compiled with [`options`]: the regex engine takes linear time, so look-around and backreferences are
-//! not supported, and nothing is fetched. A [`Checker`] adds limits, and is the only way to compile a schema that may be
+//! All schemas are compiled with [`compile`]: the regex engine takes linear time, so backreferences and look-around other than at the
+//! start of a pattern are not supported, and nothing is fetched. A [`Checker`] adds limits, and is the only way to compile a schema that may be
 //! from anywhere (a server's tool, a file, a manifest): the size of its patterns before they are compiled, and the work
 //! of a check. With references, a schema of a few lines can take an unbounded amount of work, so the work is estimated
 //! before a value is checked, and rejected beyond [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and
@@ -16,12 +16,19 @@ use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Vali
 use serde_json::{Map, Value as Json};
 use trefoil_template::limits;
 
+use crate::pattern::linear_schema;
+
 pub use form::{ReadableForm, readable_form};
 
-/// How schemas are compiled: by the draft that `$schema` names, otherwise 2020-12; nothing is fetched; patterns take
-/// linear time.
-pub fn options() -> ValidationOptions<'static> {
-    within(limits::PATTERN_BYTES)
+/// Compiles a schema: of this draft, or of the one that `$schema` names, otherwise 2020-12; nothing is fetched; patterns take linear
+/// time.
+pub fn compile(schema: &Json, draft: Option<Draft>) -> Result<Validator, ValidationError<'static>> {
+    let options = within(limits::PATTERN_BYTES);
+    let options = match draft {
+        Some(draft) => options.with_draft(draft),
+        None => options,
+    };
+    options.build(&linear_schema(schema))
 }
 
 fn within(bytes: usize) -> ValidationOptions<'static> {
@@ -65,7 +72,7 @@ fn collect_patterns<'s>(json: &'s Json, found: &mut BTreeSet<&'s str>) {
 pub fn pattern_weight(pattern: &str) -> Option<usize> {
     let fits = |limit: &usize| {
         let only = Json::Object(Map::from_iter([("pattern".to_owned(), Json::from(pattern))]));
-        within(*limit).build(&only).is_ok()
+        within(*limit).build(&linear_schema(&only)).is_ok()
     };
     [8 << 10, 64 << 10, 512 << 10, limits::PATTERN_BYTES].into_iter().find(fits)
 }
@@ -137,7 +144,7 @@ impl Checker {
         if pattern_bytes([schema], limits::PATTERNS_BYTES) > limits::PATTERNS_BYTES {
             return Err(SchemaFault::Patterns);
         }
-        let built = options().with_draft(draft).build(schema);
+        let built = compile(schema, Some(draft));
         let validator = built.map_err(|error| SchemaFault::Invalid(Box::new(error)))?;
         Ok(Self { validator, cost })
     }
@@ -541,7 +548,9 @@ mod tests {
 
     #[test]
     fn patterns_take_linear_time() {
-        assert!(Checker::new(&json!({"pattern": "^(?=a)b"})).is_err(), "look-around");
+        assert!(Checker::new(&json!({"pattern": "^a(?=b)"})).is_err(), "look-around");
+        let checker = Checker::new(&json!({"pattern": "^(?!a)[ab]+$"})).unwrap();
+        assert!(checker.accepts(&Json::from("ba")) && !checker.accepts(&Json::from("ab")));
         assert!(Checker::new(&json!({"pattern": r"(a)\1"})).is_err(), "a backreference");
         let checker = Checker::new(&json!({"pattern": "^(a+)+$"})).unwrap();
         assert!(!checker.accepts(&Json::from(format!("{}b", "a".repeat(100_000)))));

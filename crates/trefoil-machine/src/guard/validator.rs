@@ -1,6 +1,6 @@
 //! Validators (AEGIS): checks of an iteration's result. Judges are steps, and the machine combines their verdicts.
 
-use regex::Regex;
+use trefoil_ir::pattern::LinearPattern;
 use trefoil_ir::{Validator, ValidatorKind};
 use trefoil_template::Value;
 
@@ -10,7 +10,12 @@ use crate::schemas::Schemas;
 use crate::text::strip_fence;
 
 /// The verdict of a validator without judges; `None`: it has judges. `pattern` is its compiled pattern.
-pub fn check(validator: &Validator, result: &Value, pattern: Option<&Regex>, schemas: &Schemas) -> Option<Verdict> {
+pub fn check(
+    validator: &Validator,
+    result: &Value,
+    pattern: Option<&LinearPattern>,
+    schemas: &Schemas,
+) -> Option<Verdict> {
     let checked = match &validator.kind {
         ValidatorKind::Judges { .. } => return None,
         ValidatorKind::ExitCode { expected } => match exit_code(result) {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use regex::Regex;
+use trefoil_ir::pattern::LinearPattern;
 use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
 use trefoil_template::HoleKind;
 
@@ -39,7 +39,7 @@ pub struct Prepared {
 #[derive(Default)]
 struct StepFacts {
     segment: Arc<str>,
-    patterns: Vec<OnceLock<Option<Regex>>>,
+    patterns: Vec<OnceLock<Option<LinearPattern>>>,
     judges: Vec<Vec<Arc<str>>>,
     graph: OnceLock<Arc<Plan>>,
 }
@@ -133,11 +133,11 @@ impl Prepared {
     }
 
     /// The pattern of a step's validator; `None`: it is invalid.
-    pub fn pattern(&self, step: StepId, validator: usize) -> Option<&Regex> {
+    pub fn pattern(&self, step: StepId, validator: usize) -> Option<&LinearPattern> {
         let lock = self.steps.get(step.index())?.patterns.get(validator)?;
         let StepKind::Attempts(attempts) = &self.program.step(step)?.kind else { return None };
         let ValidatorKind::Regex { pattern, .. } = &attempts.validators.get(validator)?.kind else { return None };
-        lock.get_or_init(|| Regex::new(pattern).ok()).as_ref()
+        lock.get_or_init(|| LinearPattern::new(pattern).ok()).as_ref()
     }
 }
 

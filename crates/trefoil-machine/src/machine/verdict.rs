@@ -40,11 +40,16 @@ pub fn read(answer: &Value, weight: f64) -> Result<Verdict, String> {
     Ok(Verdict { score, confidence, reasoning: reasoning.to_owned(), weight, answer: answer.clone() })
 }
 
+/// The object with a score in a text, whatever else is in it.
+pub fn within(text: &str) -> Option<Value> {
+    let scored = |value: &Value| {
+        ["score", "confidence"].iter().any(|key| value.get(key).is_some()).then_some(()).ok_or_else(String::new)
+    };
+    find_json(text, &scored).ok()
+}
+
 fn unit(name: &str, value: &Value) -> Result<f64, String> {
-    match value.as_f64() {
-        Some(number) if (0.0..=1.0).contains(&number) => Ok(number),
-        _ => Err(format!("the verdict's `{name}` is not a number from 0 to 1")),
-    }
+    value.as_share().ok_or_else(|| format!("the verdict's `{name}` is not a number from 0 to 1"))
 }
 
 #[cfg(test)]

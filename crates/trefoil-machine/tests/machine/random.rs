@@ -319,7 +319,8 @@ impl Lower {
         }
         let user = format!("about {}", self.read(bodies.len() as u8));
         let turn = self.model("talker", "", &user);
-        let conversation = Conversation { turn, offers, gate: None, max_turns: 5, max_turns_at: None };
+        let conversation =
+            Conversation { turn, offers, gate: None, max_turns: 5, max_turns_at: None, calls: Default::default() };
         self.effect("talk", StepKind::Conversation(Box::new(conversation)))
     }
 

@@ -126,6 +126,10 @@ impl SeenValues {
                 HoleKind::Env => format!("Environment variable '{name}' is not set"),
                 HoleKind::Secret => format!("Secret '{name}' is not set"),
             };
+            let reason = match secrets.problem(hole.kind, name).filter(|_| hole.kind == HoleKind::Env) {
+                Some(problem) => format!("{reason}: {problem}"),
+                None => reason,
+            };
             return Err(RunError::interpolation(&format!("{namespace}.{name}"), namespace, reason));
         }
         Ok(found.map(|value| value.expose().to_owned()))

@@ -35,7 +35,7 @@ pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
 pub use random::{SeededRandom, SystemRandom};
 use seen::ToolReports;
 
-pub use secrets::{EnvSecrets, MapSecrets, Secret, env_file};
+pub use secrets::{EnvFile, EnvSecrets, MapSecrets, Secret, UnreadLine};
 pub use seen::{SeenTools, SkippedTool};
 
 /// Answers model calls.
@@ -594,7 +594,7 @@ pub trait Random: Send + Sync {
 pub trait Secrets: Send + Sync {
     /// The content of `env.NAME` or `secrets.NAME`, if set.
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret>;
-    /// Why it is unknown whether it is set.
+    /// Why it is unknown whether it is set, or why it is not although somebody tried to set it.
     fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         let _ = (kind, name);
         None

@@ -8,7 +8,7 @@ use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{
     Attempts, Consensus, Conversation, Expr, Judge, Offer, Program, Source, StepId, StepKind, Strategy, ToolCall,
-    ToolKind, Validator, ValidatorKind,
+    ToolCallRules, ToolKind, Validator, ValidatorKind,
 };
 use trefoil_runtime::ports::{CallSite, Journal as _};
 use trefoil_runtime::{
@@ -159,8 +159,18 @@ fn talk(b: &mut Build, offers: Vec<Offer>, max_turns: u32) -> Arc<Program> {
 }
 
 fn guarded(b: &mut Build, offers: Vec<Offer>, max_turns: u32, gate: Option<StepId>) -> Arc<Program> {
+    ruled(b, offers, max_turns, gate, ToolCallRules::default())
+}
+
+fn ruled(
+    b: &mut Build,
+    offers: Vec<Offer>,
+    max_turns: u32,
+    gate: Option<StepId>,
+    calls: ToolCallRules,
+) -> Arc<Program> {
     let turn = b.model("", "{{input}}");
-    let conversation = Conversation { turn, offers, gate, max_turns, max_turns_at: None };
+    let conversation = Conversation { turn, offers, gate, max_turns, max_turns_at: None, calls };
     let body = b.step("agent", StepKind::Conversation(Box::new(conversation)));
     let main = b.flow("main", body, None);
     std::mem::take(b).program(main)
@@ -254,6 +264,49 @@ fn what_cannot_be_called_is_told_and_shown() {
         ]
     "#]]
     .assert_debug_eq(&warnings(&world));
+}
+
+#[test]
+fn an_answer_without_the_needed_call_is_returned_once_and_then_fails() {
+    let needed = || ToolCallRules { needed: true, ..ToolCallRules::default() };
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = ruled(&mut b, offers, 10, None, needed());
+    let talker = Talker::new(|key, _| match key {
+        "agent@1" => says("I am done."),
+        "agent@2" => calls("Sorry.", &[("a", "fast", j!({"n": 1}))]),
+        _ => says("done"),
+    });
+    let world = talker.world(&Toolbox::default());
+    assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("done"));
+    expect![""].assert_eq(&talker.last());
+
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = ruled(&mut b, offers, 10, None, needed());
+    let talker = Talker::new(|_, _| says("I am done."));
+    let error = talker.world(&Toolbox::default()).run(&program, "x").result.unwrap_err();
+    assert_eq!((&*error.code, talker.keys()), ("TOOL_CALL_MISSING", vec!["agent@1".to_owned(), "agent@2".to_owned()]));
+
+    // Nothing is offered, so nothing can be called.
+    let program = ruled(&mut Build::new(), Vec::new(), 10, None, needed());
+    let talker = Talker::new(|_, _| says("done"));
+    assert_eq!(json(&talker.world(&Toolbox::default()).run(&program, "x").result.unwrap()), j!("done"));
+}
+
+#[test]
+fn more_tool_calls_than_allowed_are_not_made() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = ruled(&mut b, offers, 10, None, ToolCallRules { most: Some(2), ..ToolCallRules::default() });
+    let talker = Talker::new(|key, _| match key {
+        "agent@1" => calls("", &[("a", "fast", j!({"n": 1}))]),
+        "agent@2" => calls("", &[("a", "fast", j!({"n": 2})), ("b", "fast", j!({"n": 3}))]),
+        _ => says("done"),
+    });
+    let tools = Toolbox::default();
+    let error = talker.world(&tools).run(&program, "x").result.unwrap_err();
+    assert_eq!((&*error.code, tools.called().len()), ("MAX_STEPS_EXCEEDED", 1));
 }
 
 #[test]

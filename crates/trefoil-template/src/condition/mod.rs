@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::error::{Broken, EvalError, Question, SyntaxError};
 use crate::evaluate::Evaluator;
-use crate::expression::Expression;
+use crate::expression::{Expression, Function};
 use crate::limits;
 use crate::lookup::{Got, look_up};
 use crate::policy::{ConditionGrammar, Policy, Words};
@@ -131,6 +131,35 @@ impl Condition {
             Err(EvalError::Limit(_)) if self.policy.conditions.is_strict() => Ok(false),
             truth => truth,
         }
+    }
+
+    /// The values that must be scores to be compared, and are not, each with its place in the references. Includes those that were
+    /// skipped by short-circuiting.
+    pub fn unscored(&self, scope: &dyn Scope) -> Vec<(usize, Option<Value>)> {
+        let mut stack = vec![&*self.expression];
+        let mut found = Vec::new();
+        while let Some(expression) = stack.pop() {
+            match expression {
+                Expression::Call(Function::Share, of) => {
+                    let [Expression::Reference(at)] = of.as_slice() else { continue };
+                    let at = *at as usize;
+                    let Some(reference) = self.references.get(at) else { continue };
+                    let value = match look_up(scope, reference, &self.policy) {
+                        Got::Borrowed(value) => Some(value.clone()),
+                        Got::Owned(value) => Some(value),
+                        Got::Missing(_) => None,
+                    };
+                    if value.as_ref().and_then(Value::as_share).is_none() {
+                        found.push((at, value));
+                    }
+                }
+                Expression::And(all) | Expression::Or(all) | Expression::Compare(all, _) => {
+                    stack.extend(all.iter().rev())
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// The references that an evaluation reads, in the order of the text, with their values (`None` if missing).

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::compare::{numeric, python_number, python_order};
-use super::{Evaluated, Evaluator, Reduced, owned};
+use super::{Evaluated, Evaluator, Reduced, owned, python};
 use crate::expression::Function;
 use crate::value::{Number, Object, Pieces, Value};
 
 impl<'a> Evaluator<'a> {
     /// `json` and `default` are handled elsewhere, because they distinguish missing from null.
     pub(super) fn call(&self, function: Function, arguments: &[Cow<'a, Value>]) -> Evaluated<'a> {
+        if let (true, Some(is_done)) = (self.is_strict(), python::call(function, arguments)) {
+            self.charge(is_done.as_ref().map_or(0, |value| value.as_str().map_or(0, str::len)))?;
+            return Ok(is_done.map_or_else(|| self.nothing(), owned));
+        }
         let value = match (function, arguments) {
             (Function::Min, _) => self.extreme(arguments, Ordering::is_lt),
             (Function::Max, _) => self.extreme(arguments, Ordering::is_gt),
@@ -49,7 +53,7 @@ fn one(function: Function, value: &Value) -> Option<Value> {
         Function::Str => value.text(),
         Function::Bool => value.truthy()?.into(),
         Function::Int => match value {
-            Value::Str(text) => Number::from_i128(text.trim().parse().ok()?).into(),
+            Value::Str(text) => Number::from_i128(python::digits(text)?.parse().ok()?).into(),
             _ => match python_number(value)? {
                 Number::Float(n) if n.is_finite() && n.abs() < 1e30 => Number::from_i128(n as i128).into(),
                 Number::Float(_) => return None,
@@ -57,7 +61,7 @@ fn one(function: Function, value: &Value) -> Option<Value> {
             },
         },
         Function::Float => match value {
-            Value::Str(text) => text.trim().parse::<f64>().ok()?.into(),
+            Value::Str(text) => python::digits(text)?.parse::<f64>().ok()?.into(),
             _ => python_number(value)?.as_f64().into(),
         },
         Function::Abs => match python_number(value)? {
@@ -65,6 +69,7 @@ fn one(function: Function, value: &Value) -> Option<Value> {
             n => Number::from_i128(n.stored_integer()?.abs()).into(),
         },
         Function::Number => numeric(value)?.into(),
+        Function::Share => value.as_share()?.into(),
         Function::Keys => match value {
             Value::Object(object) => keys(object),
             Value::Str(json) => match Value::parse(json) {
@@ -77,7 +82,17 @@ fn one(function: Function, value: &Value) -> Option<Value> {
         Function::Lower => plain(value)?.to_lowercase().into(),
         Function::Trim => plain(value)?.trim().into(),
         Function::FirstLine => plain(value)?.trim().lines().next().unwrap_or_default().trim_end().into(),
-        Function::Min | Function::Max | Function::Json | Function::Default | Function::Lookup => return None,
+        Function::Min
+        | Function::Max
+        | Function::Json
+        | Function::Default
+        | Function::Lookup
+        | Function::TrimStart
+        | Function::TrimEnd
+        | Function::StartsWith
+        | Function::EndsWith
+        | Function::Replace
+        | Function::Choose => return None,
     })
 }
 

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod compare;
 mod function;
+mod python;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -154,6 +155,7 @@ impl<'a> Evaluator<'a> {
                 Reduced::Open(open) => Ok(Reduced::Open(Expression::Call(Function::Json, vec![open]))),
                 Reduced::Failed => Ok(Reduced::Failed),
             },
+            Expression::Call(Function::Choose, arguments) => self.choose(arguments),
             Expression::Call(function, arguments) => self.apply(
                 arguments,
                 |arguments| Expression::Call(*function, arguments),
@@ -291,6 +293,20 @@ impl<'a> Evaluator<'a> {
                 Ok(Reduced::Open(Expression::Call(Function::Default, vec![open, close(second)])))
             }
             other => Ok(other),
+        }
+    }
+
+    /// `a if condition else b`: only the chosen value is evaluated.
+    fn choose(&self, arguments: &[Expression]) -> Evaluated<'a> {
+        let [condition, then, otherwise] = arguments else { return Ok(self.nothing()) };
+        match self.reduce(condition)? {
+            Reduced::Known(value) => self.reduce(if value.truthy().unwrap_or(false) { then } else { otherwise }),
+            Reduced::Missing => self.reduce(otherwise),
+            Reduced::Open(open) => {
+                let (then, otherwise) = (close(self.reduce(then)?), close(self.reduce(otherwise)?));
+                Ok(Reduced::Open(Expression::Call(Function::Choose, vec![open, then, otherwise])))
+            }
+            Reduced::Failed => Ok(Reduced::Failed),
         }
     }
 

@@ -1,12 +1,13 @@
 //! Run-time values: JSON with cheap clones, plus text whose secret parts are holes.
 //!
 //! `text` prints values, `json` converts from and to JSON, `foreign` reads JSON from outside, `wire` is JSON that keeps
-//! holes, `masked` has the holes, `number` the numbers.
+//! holes, `masked` has the holes, `number` the numbers, `python` prints as Python does.
 
 pub mod foreign;
 mod json;
 mod masked;
 mod number;
+mod python;
 mod text;
 pub mod wire;
 
@@ -20,6 +21,7 @@ pub use json::{NodeCounter, has_too_many_nodes, json_nodes};
 pub use masked::{Hole, HoleKind, Masked, Piece};
 pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
+pub(crate) use python::python_text;
 pub(crate) use text::{HIDDEN, Target, write_json_string};
 
 /// An object. Keys keep their insertion order.
@@ -166,6 +168,11 @@ impl Value {
     /// The number as a float, if it is one.
     pub fn as_f64(&self) -> Option<f64> {
         if let Self::Number(n) = self { Some(n.as_f64()) } else { None }
+    }
+
+    /// The number, if it is one from 0 to 1: the only reading of scores and confidences. A text is none.
+    pub fn as_share(&self) -> Option<f64> {
+        self.as_f64().filter(|number| (0.0..=1.0).contains(number))
     }
 
     /// Whether it is `null`.

@@ -16,6 +16,7 @@ mod limits;
 mod masked;
 mod mistakes;
 mod properties;
+mod python;
 mod references;
 mod sirenspec;
 mod values;

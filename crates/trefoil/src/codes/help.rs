@@ -86,6 +86,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("STRUCTURED_OUTPUT_INVALID", Any, "describe each field in the prompt, or simplify the schema"),
     ("SUSPENDED", Any, "answer it, then resume the run"),
     ("TIMEOUT", Any, "raise the limit, or do less in one step"),
+    ("TOOL_CALL_MISSING", Any, "say in the prompt which tool to call and when, or remove `require_tool_call`"),
     (
         "TOOL_ERROR",
         Status(401, 401),

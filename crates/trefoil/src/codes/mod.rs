@@ -88,6 +88,7 @@ pub const CODES: &[Code] = &[
     run("STRUCTURED_OUTPUT_INVALID", include_str!("run/structured_output_invalid.md")),
     run("SUSPENDED", include_str!("run/suspended.md")),
     run("TIMEOUT", include_str!("run/timeout.md")),
+    run("TOOL_CALL_MISSING", include_str!("run/tool_call_missing.md")),
     run("TOOL_ERROR", include_str!("run/tool_error.md")),
     run("TOOL_TIMEOUT", include_str!("run/tool_timeout.md")),
     run("UNKNOWN_OUTCOME", include_str!("run/unknown_outcome.md")),

@@ -13,7 +13,7 @@ use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::{Decision, Reuse};
 use trefoil_runtime::driver::{self, Described, Options, SeenValues};
-use trefoil_runtime::ports::{EnvSecrets, NoEvents, NoTools, Secrets, ToolHost};
+use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
 use super::called::without_edited;
@@ -253,8 +253,7 @@ async fn look(
     let seed = Some(stored.started.flags.seed);
     let options = Options { seed, memo: Some(memo), basis: Some(basis), ..Options::default() };
     // A run without one of these files does not start: that is said when it is to start.
-    let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
-    let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
+    let environment = flow.loaded().environment();
     // A flow that is called again continues from its own results, so it may be called.
     let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
         Some(flows) => flows,

@@ -8,7 +8,7 @@ use trefoil_ir::{Program, ToolCall, ToolKind};
 use trefoil_machine::{Flags, Reserve};
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::ModelProvider;
-use trefoil_runtime::ports::{EnvSecrets, Secrets};
+use trefoil_runtime::ports::{EnvFile, Secrets};
 use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
 use trefoil_template::HoleKind;
 
@@ -18,10 +18,11 @@ use super::prices;
 use super::ready::clock;
 use super::{AnswersFrom, Engine, Parts};
 use crate::allowed_hosts;
+use crate::door::Named;
 use crate::error::Findings;
 use crate::flow::Flow;
 use crate::load::Loaded;
-use crate::load::rules::ENV_FILE;
+use crate::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
 use crate::preflight::{Host, MISSING_TOOL, local_calls, preflight};
 use crate::secrets::{self, OperatorSecrets};
 
@@ -47,14 +48,13 @@ impl Needs {
     /// Of a flow. `caller`: what the run has whose tool the flow may be.
     pub fn of(engine: &Engine, flow: &Flow, caller: Option<&Caller<'_>>) -> Self {
         let (parts, loaded) = (&*engine.parts, flow.loaded());
-        let mut lacks = Vec::new();
-        let env_texts = env_texts(loaded, &mut lacks);
+        let mut lacks = env_files(loaded);
         let aimed = engine.kept.aimed(parts, flow).and_then(|aimed| aimed.for_begun(parts, flow));
         let aimed = aimed.map_err(|why| lacks.extend(why)).ok();
         let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
         let script = script.map_err(|why| lacks.push(why)).ok().flatten().flatten();
         // Only `env.*` is different for each flow, and a source of secrets may ask somebody for each.
-        let secrets = caller.map_or_else(|| secrets_of(parts, &env_texts), |caller| caller.secrets.clone());
+        let secrets = caller.map_or_else(|| secrets_of(parts, loaded), |caller| caller.secrets.clone());
         let flows = caller.map_or_else(|| super::flows::of(engine), |caller| caller.hosts.flows.clone());
         let hosts = Hosts::of(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
         let rehearsal = aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from));
@@ -221,13 +221,10 @@ fn was_limited(parts: &Parts) -> bool {
 }
 
 /// The environment, with these files, and the secrets.
-fn secrets_of(parts: &Parts, env_texts: &[String]) -> Arc<dyn Secrets> {
+fn secrets_of(parts: &Parts, loaded: &Loaded) -> Arc<dyn Secrets> {
     match &parts.secrets {
         Some(secrets) => secrets.clone(),
-        None => {
-            let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
-            Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone()))
-        }
+        None => Arc::new(OperatorSecrets::new(loaded.environment(), parts.settings.secrets.clone())),
     }
 }
 
@@ -264,22 +261,23 @@ fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags
     if missing.is_empty() { Ok(money) } else { Err(missing) }
 }
 
-/// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.
-fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
-    let mut texts = Vec::new();
-    for file in &loaded.env_files {
+/// An environment file that cannot be read is a reason not to start, and so is a value of which only a part would be read.
+fn env_files(loaded: &Loaded) -> Vec<Diagnostic> {
+    let told = |rule, message: String, help: &str| {
+        Diagnostic::nowhere(rule, Severity::Error, Some(loaded.entry), message).help(help)
+    };
+    let of_file = |file: &Named| {
+        let name = file.path.display().to_string();
         match file.text() {
-            Ok(text) => texts.push(text),
-            Err(why) => reasons.push(
-                Diagnostic::nowhere(
-                    ENV_FILE,
-                    Severity::Error,
-                    Some(loaded.entry),
-                    format!("the environment file `{}` cannot be read: {}", file.path.display(), why.reason()),
-                )
-                .help("create it with one `NAME=value` per line, or remove `env_file`"),
-            ),
+            Ok(text) => {
+                let open = EnvFile::read(&text).unread.into_iter().filter(|line| line.is_open);
+                open.map(|line| told(ENV_LINE, line.fault(&name), ENV_LINE_HELP)).collect()
+            }
+            Err(why) => {
+                let message = format!("the environment file `{name}` cannot be read: {}", why.reason());
+                vec![told(ENV_FILE, message, "create it with one `NAME=value` per line, or remove `env_file`")]
+            }
         }
-    }
-    texts
+    };
+    loaded.env_files.iter().flat_map(of_file).collect()
 }

@@ -13,7 +13,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{Options, SeenValues, run_prepared};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::{first_entry, resume_prepared};
-use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome, Share};
 use trefoil_template::{HoleKind, Value, limits};
 
@@ -162,8 +162,7 @@ impl Ready {
         self.seen.protect(flow.credentials().iter().cloned());
         self.seen.also(secrets, &prepared.holes);
         // Each flow has its own environment files.
-        let texts = flow.loaded().env_files.iter().filter_map(|file| file.text().ok());
-        let environment = texts.fold(EnvSecrets::new(), |environment, text| environment.with_env_file(&text));
+        let environment = flow.loaded().environment();
         let own: Vec<_> = prepared.holes.iter().filter(|(kind, _)| *kind == HoleKind::Env).cloned().collect();
         self.seen.also(&environment, &own);
     }

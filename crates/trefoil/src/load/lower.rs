@@ -9,6 +9,7 @@ use std::sync::Arc;
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, FrontEnd, Need, NeedKind, Project};
 use trefoil_ir::{Detail, Facts, FlowId, Program};
+use trefoil_runtime::ports::EnvFile;
 use trefoil_syntax::yaml::Respellings;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity};
 use trefoil_template::limits;
@@ -292,8 +293,19 @@ impl Folder {
                     loader.kept(&shown, &text);
                     self.project.attachments.insert(path, text);
                 }),
-                // Its contents are read by the run, but its existence is checked now.
-                NeedKind::EnvFile => rooms.look(&full),
+                // Its values are read by the run, but its existence and its lines are checked now.
+                NeedKind::EnvFile => rooms.look(&full).inspect(|()| {
+                    let bytes = rooms.read(&full, limits::TEXT_FILE_BYTES).unwrap_or_default();
+                    let lines = EnvFile::read(&String::from_utf8_lossy(&bytes)).unread;
+                    let name = shown.display().to_string();
+                    self.problems.extend(lines.iter().map(|line| {
+                        match line.is_open {
+                            true => Diagnostic::error(rules::ENV_LINE, need.location, line.fault(&name))
+                                .help(rules::ENV_LINE_HELP),
+                            false => Diagnostic::info(rules::ENV_LINE, need.location, line.fault(&name)),
+                        }
+                    }));
+                }),
             };
             if let Err(why) = opened {
                 self.refuse(loader, document, &need, &why, &rooms);

@@ -1,11 +1,12 @@
-//! Files with misspelt words of their format as they were probably meant. What only follows from such a word is not reported:
-//! the word is, and everything else that is wrong with the file.
+//! Files with misspelt words of their format as they were meant. What only follows from such a word is not reported:
+//! the word is, and everything else that is wrong with the file. A word that is only guessed is reported and otherwise ignored, and no
+//! word stops a run that would start without it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_syntax::yaml::Respellings;
-use trefoil_syntax::{Diagnostic, FileId, Files, Severity, Span, suggest};
+use trefoil_syntax::{Diagnostic, FileId, Files, Fix, Severity, Span, suggest};
 
 use super::lower::Folder;
 use super::made::{Made, spread};
@@ -108,8 +109,9 @@ impl Made {
         mut told: Vec<Diagnostic>,
         mut errors: impl FnMut(&Diagnostic) -> bool,
     ) -> Self {
+        let calls: Vec<_> = meant.calls().collect();
         let places: HashSet<_> = told.iter().map(|d| (d.rule, d.file, d.span)).collect();
-        let more: Vec<Diagnostic> =
+        let mut more: Vec<Diagnostic> =
             meant.findings.into_iter().filter(|d| !places.contains(&(d.rule, d.file, d.span))).collect();
         let mut failed = |all: &[Diagnostic]| -> HashSet<FileId> {
             all.iter().filter(|d| errors(d)).filter_map(|d| d.file).collect()
@@ -125,6 +127,13 @@ impl Made {
                 d.severity = Severity::Error;
             }
         }
+        // What runs is what is written. If that has no mistake, what is below a misspelt key keeps nothing from running.
+        let stopped = &before | &failed(&told);
+        let ways: Vec<_> = self.calls().chain(calls).collect();
+        let stopped = spread(stopped, ways.iter().flat_map(|(from, to)| [(*from, *to), (*to, *from)]));
+        for d in more.iter_mut().filter(|d| d.file.is_none_or(|file| !stopped.contains(&file))) {
+            d.severity = d.severity.min(Severity::Warning);
+        }
         self.findings = [told, more].concat();
         self.facts = meant.facts;
         self
@@ -133,7 +142,9 @@ impl Made {
 
 /// The misspelt word that a finding is about, if one is probably meant.
 fn slip(d: &Diagnostic, files: &Files) -> Option<Slip> {
-    let [edit] = d.fix.as_ref().filter(|_| OF_WORDS.contains(&d.rule))?.edits.as_slice() else { return None };
+    // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
+    let certain = |fix: &&Box<Fix>| OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == Severity::Error);
+    let [edit] = d.fix.as_ref().filter(certain)?.edits.as_slice() else { return None };
     let (file, at) = (edit.location.file, edit.location.span);
     // A suggestion may be another word, which is only a guess.
     let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;

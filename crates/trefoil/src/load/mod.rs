@@ -32,6 +32,7 @@ use trefoil_check::{Levels, Limits, Supplied};
 use trefoil_front::FrontEnd;
 use trefoil_ir::{Detail, Facts, FlowId, Program};
 use trefoil_machine::journal::SourceFile;
+use trefoil_runtime::ports::EnvSecrets;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
 pub use cache::Cache;
@@ -163,6 +164,14 @@ impl Loaded {
     /// The file of the entry.
     pub fn entry_file(&self) -> PathBuf {
         self.files.get(self.entry).map(|file| file.name().into()).unwrap_or_else(|| self.how.target.path.clone())
+    }
+
+    /// The environment, with the environment files that can be read.
+    pub fn environment(&self) -> EnvSecrets {
+        self.env_files.iter().fold(EnvSecrets::new(), |environment, file| match file.text() {
+            Ok(text) => environment.with_env_file(&file.path.display().to_string(), &text),
+            Err(_) => environment,
+        })
     }
 
     /// The files of the program, with the hashes of their texts.

@@ -6,6 +6,10 @@ pub const NOT_FOUND: &str = "file-not-found";
 pub const UNREADABLE: &str = "file-unreadable";
 /// An environment file named by a manifest does not exist or cannot be read.
 pub const ENV_FILE: &str = "missing-env-file";
+/// A line of an environment file sets nothing.
+pub const ENV_LINE: &str = "env-file-line";
+/// What to do about a quote without an end.
+pub const ENV_LINE_HELP: &str = "a value is one line; end it with the same quote";
 /// A path in a file leads out of the project.
 pub const OUTSIDE: &str = "outside-project";
 /// The folder contains no manifests.
@@ -30,6 +34,7 @@ pub const RULES: &[(&str, &str)] = &[
     (NOT_FOUND, "no file or folder at this path"),
     (UNREADABLE, "the file or folder cannot be read"),
     (ENV_FILE, "an environment file of the manifest cannot be read"),
+    (ENV_LINE, "a line of an environment file sets no variable"),
     (OUTSIDE, "a path in a file leads outside the project"),
     (NOTHING, "the folder has no manifest"),
     (UNKNOWN_ID, "no manifest in the folder has this id"),

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::{Program, StepKind, ToolCall, ToolKind, walk};
-use trefoil_runtime::ports::{self, EnvSecrets, Secret, Secrets};
+use trefoil_runtime::ports::{EnvFile, EnvSecrets, Secret, Secrets};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::HoleKind;
 
@@ -102,7 +102,10 @@ impl Secrets for OperatorSecrets {
     }
 
     fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
-        (kind == HoleKind::Secret).then(|| self.found(name).err()).flatten()
+        match kind {
+            HoleKind::Env => self.env.problem(kind, name),
+            HoleKind::Secret => self.found(name).err(),
+        }
     }
 }
 
@@ -196,7 +199,8 @@ fn of_settings(call: &ToolCall) -> String {
 
 /// Why there is no value, and what to do.
 fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
-    if let Some(why) = secrets.problem(kind, name) {
+    let problem = secrets.problem(kind, name);
+    if let Some(why) = problem.as_ref().filter(|_| kind == HoleKind::Secret) {
         let message = format!("the secret `{name}` cannot be read: {why}");
         return Some((message, "run `trefoil doctor` to test all sources".to_owned()));
     }
@@ -209,7 +213,10 @@ fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, S
             format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable(name)),
         ),
         HoleKind::Env => (
-            format!("the environment variable `{name}` is not set"),
+            match problem {
+                Some(why) => format!("the environment variable `{name}` is not set: {why}"),
+                None => format!("the environment variable `{name}` is not set"),
+            },
             format!("set it, for example: `export {name}=...`"),
         ),
     })
@@ -254,7 +261,12 @@ fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
     let bytes = door::named(path, LARGEST_FILE).map_err(|why| failed(&why.reason()))?;
     let text = String::from_utf8(bytes).map_err(|_| failed(&"not UTF-8"))?;
-    Ok(ports::env_file(&text).into_iter().map(|(name, value)| (name, Secret::new(&value))).collect())
+    let file = EnvFile::read(&text);
+    // Part of a value is worse than none.
+    if let Some(line) = file.unread.iter().find(|line| line.is_open) {
+        return Err(line.fault(&path.display().to_string()));
+    }
+    Ok(file.values.into_iter().map(|(name, value)| (name, Secret::new(&value))).collect())
 }
 
 /// A file's text without the final line break. Only a file that does not exist, in a folder that does, means that the

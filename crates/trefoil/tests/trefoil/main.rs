@@ -19,6 +19,7 @@ mod engine;
 mod fixes;
 mod flow;
 mod foreign_files;
+mod guessed;
 mod host_limits;
 #[cfg(feature = "store")]
 mod kept;

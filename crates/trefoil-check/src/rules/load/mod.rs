@@ -46,6 +46,7 @@ pub(super) static RULES: &[Rule] = load! {
     "file-not-found" Form Error;
     "file-unreadable" Form Error;
     "missing-env-file" Form Error;
+    "env-file-line" Form Info;
     "outside-project" Safety Error;
     "no-manifest" Form Error;
     "unknown-id" Form Error;

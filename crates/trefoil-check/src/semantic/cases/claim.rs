@@ -1,6 +1,6 @@
 //! The claim of a condition, so that opposite claims are recognised without trying values.
 
-use trefoil_template::{Comparison, Expression};
+use trefoil_template::{Comparison, Expression, Function};
 
 /// Something that a condition asserts or denies.
 #[derive(Debug, PartialEq)]
@@ -40,6 +40,8 @@ pub fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> O
     match operand {
         Expression::Literal(literal, _) => Some(format!("literal {}", literal.to_json())),
         Expression::Reference(r) => value(*r),
+        // A score, which other conditions compare as it is.
+        Expression::Call(Function::Share, of) => written(of.first()?, value),
         Expression::Call(function, arguments) => {
             let arguments: Option<Vec<_>> = arguments.iter().map(|a| written(a, value)).collect();
             Some(format!("{function:?}({})", arguments?.join(", ")))

@@ -481,7 +481,16 @@ fn subject(operand: &Expression) -> Option<u32> {
     match operand {
         Expression::Reference(r) => Some(*r),
         Expression::Call(
-            Function::Lower | Function::Trim | Function::Number | Function::Str | Function::Float | Function::Int,
+            Function::Lower
+            | Function::Upper
+            | Function::Trim
+            | Function::TrimStart
+            | Function::TrimEnd
+            | Function::Number
+            | Function::Share
+            | Function::Str
+            | Function::Float
+            | Function::Int,
             inner,
         ) => match inner.as_slice() {
             [one] => subject(one),

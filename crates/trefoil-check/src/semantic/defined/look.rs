@@ -53,6 +53,7 @@ impl<'p> Walk<'_, 'p> {
             | Expr::AsText(inner)
             | Expr::AsMessage(inner)
             | Expr::Structured(inner)
+            | Expr::Verdict(inner)
             | Expr::Coerce(inner, _) => {
                 self.expr(inner, state, place);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{
     AnswerFormat, Attempts, Conversation, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Offer, Schema,
-    SlotId, Source, Step, StepId, StepKind, StepPolicy, ToolCall, ToolKind,
+    SlotId, Source, Step, StepId, StepKind, StepPolicy, ToolCall, ToolCallRules, ToolKind,
 };
 use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
@@ -145,7 +145,12 @@ fn model(
         let turn = lowering.builder.step(plain(kind, origin));
         let offers = places(lowering, file, &agent.tools);
         let offers = offers.into_iter().map(|(tool, server)| offer(lowering, file, tool, server)).collect();
-        let talk = Conversation { turn, offers, gate, max_turns: MAX_TURNS, max_turns_at: None };
+        let calls = ToolCallRules {
+            needed: execution.needs_call_at.is_some(),
+            most: Some(execution.max_calls),
+            most_at: execution.max_calls_at.map(at),
+        };
+        let talk = Conversation { turn, offers, gate, max_turns: MAX_TURNS, max_turns_at: None, calls };
         kind = StepKind::Conversation(Box::new(talk));
     }
     lowering.builder.step(Step {

@@ -51,6 +51,11 @@ pub fn one_of(text: Expression, words: &[&str]) -> Expression {
     Expression::Compare(vec![text, Expression::List(words)], vec![Comparison::In])
 }
 
+/// A score or a confidence; whatever else it is matches nothing.
+pub fn share(value: Expression) -> Expression {
+    Expression::Call(Function::Share, vec![value])
+}
+
 /// An expression that is always false.
 pub fn never() -> Expression {
     Expression::value(false)

@@ -4,7 +4,7 @@ use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
 use trefoil_syntax::Location;
 use trefoil_template::{Broken, Comparison, Expression, Policy};
 
-use super::condition::{Test, between, compare, never, one_of};
+use super::condition::{Test, between, compare, never, one_of, share};
 use super::scene::Scene;
 use crate::aegis::manifest::transition::{self as written, Condition, NO, YES};
 use crate::aegis::names::{Moment, Outcome, path};
@@ -213,11 +213,11 @@ impl<'s, 'a> Of<'s, 'a> {
 
     /// The score or the confidence of the state's result.
     fn measure(&mut self, what: &str) -> Expression {
-        match self.outcome {
+        share(match self.outcome {
             Outcome::Agent => self.value(&[what], &["output", what]),
             Outcome::Parallel { .. } => self.value(&[what], &["consensus", what]),
             _ => self.value(&[what], &[what]),
-        }
+        })
     }
 
     /// The score of each agent.
@@ -225,7 +225,7 @@ impl<'s, 'a> Of<'s, 'a> {
         let Outcome::Parallel { agents } = self.outcome else { return Vec::new() };
         let score = |i: usize| {
             let i = i.to_string();
-            self.value(&["agents", &i, "score"], &["agents", &i, "score"])
+            share(self.value(&["agents", &i, "score"], &["agents", &i, "score"]))
         };
         (0..*agents).map(score).collect()
     }

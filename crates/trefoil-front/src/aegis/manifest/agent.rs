@@ -40,6 +40,8 @@ pub struct Agent {
     pub handler_templates: Vec<Text>,
     /// The tools that its model may call.
     pub tools: Vec<Tool>,
+    /// Whether it declares repositories, whose names templates can read.
+    pub has_repositories: bool,
     /// Unsupported features that it declares.
     pub refused: Vec<RefusedFeature>,
 }
@@ -84,6 +86,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
         deadline_ms: None,
         handler_templates: Vec::new(),
         tools: Vec::new(),
+        has_repositories: false,
         refused: Vec::new(),
     };
     if let Some(mut spec) = fields.require("spec").and_then(|e| reader.fields(&e.value, "spec")) {
@@ -145,8 +148,17 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     if let Some(entry) = spec.take("tools") {
         agent.tools = tools::read(reader, &entry.value);
     }
-    if let Some(span) = agent.execution.tool_validation_at.filter(|_| agent.tools.is_empty()) {
-        reader.warning("no-effect", span, "`tool_validation` has no effect: the agent has no tools");
+    agent.refused.append(&mut agent.execution.refused);
+    let execution = &agent.execution;
+    let about_calls = [
+        ("tool_validation", execution.tool_validation_at),
+        ("require_tool_call", execution.needs_call_at),
+        ("max_tool_calls", execution.max_calls_at),
+    ];
+    for (key, at) in about_calls.into_iter().filter(|_| agent.tools.is_empty()) {
+        if let Some(at) = at {
+            reader.warning("no-effect", at, format!("`{key}` has no effect: the agent has no tools"));
+        }
     }
     if let Some(entry) = spec.take("output_handler") {
         agent.refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut agent.handler_templates));
@@ -159,6 +171,23 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     }
     spec.no_effect(&["schedule"], "runs start only on request");
     spec.no_effect(&["delivery"], "the result is returned to the caller");
+    read_connections(reader, spec, agent);
+}
+
+/// What an AEGIS server connects an agent to, and what it may be instead of a model call.
+fn read_connections(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) {
+    if let Some(entry) = spec.take("contexts") {
+        let message = "`contexts` has no effect: the agent is not connected to any service";
+        reader.report(Diagnostic::info("no-effect", reader.at(entry.key.span), message));
+    }
+    for (key, why) in [
+        ("program", "the agent runs as a model call, not as a program"),
+        ("repositories", "the agent has no repository of an AEGIS server"),
+    ] {
+        let Some(entry) = spec.take(key) else { continue };
+        agent.has_repositories |= key == "repositories";
+        agent.refused.push(RefusedFeature::report(reader, entry.key.span, &format!("`{key}`"), why));
+    }
 }
 
 fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(String, Span)>) {

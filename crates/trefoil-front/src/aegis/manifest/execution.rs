@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::Strategy;
+use trefoil_ir::pattern::LinearPattern;
 use trefoil_syntax::yaml::{Kind, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
@@ -10,7 +11,7 @@ use trefoil_template::Value;
 use super::consensus::{self, STRATEGIES};
 use super::declared::{self, DeclaredPart};
 use super::schema::{self, JsonSchema};
-use super::{duration, filled, spelled, text_list, words};
+use super::{RefusedFeature, duration, filled, spelled, text_list, words};
 use crate::{Fields, Reader};
 
 /// How an agent runs.
@@ -31,6 +32,14 @@ pub struct Execution {
     pub tool_validation: Vec<ValidatorSpec>,
     /// Where they are declared, if they are.
     pub tool_validation_at: Option<Span>,
+    /// Where `require_tool_call: true` is written.
+    pub needs_call_at: Option<Span>,
+    /// The maximum number of tool calls in one iteration.
+    pub max_calls: u32,
+    /// Where that is written.
+    pub max_calls_at: Option<Span>,
+    /// Unsupported features that it declares.
+    pub refused: Vec<RefusedFeature>,
 }
 
 impl Default for Execution {
@@ -44,6 +53,10 @@ impl Default for Execution {
             validation: Vec::new(),
             tool_validation: Vec::new(),
             tool_validation_at: None,
+            needs_call_at: None,
+            max_calls: 50,
+            max_calls_at: None,
+            refused: Vec::new(),
         }
     }
 }
@@ -139,6 +152,22 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
         execution.tool_validation = items.iter().filter_map(|item| read_validator(reader, item)).collect();
         execution.tool_validation_at = (!items.is_empty()).then_some(entry.key.span);
     }
+    if let Some(entry) = fields.take("require_tool_call")
+        && reader.boolean(&entry.value, "require_tool_call") == Some(true)
+    {
+        execution.needs_call_at = Some(entry.key.span);
+    }
+    if let Some(max) = fields.integer("max_tool_calls", 1..=i64::from(u32::MAX)) {
+        execution.max_calls = u32::try_from(max).unwrap_or(u32::MAX);
+        execution.max_calls_at = fields.entry("max_tool_calls").map(|e| e.value.span);
+    }
+    // Both decide whether an iteration succeeds, so it must not succeed without them.
+    for key in ["done_when", "outputs"] {
+        if let Some(entry) = fields.take(key) {
+            let feature = format!("`{key}`");
+            execution.refused.push(RefusedFeature::report(reader, entry.key.span, &feature, "the agent has no files"));
+        }
+    }
     if let Some(entry) = fields.take("memory")
         && reader.boolean(&entry.value, "memory") == Some(true)
     {
@@ -185,7 +214,7 @@ fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) 
     let pattern = filled(fields, "pattern");
     let stderr = fields.word("target", &[("stdout", false), ("stderr", true)]).unwrap_or(false);
     let pattern = pattern?;
-    let made = regex::Regex::new(&pattern.value);
+    let made = LinearPattern::new(&pattern.value);
     if let (Ok(regex), true) = (&made, min_score > 0.0) {
         report_vain(reader, pattern, regex, stderr);
     }
@@ -199,7 +228,7 @@ fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) 
 }
 
 /// Reports a pattern that can never match.
-fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &regex::Regex, stderr: bool) {
+fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &LinearPattern, stderr: bool) {
     let text = pattern.value.trim();
     let flags = text.rsplit('/').next().unwrap_or_default();
     let slashes = text.starts_with("/^") && text.len() > flags.len() + 2 && flags.chars().all(|c| "gimsuy".contains(c));

@@ -12,7 +12,7 @@ use super::states::parallel::ParallelState;
 use super::states::subworkflow::SubworkflowState;
 use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
-use super::transition::{self, Transition};
+use super::transition::{self, Condition, Transition};
 use super::{RefusedFeature, agent::output_handler, declared, duration, spelled, words};
 use crate::mend::respelt;
 use crate::{Fields, Reader};
@@ -53,13 +53,17 @@ impl State {
     pub fn written(&self) -> &[Transition] {
         self.transitions.as_deref().unwrap_or_default()
     }
+    /// Whether one of them compares a score or a confidence.
+    pub fn needs_score(&self) -> bool {
+        self.written().iter().filter_map(|t| t.condition.as_ref()).any(Condition::needs_score)
+    }
 }
 
 /// The kinds of state.
 pub enum StateKind {
     /// `Agent`.
     Agent(AgentState),
-    /// `System`.
+    /// `System`, or `Action` for an update of the Blackboard.
     System(SystemState),
     /// `Human`.
     Human(HumanState),
@@ -75,6 +79,7 @@ pub enum StateKind {
 enum Word {
     Agent,
     System,
+    Action,
     Human,
     Parallel,
     Container,
@@ -85,6 +90,7 @@ enum Word {
 const KINDS: &[(&str, Word)] = &[
     ("Agent", Word::Agent),
     ("System", Word::System),
+    ("Action", Word::Action),
     ("Human", Word::Human),
     ("ParallelAgents", Word::Parallel),
     ("ContainerRun", Word::Container),
@@ -118,6 +124,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     let kind_body = kind.map(|word| match word {
         Word::Agent => StateKind::Agent(agent::read(reader, &mut fields, &mut refused)),
         Word::System => StateKind::System(system::read(reader, &mut fields)),
+        Word::Action => StateKind::System(system::read_builtin(reader, &mut fields, &mut refused)),
         Word::Human => StateKind::Human(human::read(&mut fields)),
         Word::Parallel => StateKind::Parallel(parallel::read(reader, &mut fields)),
         Word::Container => StateKind::Container(container::read_one(reader, &mut fields, span, &mut refused)),

@@ -50,6 +50,18 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// Whether it compares a score or a confidence of one answer.
+    pub fn needs_score(&self) -> bool {
+        matches!(
+            self,
+            Self::ScoreAbove(_)
+                | Self::ScoreBelow(_)
+                | Self::ScoreBetween(..)
+                | Self::ConfidenceAbove(_)
+                | Self::ScoreAndConfidenceAbove(..)
+                | Self::Consensus { .. }
+        )
+    }
     /// The condition as shown to people.
     pub fn describe(&self) -> String {
         match self {

@@ -36,7 +36,7 @@ pub const METADATA: Words = &[("title", "name"), ("id", "name"), ("summary", "de
 pub const NOT_METADATA_OF_AGENT: Words =
     &[("input_schema", "under `spec`"), ("output_schema", "in a validator with `type: json_schema`")];
 /// In the `spec` of an agent.
-pub const AGENT: Words = &[("contexts", "context"), ("environment", "env"), ("schema", "input_schema")];
+pub const AGENT: Words = &[("environment", "env"), ("schema", "input_schema")];
 /// The right place for keys wrongly written in the `spec` of an agent.
 pub const NOT_AGENT: Words = &[
     ("instruction", "under `task`"),

@@ -44,6 +44,7 @@ impl AgentNames {
             context: Value::from(context(project, document, agent, &mut baked)),
             skills: Value::from(skills(project, &mut baked)),
             declared: Input::of(document.file, agent.input_schema.as_ref()),
+            has_repositories: agent.has_repositories,
         };
         Self { prompt: prompt.into(), slots, called, baked }
     }

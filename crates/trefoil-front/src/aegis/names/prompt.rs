@@ -33,6 +33,8 @@ pub struct PromptNames {
     pub skills: Value,
     /// The declared input.
     pub declared: Input,
+    /// Whether there is a `repository`.
+    pub has_repositories: bool,
 }
 
 impl PromptNames {
@@ -44,7 +46,8 @@ impl PromptNames {
         let schema = self.declared.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
         let input = Entry { schema, ..Entry::names(PromptFields(self.clone())) }.read(Source::Slot(self.input), 1);
         let attached = Source::Member(self.input, path(&["attachments"]));
-        Listed::new([
+        let repository = any().read(Source::Const(Value::Null), 1).note("a declared repository");
+        let names = [
             ("instruction", constant(&self.instruction).note("`task.instruction`")),
             ("input", input.note("the input of the agent")),
             (
@@ -62,8 +65,9 @@ impl PromptNames {
             ("context", constant(&self.context).note("the entries of `context`")),
             ("intent", perhaps(any()).read(self.intent.clone(), 1).note("the intent of the call")),
             ("attachments", perhaps(any()).read(attached, 1).note("the attachments of the call")),
-        ])
-        .read_whole(self.together(), 0)
+        ];
+        let repository = self.has_repositories.then_some(("repository", repository));
+        Listed::new(names.into_iter().chain(repository)).read_whole(self.together(), 0)
     }
 
     /// Whether a path starts with a name available in a prompt.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{InputField, Intake, Schema};
+use trefoil_ir::{InputField, Intake, Schema, types};
 use trefoil_syntax::Location;
 use trefoil_template::{Object, Value};
 
 use super::Lowering;
 use crate::agntz::bind::BoundAgent;
-use crate::agntz::signature::Inputs;
+use crate::agntz::signature::{Inputs, Property};
 
 /// How a flow processes its input.
 pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake {
@@ -23,19 +23,23 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
     // If the root combines alternatives, filling in null for an optional property could change which one matches.
     let listed = inputs.properties.iter().filter(|p| !inputs.combined || p.required || p.default.is_some());
     let fields = listed
-        .map(|p| InputField {
-            name: p.name.clone(),
-            schema: p.json.clone(),
-            default: p.default.clone(),
-            usual: None,
-            nullable: !p.required,
-            optional: false,
-            origin: Location::new(bound.at.file, p.span),
+        .map(|p| {
+            let origin = Location::new(bound.at.file, p.span);
+            let loose = with_lists(p, declared.shorthand);
+            InputField {
+                name: p.name.clone(),
+                usual: loose.is_some().then(|| (types::of_kind("object"), origin)),
+                schema: loose.unwrap_or_else(|| p.json.clone()),
+                default: p.default.clone(),
+                nullable: !p.required,
+                optional: false,
+                origin,
+            }
         })
         .collect();
     let schema = Schema {
         name: format!("{}_input", bound.id).into(),
-        json: whole(&declared.json, inputs),
+        json: whole(&declared.json, inputs, declared.shorthand),
         origin: Location::new(bound.at.file, declared.key),
     };
     let schema = lowering.builder.schema(schema);
@@ -45,10 +49,27 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
 
 /// The schema of the whole input after defaults: the declared one, with null allowed for properties that may be
 /// omitted.
-fn whole(declared: &Value, inputs: &Inputs) -> Value {
+fn whole(declared: &Value, inputs: &Inputs, shorthand: bool) -> Value {
     let (Some(object), false) = (declared.as_object(), inputs.properties.is_empty()) else { return declared.clone() };
     let mut object = object.clone();
-    let properties: Object = inputs.properties.iter().map(|p| (p.name.clone(), p.json.clone())).collect();
+    let schema = |p: &Property| with_lists(p, shorthand).unwrap_or_else(|| p.json.clone());
+    let properties: Object = inputs.properties.iter().map(|p| (p.name.clone(), schema(p))).collect();
     object.insert("properties".into(), Value::Object(properties.into()));
     Value::Object(object.into())
+}
+
+/// The schema of a property that the shorthand calls an `object` without saying more. It takes a list, too, as in the original: the word
+/// is used for any structure. `None`: it is none.
+fn with_lists(property: &Property, shorthand: bool) -> Option<Value> {
+    let members = property.json.as_object().filter(|_| shorthand)?;
+    if members.keys().any(|key| !["type", "default", "description", "title", "examples"].contains(&&**key)) {
+        return None;
+    }
+    let kinds = members.get("type")?.as_list()?;
+    if !kinds.iter().any(|kind| kind.as_str() == Some("object")) || kinds.len() > 2 {
+        return None;
+    }
+    let mut members = members.clone();
+    members.insert("type".into(), Value::from([kinds, &[Value::from("array")]].concat()));
+    Some(members.into())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{
     AnswerFormat, Backoff, Conversation, Example, Expr, ModelCall, ModelChoice, ModelParameters, Retry, RetryOn,
-    Schema, Source, Step, StepId, StepKind,
+    Schema, Source, Step, StepId, StepKind, ToolCallRules,
 };
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -92,7 +92,8 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
     let max_turns_at = agent.max_turns_at.map(|at| Location::new(bound.at.file, at));
     let label = step.label.take();
     let turn = lowering.builder.step(step);
-    let conversation = Conversation { turn, offers, gate: None, max_turns, max_turns_at };
+    let conversation =
+        Conversation { turn, offers, gate: None, max_turns, max_turns_at, calls: ToolCallRules::default() };
     let step = Step { label, ..plain(StepKind::Conversation(Box::new(conversation)), bound.origin) };
     Some(lowering.builder.step(step))
 }

@@ -157,7 +157,7 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
             warning 9:3 no-effect: `schedule` has no effect: runs start only on request
             warning 10:3 no-effect: `delivery` has no effect: the result is returned to the caller
             warning 11:16 no-effect: `memory` has no effect: nothing is kept between runs
-            warning 12:3 unknown-key: spec has no key `contexts` (did you mean `context`?) {maybe: "context"}
+            info 12:3 no-effect: `contexts` has no effect: the agent is not connected to any service
         "#]],
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;

@@ -147,7 +147,7 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
         expect![[r#"
             error 5:18 unknown-reference: unknown state `STRAT` (did you mean `START`?) {fix: "START"}
             error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
-            error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? available: `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
+            error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? available: `Agent`, `System`, `Action`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
             error 12:7 missing-key: state `MORE` needs `command`
             error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
             warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?) {fix: "timeout"}

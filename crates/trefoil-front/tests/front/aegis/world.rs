@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::ports::{FnModel, MapSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, VirtualClock};
+use trefoil_runtime::ports::{CollectEvents, FnModel, MapSecrets, MemoryJournal, NoTools, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    Asked, CommandHost, CommandOutput, CommandRequest, HumanInbox, HumanRequest, Key, ModelError, ModelErrorKind,
-    ModelRequest, Options, Ports, RunError, ToolError, driver,
+    Asked, CommandHost, CommandOutput, CommandRequest, EventKind, HumanInbox, HumanRequest, Key, ModelError,
+    ModelErrorKind, ModelRequest, Options, Ports, RunError, ToolError, driver,
 };
 use trefoil_template::Value;
 
@@ -28,6 +28,8 @@ pub struct World {
 pub struct Ended {
     pub result: Result<Value, RunError>,
     pub seen: Vec<(String, String)>,
+    /// What the run warned about.
+    pub warnings: Vec<String>,
 }
 
 impl Ended {
@@ -148,6 +150,7 @@ impl World {
             model(&request.speaker, before, &user)
                 .map_err(|status| ModelError::new(ModelErrorKind::Status(status), format!("status {status}")))
         });
+        let events = Arc::new(CollectEvents::new());
         let ports = Ports {
             models: Arc::new(answer),
             tools: Arc::new(NoTools),
@@ -157,13 +160,17 @@ impl World {
             clock: Arc::new(VirtualClock::new()),
             random: Arc::new(SeededRandom::new(1)),
             secrets: Arc::new(MapSecrets::new()),
-            events: Arc::new(NoEvents),
+            events: events.clone(),
         };
         let options = Options { seed: Some(7), run: Some("r1".to_owned()), ..Options::default() };
         let input = (!input.is_null()).then(|| Value::from_json(input));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let outcome = runtime.block_on(driver::run(Arc::new(lowered.program), input, ports, options));
         let seen = self.seen.lock().unwrap().clone();
-        Ended { result: outcome.result, seen }
+        let warnings = events.seen().into_iter().filter_map(|event| match event.kind {
+            EventKind::Warning { message } => Some(message),
+            _ => None,
+        });
+        Ended { result: outcome.result, seen, warnings: warnings.collect() }
     }
 }

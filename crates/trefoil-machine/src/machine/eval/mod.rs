@@ -16,7 +16,7 @@ use trefoil_template::{EvalError, Object, Question, Reference, Value, has_too_ma
 
 use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
-use super::consensus;
+use super::{consensus, verdict};
 use crate::answer;
 use crate::blocks;
 use crate::error::RunError;
@@ -34,6 +34,17 @@ pub struct Ask {
     pub question: Question,
     /// The places of the holes in it, by the written path.
     pub places: Vec<(String, Location)>,
+}
+
+/// A value that should be a score, and is none.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unscored {
+    /// `score` or `confidence`.
+    pub what: Arc<str>,
+    /// The path that is read.
+    pub read: String,
+    /// What is there.
+    pub seen: String,
 }
 
 /// Why an evaluation stopped.
@@ -149,6 +160,11 @@ impl Context<'_> {
                 is_bounded(&value)?;
                 value.as_str().and_then(answer::structure).unwrap_or(value)
             }
+            Expr::Verdict(inner) => {
+                let value = self.value(inner)?;
+                is_bounded(&value)?;
+                value.as_str().and_then(verdict::within).unwrap_or(value)
+            }
             Expr::Coerce(inner, kind) => {
                 let value = self.value(inner)?;
                 if *kind == JsonType::Json {
@@ -239,6 +255,39 @@ impl Context<'_> {
             }
         }
         seen
+    }
+
+    /// The values that a condition needs as scores and that are none: what each should be, and what it is.
+    pub fn unscored(&self, cond: &Cond) -> Vec<Unscored> {
+        let references = cond.condition.references();
+        let scope = EvalScope::new(self, &cond.sources, references);
+        let describe = |(at, value): (usize, Option<Value>)| {
+            let reference = references.get(at)?;
+            let (read, what) = (reference.dotted(), reference.path.last()?.name.clone());
+            let value = value.filter(|value| !value.is_null());
+            let seen = match value {
+                Some(Value::Str(text)) => {
+                    format!("`{read}` is the text \"{}\", not a number from 0 to 1", crate::text::shorten(&text, 60))
+                }
+                Some(value) => {
+                    format!("`{read}` is {}, not a number from 0 to 1", crate::text::shorten(&value.to_text(), 60))
+                }
+                None if self.is_in_text(cond.sources.get(reference.binding.source as usize)) => {
+                    format!("`{read}` is missing, because the answer is text, not JSON")
+                }
+                None => format!("`{read}` is missing"),
+            };
+            Some(Unscored { what, read: format!("`{read}`"), seen })
+        };
+        cond.condition.unscored(&scope).into_iter().filter_map(describe).collect()
+    }
+
+    /// Whether a source is a member of something that is a text.
+    fn is_in_text(&self, source: Option<&Source>) -> bool {
+        let Some(Source::Member(slot, path)) = source else { return false };
+        let around = path.split_last().filter(|(_, around)| !around.is_empty());
+        let around = around.and_then(|(_, around)| self.read(&Source::Member(*slot, around.to_vec())));
+        around.is_some_and(|value| value.as_str().is_some())
     }
 
     fn truth(&self, value: Value) -> Result<bool, EvalStop> {

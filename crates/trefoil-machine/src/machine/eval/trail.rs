@@ -124,7 +124,7 @@ impl Context<'_> {
                 let truth = self.read(source).map_or(Ok(false), |value| self.truth(value)).ok()?;
                 self.traced(if truth { then } else { otherwise })?
             }
-            Expr::Structured(inner) | Expr::Coerce(inner, _) => {
+            Expr::Structured(inner) | Expr::Verdict(inner) | Expr::Coerce(inner, _) => {
                 let (before, trail) = self.traced(inner)?;
                 let value = self.expr(expr).ok()?;
                 // Parsed from a text, so its members have the origin of the text.

@@ -48,9 +48,16 @@ pub struct Talk {
     held: Vec<(u32, usize, Given)>,
     /// Calls in progress.
     left: usize,
+    /// The calls so far.
+    made: usize,
+    /// Whether an answer without any call was returned.
+    reminded: bool,
 }
 
-/// A turn that called tools.
+/// What the model hears about an answer without any tool call, where one is needed.
+const REMINDER: &str = "You have not called any tool. This task requires a tool call: call a tool, then answer.";
+
+/// A turn that called tools, or one that should have.
 #[derive(Debug)]
 struct Said {
     text: Value,
@@ -153,6 +160,9 @@ pub fn say(turn: &Turn<'_>, f: FrameId, messages: &mut Vec<Message>) {
         let called = calls.iter().map(|call| call.what.clone()).collect();
         let parts = whole(text, by);
         messages.push(Message { parts, calls: called, ..Message::new(Role::Assistant, text.clone()) });
+        if calls.is_empty() {
+            messages.push(Message::new(Role::User, REMINDER.into()));
+        }
         for Called { what, told, by } in calls {
             let answers = Some(what.id.clone());
             messages.push(Message { parts: whole(told, by), answers, ..Message::new(Role::Tool, told.clone()) });
@@ -178,8 +188,11 @@ pub fn ended(
     let by = turn.ended_child(f, place).cloned();
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     match (place, outcome) {
-        (TURN, Outcome::Done(_)) => match talk.wants.take() {
+        (TURN, Outcome::Done(answer)) => match talk.wants.take() {
             Some((text, calls)) => return call(turn, f, it, text, calls),
+            None if it.calls.needed && talk.made == 0 && !talk.offered.is_empty() => {
+                return remind(turn, f, it, answer.text(), by);
+            }
             None => turn.push(Task::Settle(f, outcome.clone())),
         },
         (TURN, Outcome::Failed(_)) => turn.push(Task::Settle(f, outcome.clone())),
@@ -211,6 +224,18 @@ pub fn ended(
     Ok(())
 }
 
+/// Returns an answer without any tool call once, where one is needed.
+fn remind(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, by: Option<Key>) -> Result<(), EvalStop> {
+    let Some(talk) = talk(turn, f) else { return Ok(()) };
+    if std::mem::replace(&mut talk.reminded, true) || talk.turn >= it.max_turns {
+        return Err(RunError::new("TOOL_CALL_MISSING", "the model answered without calling a tool").into());
+    }
+    if let Some(by) = by {
+        talk.said.push(Said { text, calls: Vec::new(), by });
+    }
+    ask(turn, f, it)
+}
+
 /// Starts the calls of a turn concurrently.
 fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted: Vec<ToolUse>) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
@@ -221,6 +246,14 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
         let message = format!("after {number} turns, the model still calls tools");
         let mut error = RunError::new("MAX_STEPS_EXCEEDED", message);
         error.location = it.max_turns_at;
+        return Err(error.into());
+    }
+    let made = talk.made.saturating_add(wanted.len());
+    talk.made = made;
+    if let Some(most) = it.calls.most.filter(|most| made > *most as usize) {
+        let message = format!("the model requested {made} tool calls; at most {most} are allowed");
+        let mut error = RunError::new("MAX_STEPS_EXCEEDED", message);
+        error.location = it.calls.most_at;
         return Err(error.into());
     }
     let by = turn.core.keys.make(&key, |path| {

@@ -93,6 +93,10 @@ pub fn ended(
         let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
         let text = transition.feedback.as_ref().filter(|_| turn.core.traces);
         let from = text.and_then(|text| context.text_trail(text));
+        let warnings = if failure.is_some() { Vec::new() } else { without_score(&context, state, transition) };
+        for message in warnings {
+            warn(turn, f, machine, StateId(place), message);
+        }
         set(turn, f, machine.feedback, feedback);
         mark(turn, f, machine.feedback, |_| from);
         return enter(turn, f, machine, transition.target, Some(StateId(place)));
@@ -119,6 +123,27 @@ pub fn ended(
     let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
     turn.done(f, stored.unwrap_or(result));
     Ok(())
+}
+
+/// Warnings about transitions before the taken one that could not match, because what they compare is no score.
+fn without_score(context: &Context<'_>, state: &State, taken: &Transition) -> Vec<String> {
+    let before = state.transitions.iter().take_while(|t| !std::ptr::eq(*t, taken)).filter(|t| matches(t, false));
+    let mut all = Vec::new();
+    for missing in before.filter_map(|t| t.when.as_ref()).flat_map(|when| context.unscored(when)) {
+        let message = format!("`{}` has no {}: {}", state.name, missing.what, missing.seen);
+        if !all.contains(&message) {
+            all.push(message);
+        }
+    }
+    all
+}
+
+/// Warns at the last visit of a state.
+fn warn(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, message: String) {
+    let place = at(turn, f, machine, id, RunError::new("", ""));
+    if let (Some(key), Some(location)) = (place.key, place.location) {
+        turn.note(&key, location, EventKind::Warning { message });
+    }
 }
 
 /// The first transition of a state that matches.
@@ -185,7 +210,11 @@ fn mark(
 fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> RunError {
     let context = turn.context(f, Some(result), None);
     let asked = state.transitions.iter().filter_map(|t| t.when.as_ref());
-    let seen = lifecycle::joined(asked.flat_map(|when| context.seen(when)));
+    let unscored: Vec<_> = asked.clone().flat_map(|when| context.unscored(when)).collect();
+    let others = asked.flat_map(|when| context.seen(when));
+    let others = others.filter(|seen| !unscored.iter().any(|missing| seen.starts_with(&missing.read)));
+    let seen: Vec<String> = unscored.iter().map(|missing| missing.seen.clone()).chain(others).collect();
+    let seen = lifecycle::joined(seen);
     let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
     let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
     if !seen.is_empty() {

@@ -1,7 +1,8 @@
 //! SirenSpec `when` (decision S8): a closed expression language with Python's syntax. No calls except the listed
-//! functions, and no attributes except members of data.
+//! functions and methods of texts, and no attributes except members of data.
 
 mod lex;
+mod method;
 
 use std::ops::Range;
 
@@ -43,7 +44,7 @@ type DeepExpression = (Expression, usize);
 pub(super) fn parse(b: &mut TemplateBuilder<'_>) -> Option<Expression> {
     let tokens = lex::tokens(b);
     let mut parser = Parser { b, tokens, at: 0, depth: 0 };
-    let (expression, _) = parser.either()?;
+    let (expression, _) = parser.conditional()?;
     if parser.at < parser.tokens.len() {
         parser.stray();
         return None;
@@ -118,6 +119,23 @@ impl<'t> Parser<'_, 't> {
         let node = rule(self)?;
         self.depth -= 1;
         Some(node)
+    }
+
+    /// `a if condition else b`, or a part of it.
+    fn conditional(&mut self) -> Option<DeepExpression> {
+        let (then, depth) = self.either()?;
+        if !self.eat_word("if") {
+            return Some((then, depth));
+        }
+        let (condition, condition_depth) = self.either()?;
+        if !self.eat_word("else") {
+            let span = self.span();
+            self.b.mistakes.add(SYNTAX, span, "missing `else` after `if`").help("write `A if CONDITION else B`");
+            return None;
+        }
+        let (otherwise, other_depth) = self.nested(Self::conditional)?;
+        let whole = Expression::Call(Function::Choose, vec![condition, then, otherwise]);
+        self.node(whole, depth.max(condition_depth).max(other_depth))
     }
 
     fn either(&mut self) -> Option<DeepExpression> {
@@ -255,16 +273,23 @@ impl<'t> Parser<'_, 't> {
             let reference_end = self.end_of_previous();
             if self.eat_sign(".") {
                 let member = self.member()?;
+                if self.is_sign("(") {
+                    let text = self.referred(&mut path, start.start..reference_end, node);
+                    node = self.method(text, &member)?;
+                    continue;
+                }
                 match &mut path {
                     Some(path) => path.push(member),
                     None => node = self.node(Expression::Member(Box::new(node.0), member.name), node.1)?,
                 }
-            } else if let (Some(path), Some(key)) = (&mut path, self.constant_key()) {
+            } else if let Some(path) = &mut path
+                && let Some(key) = self.constant_key()
+            {
                 path.push(key);
             } else if self.is_sign("[") {
                 node = self.referred(&mut path, start.start..reference_end, node);
                 self.at += 1;
-                let (index, depth) = self.nested(Self::either)?;
+                let (index, depth) = self.nested(Self::conditional)?;
                 if !self.close("]")? {
                     return None;
                 }
@@ -388,7 +413,7 @@ impl<'t> Parser<'_, 't> {
     fn items(&mut self, closing: &'static str) -> Option<(Vec<Expression>, usize, bool)> {
         let (mut items, mut depth, mut comma) = (Vec::new(), 0, false);
         while !self.is_sign(closing) {
-            let (item, d) = self.nested(Self::either)?;
+            let (item, d) = self.nested(Self::conditional)?;
             depth = depth.max(d);
             items.push(item);
             if self.eat_sign(",") {
@@ -418,7 +443,7 @@ impl<'t> Parser<'_, 't> {
                 return None;
             }
             let from = self.span().start;
-            let (value, _) = self.nested(Self::either)?;
+            let (value, _) = self.nested(Self::conditional)?;
             let Some(value) = literal(&value) else {
                 let span = from..self.end_of_previous();
                 self.b

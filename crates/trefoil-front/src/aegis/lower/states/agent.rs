@@ -12,9 +12,11 @@ use crate::aegis::manifest::states::agent::AgentState;
 use crate::aegis::names::{FlowSlots, Moment};
 use crate::build::plain;
 
-/// `{status, output}` from an agent's answer, where `output` is an object or a list if the answer is one.
-fn shape() -> Expr {
-    object([("status", constant("success")), ("output", Expr::Structured(Box::new(result())))])
+/// `{status, output}` from an agent's answer, where `output` is an object or a list if the answer is one. `scored`: also if it only
+/// contains a verdict, because transitions need its score.
+fn shape(scored: bool) -> Expr {
+    let answer = if scored { Expr::Verdict(Box::new(result())) } else { result() };
+    object([("status", constant("success")), ("output", Expr::Structured(Box::new(answer)))])
 }
 
 /// Lowers an Agent state.
@@ -24,6 +26,7 @@ pub fn lower(
     slots: &mut FlowSlots,
     index: usize,
     state: &AgentState,
+    scored: bool,
 ) -> Step {
     let origin = scene.state_at(index);
     let nothing = || super::unknown(origin);
@@ -34,7 +37,7 @@ pub fn lower(
     let Some((round, error)) = rounds else {
         let call = callee::agent(lowering, scene, moment, name, input, intent, |input| input);
         return call.map_or_else(nothing, |call| Step {
-            shape: Some(shape()),
+            shape: Some(shape(scored)),
             ..plain(StepKind::Call(Box::new(call)), origin)
         });
     };
@@ -78,7 +81,7 @@ pub fn lower(
         previous_error: judged_error,
         retry_failures: false,
     };
-    Step { shape: Some(shape()), ..plain(StepKind::Attempts(attempts), origin) }
+    Step { shape: Some(shape(scored)), ..plain(StepKind::Attempts(attempts), origin) }
 }
 
 fn error_so_far(scene: &Scene<'_>, judged: SlotId) -> Expr {

@@ -27,7 +27,7 @@ pub fn lower(
 ) -> Step {
     let origin = scene.state_at(index);
     let step = match &state.kind {
-        Some(StateKind::Agent(agent)) => agent::lower(lowering, scene, slots, index, agent),
+        Some(StateKind::Agent(agent)) => agent::lower(lowering, scene, slots, index, agent, state.needs_score()),
         Some(StateKind::System(system)) => system::lower(lowering, scene, index, system),
         Some(StateKind::Human(human)) => human::lower(scene, index, human, state.timeout_ms),
         Some(StateKind::Parallel(parallel)) => parallel::lower(lowering, scene, slots, index, parallel),

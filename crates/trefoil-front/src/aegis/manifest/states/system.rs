@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
-use crate::aegis::manifest::filled;
+use crate::aegis::manifest::{RefusedFeature, filled};
 use crate::{Fields, Reader};
 
 /// Commands that only the original system has.
@@ -82,6 +82,43 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
         Action::Command { command, env }
     };
     SystemState { action: Some(action), workdir }
+}
+
+/// Actions that only the original system has; a word that ends with `_` is the start of several.
+const FOREIGN_ACTIONS: &[&str] = &["repository_", "tree_", "archive_", "image_generate", "drift_report"];
+
+/// Reads the keys specific to an Action state: `action` and its `args`.
+pub fn read_builtin(
+    reader: &Reader<'_>,
+    fields: &mut Fields<'_, '_>,
+    refused: &mut Vec<RefusedFeature>,
+) -> SystemState {
+    let args = fields.take("args");
+    let written = fields.require("action");
+    let foreign = written.and_then(|entry| entry.value.string()).filter(|text| {
+        FOREIGN_ACTIONS.iter().any(|word| match word.ends_with('_') {
+            true => text.value.starts_with(word),
+            false => *text.value == **word,
+        })
+    });
+    let action = match (written, foreign) {
+        (_, Some(word)) => {
+            let feature = format!("the action `{}`", word.value);
+            refused.push(RefusedFeature::report(reader, word.span, &feature, "it needs an AEGIS server"));
+            None
+        }
+        (Some(entry), None) => reader.word(&entry.value, "action", &[(UPDATE, ())]).map(|()| {
+            let pairs = args.map(|args| pairs(reader, args)).unwrap_or_default();
+            if pairs.is_empty() && args.is_none_or(|args| args.value.mapping().is_some()) {
+                let message = "`update_blackboard` has no effect: `args` is empty";
+                let d = Diagnostic::warning("no-effect", reader.at(entry.value.span), message);
+                reader.report(d.help("put the keys and their values under `args`"));
+            }
+            Action::Update(pairs)
+        }),
+        (None, None) => None,
+    };
+    SystemState { action, workdir: None }
 }
 
 fn pairs(reader: &Reader<'_>, entry: &Entry) -> Vec<(Text, Node)> {

@@ -1,0 +1,117 @@
+//! Conditions of SirenSpec, each with the truth that Python 3 computes for it; an error counts as false. The table was made by Python.
+
+use serde_json::json;
+use trefoil_template::Policy;
+
+use super::truths;
+
+fn state() -> serde_json::Value {
+    json!({ "working": {"flag": true, "off": false, "none": null, "half": 0.5, "whole": 1.0, "n": 7, "big": 1e+16, "tiny": 1e-05, "huge": 123456789012.5, "neg": -2.5, "x": "  Red \n", "color": "RED", "empty": "", "uni": "Ärger ß", "it": "it's", "both": "a'b\"c", "nl": "a\nb\\", "list": [1, true, null, "a", 0.5, [2]], "file": "report.md", "rows": [{"k": 1, "s": "a'b"}]} })
+}
+
+/// Conditions, and whether they hold.
+const TABLE: &[(&str, bool)] = &[
+    (r#"str(working.flag) == "True""#, true),
+    (r#"str(working.flag) == "true""#, false),
+    (r#"str(working.off) == "False""#, true),
+    (r#"str(working.none) == "None""#, true),
+    (r#"str(working.half * 2) == "1.0""#, true),
+    (r#"str(working.half * 2) == "1""#, false),
+    (r#"str(working.whole) == "1.0""#, true),
+    (r#"str(working.n) == "7""#, true),
+    (r#"str(working.n / 7) == "1.0""#, true),
+    (r#"str(working.n * 1.0) == "7.0""#, true),
+    (r#"str(working.big) == "1e+16""#, true),
+    (r#"str(working.tiny) == "1e-05""#, true),
+    (r#"str(working.tiny * 10) == "0.0001""#, true),
+    (r#"str(working.huge) == "123456789012.5""#, true),
+    (r#"str(working.neg) == "-2.5""#, true),
+    (r#"str(0.1 + 0.2) == "0.30000000000000004""#, true),
+    (r#"str(1e15) == "1000000000000000.0""#, true),
+    (r#"str(1e22) == "1e+22""#, true),
+    (r#"str(1.5e300) == "1.5e+300""#, true),
+    (r#"str(-0.0) == "-0.0""#, true),
+    (r#"str(working.color) == "RED""#, true),
+    (r#"str(working.list) == "[1, True, None, 'a', 0.5, [2]]""#, true),
+    (r#"str([working.it]) == '["it\'s"]'"#, true),
+    (r#"str([working.both]) == "['a\\'b\"c']""#, true),
+    (r#"str([working.nl]) == "['a\\nb\\\\']""#, true),
+    (r#"str(["é\u00a0\u200b\x07"]) == "['é\\xa0\\u200b\\x07']""#, true),
+    (r#"str(working.rows) == "[{'k': 1, 's': \"a'b\"}]""#, true),
+    (r#"str([]) == "[]""#, true),
+    (r#"str("True") == str(working.flag)"#, true),
+    (r#"int("1_000") == 1000"#, true),
+    (r#"int(" 12 ") == 12"#, true),
+    (r#"int("+5") == 5"#, true),
+    (r#"int("-5") == -5"#, true),
+    (r#"int("1__0") == 10"#, false),
+    (r#"int("_1") == 1"#, false),
+    (r#"int("1_") == 1"#, false),
+    (r#"int("1.0") == 1"#, false),
+    (r#"int("0x10") == 16"#, false),
+    (r#"float("1_0.5") == 10.5"#, true),
+    (r#"float("1e3") == 1000"#, true),
+    (r#"float(" .5 ") == 0.5"#, true),
+    (r#"float("1.") == 1"#, true),
+    (r#"float("1_e3") == 1000"#, false),
+    (r#"float("x") == 0"#, false),
+    (r#"working.color.lower() == "red""#, true),
+    (r#"working.x.strip() == "Red""#, true),
+    (r#"working.x.strip().lower() == "red""#, true),
+    (r#"working.x.lstrip() == "Red \n""#, true),
+    (r#"working.x.rstrip() == "  Red""#, true),
+    (r#"working.color.strip("RD") == "E""#, true),
+    (r#"working.color.lstrip("R") == "ED""#, true),
+    (r#"working.color.rstrip("") == "RED""#, true),
+    (r#""\x1fa\x1c".strip() == "a""#, true),
+    (r#"working.uni.upper() == "ÄRGER SS""#, true),
+    (r#"working.uni.lower() == "ärger ß""#, true),
+    (r#""ΑΣ".lower() == "ας""#, true),
+    (r#"working.file.startswith("rep")"#, true),
+    (r#"working.file.startswith("Rep")"#, false),
+    (r#"working.file.endswith(".md")"#, true),
+    (r#"working.file.endswith((".txt", ".md"))"#, true),
+    (r#"working.file.startswith(("a", "r"))"#, true),
+    (r#"working.file.startswith(())"#, false),
+    (r#"working.file.startswith(["rep"])"#, false),
+    (r#"working.file.startswith("")"#, true),
+    (r#"working.empty.startswith("a")"#, false),
+    (r#"working.file.replace(".md", "") == "report""#, true),
+    (r#"working.file.replace("", "-") == "-r-e-p-o-r-t-.-m-d-""#, true),
+    (r#"working.file.replace("r", "R").endswith("t.md")"#, true),
+    (r#"working.n.lower() == "7""#, false),
+    (r#"working.none.lower() == """#, false),
+    (r#"working.list.lower()"#, false),
+    (r#"working.file.startswith(5)"#, false),
+    (r#"working.nothing.lower() == """#, false),
+    (r#""ABC".lower() == "abc""#, true),
+    (r#"("a" + "B").lower() == "ab""#, true),
+    (r#"working.rows[0]["s"].upper() == "A'B""#, true),
+    (r#"str(working.n).startswith("7")"#, true),
+    (r#"len(working.x.strip()) == 3"#, true),
+    (r#""red" in working.color.lower()"#, true),
+    (r#"working.color.lower() in ("red", "blue")"#, true),
+    (r#"not working.file.endswith(".txt")"#, true),
+    (r#"1 if working.flag else 0"#, true),
+    (r#"0 if working.flag else 1"#, false),
+    (r#"working.nothing if working.off else True"#, true),
+    (r#"True if working.flag else working.nothing"#, true),
+    (r#"working.nothing if working.flag else True"#, false),
+    (r#"("a" if working.n > 5 else "b") == "a""#, true),
+    (r#""a" if working.off else "b" if working.flag else """#, true),
+    (r#"(1 if working.empty else 2) == 2"#, true),
+    (r#"working.n if working.n > 9 else working.half"#, true),
+    (r#"(working.flag if working.n == 7 else working.off) and working.file.startswith("r")"#, true),
+    (r#"[1 if working.flag else 2] == [1]"#, true),
+    (r#"abs(-3 if working.flag else 3) == 3"#, true),
+    (r#"working.n > 5 if working.flag else False"#, true),
+    (r#"working.color.lower() == "red" if working.flag else False"#, true),
+];
+
+#[test]
+fn conditions_have_pythons_results() {
+    let of =
+        |wanted: bool| TABLE.iter().filter(|(_, holds)| *holds == wanted).map(|(text, _)| *text).collect::<Vec<_>>();
+    truths(&Policy::SIRENSPEC, &state(), &of(true), &of(false));
+    assert!(TABLE.len() > 90, "{}", TABLE.len());
+}
