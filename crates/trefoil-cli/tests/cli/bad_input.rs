@@ -95,6 +95,33 @@ fn an_empty_file() {
 }
 
 #[test]
+fn a_folder_without_anything_in_its_files_has_no_manifest() {
+    for (name, content) in [("a.yaml", ""), ("a.yaml", "# nothing\n---\n"), ("a.yaml", "x: 1\n")] {
+        let folder = Folder::new();
+        folder.write(&format!("flows/{name}"), content);
+        let ran = folder.trefoil(&["check", "flows"]);
+        assert!(ran.exits(2).out.contains("error[no-manifest]"), "{content:?}: {}", ran.out);
+    }
+    let folder = Folder::new();
+    folder.write("flows/a.yaml", AGENT).write("flows/empty.yaml", "");
+    folder.trefoil(&["check", "flows"]).exits(0);
+}
+
+/// A mistake that no parser accepts is none of ours in a file whose kind says that it is no manifest.
+#[test]
+fn a_configuration_file_of_a_format_is_not_read_as_a_manifest_even_if_it_is_no_yaml() {
+    let folder = Folder::new();
+    let config =
+        "apiVersion: 100monkeys.ai/v1\nkind: NodeConfig\nmetadata: { name: n }\nspec:\n  id: {{uuid}}\n  port: 1\n";
+    folder.write("flows/a.yaml", AGENT).write("flows/node.yaml", config);
+    let ran = folder.trefoil(&["check", "flows"]);
+    assert!(ran.exits(0).out.contains("an AEGIS configuration file"), "{}", ran.out);
+    // A misspelt kind of a manifest is one that is broken.
+    folder.write("flows/node.yaml", config.replace("NodeConfig", "Agnet"));
+    folder.trefoil(&["check", "flows"]).exits(1);
+}
+
+#[test]
 fn a_list_or_text_at_the_top() {
     assert_eq!(refused("a.yaml", "- a\n- b\n"), [error("unknown-dialect", 1)]);
     assert_eq!(refused("a.yaml", "just text\n"), [error("unknown-dialect", 1)]);

@@ -388,9 +388,9 @@ impl Folder {
     }
     /// Whether none of its files is a manifest, not even a broken one.
     fn has_no_manifest(&self, files: &Files) -> bool {
-        let broken = |manifest: &Manifest| {
-            manifest.diagnostics.iter().any(|d| d.severity == Severity::Error) && !is_foreign(manifest, files)
-        };
+        // A file without anything in it is no manifest that is broken.
+        let is_wrong = |d: &Diagnostic| d.severity == Severity::Error && d.rule != "yaml-empty";
+        let broken = |manifest: &Manifest| manifest.diagnostics.iter().any(is_wrong) && !is_foreign(manifest, files);
         let mut listed = self.listed.iter().filter_map(|file| self.manifest(*file));
         self.project.documents.is_empty() && !listed.any(broken)
     }

@@ -302,7 +302,8 @@ pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     if sound {
         return root.mapping().is_some() || root.sequence().is_some();
     }
-    !resembles(files.get(manifest.file).map_or("", |f| f.text()))
+    // Its kind says that it is no manifest, whatever is wrong with the rest.
+    trefoil_front::companion(root).is_some() || !resembles(files.get(manifest.file).map_or("", |f| f.text()))
 }
 
 /// Whether a text has top-level keys of one of the formats.
