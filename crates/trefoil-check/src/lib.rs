@@ -10,6 +10,7 @@
 pub mod catalogue;
 mod group;
 pub mod levels;
+pub mod proof;
 pub mod rule;
 pub mod rules;
 pub mod semantic;
@@ -62,11 +63,26 @@ pub fn check_for(
     roots: &[Root],
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
+    findings(&model_of(program, facts, mistakes, roots), roots, wanted)
+}
+
+/// What is proved about a run that starts at a root, and what nobody can see before.
+pub fn prove(program: &Program, facts: &Facts, root: &Root) -> Vec<proof::Proof> {
+    let (mistakes, roots) = (Mistakes::default(), std::slice::from_ref(root));
+    let model = model_of(program, facts, &mistakes, roots);
+    let needed = |rule: &Rule| proof::ProofKind::ALL.iter().any(|kind| kind.rules().contains(&rule.name));
+    proof::prove(&model, root, &findings(&model, roots, &needed))
+}
+
+fn model_of<'c>(program: &'c Program, facts: &'c Facts, mistakes: &'c Mistakes, roots: &[Root]) -> Model<'c> {
     let flows = roots.iter().map(|root| root.flow).collect();
     let supplied = roots.iter().flat_map(|root| &root.supplied.tools);
     let results = supplied.clone().filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
     let calls = supplied.filter_map(|tool| Some((tool.name.clone(), tool.calls.clone()?))).collect();
-    let model = &Model::new(program, facts, mistakes, flows).with_results(results).with_calls(calls);
+    Model::new(program, facts, mistakes, flows).with_results(results).with_calls(calls)
+}
+
+fn findings<'c>(model: &'c Model<'c>, roots: &'c [Root], wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let looks =
         RULES.iter().filter(|rule| wanted(rule)).flat_map(|rule| rule.looks().iter().map(move |run| (*rule, *run)));

@@ -20,7 +20,9 @@ macro_rules! modules {
 }
 
 #[cfg(feature = "store")]
-pub use crate::durable::{Packed, StoredProject, Trial, cancel, ended, history, stopped, try_answer, unpack};
+pub use crate::durable::{
+    Packed, StoredProject, Trial, cancel, ended, history, spent_before, stopped, try_answer, unpack,
+};
 #[cfg(feature = "store")]
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 #[cfg(feature = "store")]

@@ -118,6 +118,12 @@ impl<'p> Model<'p> {
     fn calls(&self) -> &Rc<CallGraph> {
         self.calls.get_or_init(|| Rc::new(CallGraph::of(self.program)))
     }
+    /// The flows that a run can call and that call themselves, directly or through others.
+    pub fn circular(&self) -> Vec<FlowId> {
+        let all = self.calls().recursive();
+        let circular = all.into_iter().enumerate().filter(|(_, circular)| *circular).map(|(at, _)| FlowId(at as u32));
+        circular.filter(|flow| self.roots.contains(flow) || self.reach().is_called(*flow)).collect()
+    }
     /// The parts that could not be read.
     pub fn gaps(&self) -> &Gaps {
         self.gaps.get_or_init(|| Gaps::of(self.program, self.facts, self.mistakes, self.reads()))

@@ -1,15 +1,25 @@
-//! `trefoil plan TARGET`: shows what a run would do.
+//! `trefoil plan TARGET`: shows what a run would do, and what is proved about it.
+
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use trefoil::internals::{Checks, LoadOptions, Loaded, spent_before};
+use trefoil::plan::ExpectedCost;
+use trefoil::store::{Store, StoreError};
 use trefoil::{AnswersFrom, Engine};
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::Diagnostic;
 
-use super::{load, warn};
+use super::run::dollars;
+use super::{load_with, warn};
 use crate::args::TargetArgs;
 use crate::model::ModelArgs;
 use crate::output;
+use crate::store::{StoreArgs, block_on};
 
-/// Show what a run would do: order, reads and writes, models, worst-case number of calls, cost
+/// How many earlier runs make the expected cost.
+const RUNS: usize = 20;
+
+/// Show what a run would do: order, reads and writes, models, worst-case number of calls, cost, and what is proved
 #[derive(Args)]
 pub struct Plan {
     #[command(flatten)]
@@ -19,6 +29,14 @@ pub struct Plan {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: PlanFormat,
+    /// Skip the checks, so that nothing is proved (load errors still prevent a plan)
+    #[arg(long)]
+    no_check: bool,
+    /// Maximum cost in dollars that the run would have
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<u64>,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -27,17 +45,28 @@ enum PlanFormat {
     Json,
 }
 
-/// Exit code 0; 1: the plan cannot be written; 2: the target does not load.
+/// Exit code 0; 1: the plan cannot be written; 2: the target does not load, or the checks find errors, as before a run.
 pub fn run(args: &Plan) -> u8 {
-    let mut loaded = match load(&args.target) {
+    let operator = args.target.settings();
+    let options = LoadOptions {
+        checks: (!args.no_check).then(Checks::default),
+        proofs: true,
+        ..args.target.options_with(&operator.settings)
+    };
+    let mut loaded = match load_with(&args.target.target(), &options) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
     warn(&loaded);
-    let operator = args.target.settings();
-    output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
+    if args.no_check {
+        output::say("checks skipped (`--no-check`)");
+    }
+    if !operator.findings.is_empty() {
+        output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
+    }
     // Decided in the same way as by `run`, so that both show the same models.
     let engine = args.models.apply(Engine::new(), &operator.settings);
+    let mut lacks: Vec<Diagnostic> = Vec::new();
     let answering = match engine.aim(&mut loaded.program) {
         Ok(answering) => {
             output::note(format!("answers come from: {}", answering.from));
@@ -45,17 +74,40 @@ pub fn run(args: &Plan) -> u8 {
             answering
         }
         Err(reasons) => {
-            // A program that cannot run can still be shown, so these errors become warnings.
-            let told = reasons.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d });
-            output::say(output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
+            // A program that cannot run here can still be shown.
+            lacks.extend(reasons);
             AnswersFrom::AsWritten.into()
         }
     };
     let money = engine.money(&loaded.program, &answering);
     let called = engine.called(&loaded.program);
-    let plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
+    let mut plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
+    plan = plan.with_obstacles(&operator.findings, &operator.files).with_obstacles(&lacks, &loaded.files);
+    if let Some(micro) = args.max_cost {
+        plan = plan.with_limit(micro);
+    }
+    if let Some(cost) = expected(&args.store, &loaded, &answering.from) {
+        plan = plan.with_expected(cost);
+    }
+    plan = plan.with_proofs(&loaded.proofs, &loaded.files);
     match args.format {
         PlanFormat::Text => output::result(plan.text()),
         PlanFormat::Json => output::json_result(&format_args!("{:#}", plan.json())),
     }
+}
+
+/// What the newest runs of this flow cost, if there are some in the store.
+fn expected(store: &StoreArgs, loaded: &Loaded, answers: &AnswersFrom) -> Option<ExpectedCost> {
+    let store: Arc<dyn Store> = match store.try_look() {
+        Ok(store) => store,
+        Err(StoreError::Missing { .. }) => return None,
+        Err(error) => {
+            output::note(format!("earlier runs do not count for the expected cost: {error}"));
+            return None;
+        }
+    };
+    let costs = block_on(spent_before(&*store, loaded, answers, RUNS)).ok()?;
+    let runs = costs.len();
+    let sum = costs.into_iter().fold(0_u64, u64::saturating_add);
+    Some(ExpectedCost { micro: sum.checked_div(u64::try_from(runs).ok()?)?, runs })
 }

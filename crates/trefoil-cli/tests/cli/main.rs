@@ -61,6 +61,7 @@ mod nested_projects;
 mod next_commands;
 mod offer;
 mod pages;
+mod plan_checks;
 mod plan_graph_ir;
 mod plan_limits;
 mod portability;

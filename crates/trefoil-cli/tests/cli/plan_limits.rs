@@ -122,7 +122,8 @@ const SHIP: &str = "[tools.ship]\nflow = 'other/ship.yaml'\n";
 /// Two calls in sequence.
 fn ship() -> String {
     "version: '0.1'\nagents: { a: { model: 'openai:gpt-4o-mini', system: S } }\nnodes:\n  \
-     one: { agent: a, writes: output.one }\n  two: { agent: a, writes: output.two }\n\
+     one: { agent: a, writes: output.one, max_tokens_per_call: 10 }\n  \
+     two: { agent: a, writes: output.two, max_tokens_per_call: 10 }\n\
      edges: [{ from: one, to: two }]\ninput: { message: it }\n"
         .to_owned()
 }
@@ -134,7 +135,7 @@ fn a_flow_that_is_a_tool_of_an_agent_counts_as_often_as_it_can_be_called() {
     // Three turns, each with at most 32 tool calls of two model calls.
     let (calls, most) = world.plan();
     assert_eq!(calls, 3 * (1 + 32 * 2));
-    assert_eq!(most, 3 * (WINDOW + 100) + 3 * 32 * 2 * WINDOW * 11);
+    assert_eq!(most, 3 * (WINDOW + 100) + 3 * 32 * 2 * (WINDOW + 100));
     let plan = world.trefoil(&["plan", "main.yaml"]);
     assert!(plan.out.contains("`ship` runs a flow: at most 2 model calls, each time"), "{}", plan.out);
     let check = |calls: &str| world.trefoil(&["check", "main.yaml", "--max-calls", calls]).out;
@@ -196,15 +197,18 @@ fn what_a_budget_of_the_manifest_does_is_what_the_plan_says() {
         ("warn", "exceeding it is a warning", 0, 2),
         ("skip_remaining", "exceeding it skips nodes that have not started", 0, 1),
     ] {
-        let world = World::new(&[("main.yaml", &flow(1, then))]);
+        let world = World::new(&[("main.yaml", &flow(999_999, then))]);
         let bound = |limit: u64| {
             world.folder.write("main.yaml", flow(limit, then));
             world.trefoil(&["run", "main.yaml", "--no-check", "--reserve", "bound", "--input", "x"])
         };
         let (_, most) = world.plan();
+        bound(1).exits(code);
         let plan = world.trefoil(&["plan", "main.yaml"]);
         assert!(plan.out.contains(says), "{}", plan.out);
-        bound(1).exits(code);
+        // A budget that only warns is no maximum.
+        assert_eq!(world.plan().1, if then == "warn" { most } else { 1 });
+        assert_eq!(plan.out.contains("at most: $0.000001 (the budget;"), then != "warn", "{}", plan.out);
         assert_eq!(world.provider.asked().len(), calls, "{then}");
         let enough = bound(most);
         assert!(!enough.exits(0).err.contains("limit"), "{}", enough.err);
@@ -223,4 +227,46 @@ fn a_fallback_may_have_a_larger_window() {
     assert_eq!(most, 1_000_000 + 100);
     world.folder.write("input.json", format!("{{\"text\": \"{}\"}}", "x".repeat(500_000)));
     world.run_with(most, &["--input-json", "@input.json"]).exits(0);
+}
+
+#[test]
+fn a_maximum_needs_a_bound_of_every_call_and_the_plan_says_which_have_none() {
+    let open = agent("").replace(", maxTokens: 10", "");
+    let main = "id: main\nkind: sequential\nsteps:\n  - { ref: a, stateKey: x }\n  - { ref: b, stateKey: y }\n";
+    let a = agent("").replace("id: main", "id: a");
+    let world = World::new(&[("main.yaml", main), ("a.yaml", &a), ("b.yaml", &open.replace("id: main", "id: b"))]);
+    let plan = world.trefoil(&["plan", "main.yaml"]);
+    assert!(plan.exits(0).out.contains("no maximum: 1 call without `max_tokens`: `b`\n"), "{}", plan.out);
+    assert!(plan.out.contains("not seen: the maximum cost: 1 call without `max_tokens`: `b`"), "{}", plan.out);
+    let json = |more: &[&str]| {
+        let args = [&["plan", "main.yaml", "--format", "json"], more].concat();
+        world.trefoil(&args).exits(0).json()["cost"].clone()
+    };
+    let cost = json(&[]);
+    assert_eq!((&cost["at_most"], &cost["expected"]), (&Json::Null, &Json::Null));
+    assert_eq!(cost["no_maximum"], serde_json::json!(["1 call without `max_tokens`: `b`"]));
+    assert!(cost["assumed"]["micro"].as_u64().unwrap() > 0, "{cost}");
+    let limited = json(&["--max-cost", "0.25"]);
+    assert_eq!((&limited["at_most"]["micro"], &limited["no_maximum"]), (&250_000.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn earlier_runs_of_the_flow_say_what_a_run_is_expected_to_cost() {
+    let world = World::new(&[("main.yaml", &agent("")), ("other/main.yaml", &agent(""))]);
+    let expected = |more: &[&str]| {
+        let args = [&["plan", "main.yaml", "--format", "json"], more].concat();
+        world.trefoil(&args).exits(0).json()["cost"]["expected"].clone()
+    };
+    assert_eq!(expected(&[]), Json::Null);
+    // Runs of another file with the same name, and runs that nothing was paid for, do not count.
+    world.trefoil(&["run", "other/main.yaml", "--input", "x"]).exits(0);
+    world.trefoil(&["run", "main.yaml", "--model", "embedded", "--input", "x"]).exits(0);
+    assert_eq!(expected(&[]), Json::Null);
+    for _ in 0..2 {
+        world.trefoil(&["run", "main.yaml", "--input", "x"]).exits(0);
+    }
+    assert_eq!(expected(&[]), serde_json::json!({"micro": 140, "text": "$0.00014", "runs": 2}));
+    let text = world.trefoil(&["plan", "main.yaml"]).out;
+    assert!(text.contains("expected: $0.00014 (the mean of the last 2 runs)"), "{text}");
+    assert_eq!(expected(&["--store", "nowhere.db"]), Json::Null);
 }

@@ -380,7 +380,8 @@ fn what_the_project_denies_does_not_run() {
     let refused = ["error[unknown-key]", "the run did not start", "--no-check"];
     folder.trefoil(&args).silent(2).says(&refused);
     folder.trefoil(&[&args[..], &["--no-check"]].concat()).exits(0);
-    folder.trefoil(&["plan", "a.yaml"]).exits(0);
+    folder.trefoil(&["plan", "a.yaml"]).silent(2).says(&["error[unknown-key]"]);
+    folder.trefoil(&["plan", "a.yaml", "--no-check"]).exits(0);
     folder.write("a.yaml", AGENT.replace("kind: llm", "kind: llmm"));
     let help = ["the file cannot be loaded"];
     folder.trefoil(&[&args[..], &["--no-check"]].concat()).silent(2).says(&help);
@@ -483,7 +484,7 @@ fn a_key_that_is_not_set_is_one_error_for_all_agents_and_says_that_nothing_was_s
     command.env("CI", "true");
     finish(command).silent(2).says(&["`--model embedded`", "`CI`"]);
     let plan = folder.trefoil(&["plan", ".#main"]);
-    assert_eq!(plan.exits(0).err.matches("is not set").count(), 1, "{}", plan.err);
+    assert_eq!(plan.exits(0).out.matches("is not set").count(), 1, "{}", plan.out);
     let typo = folder.trefoil(&[&args[..], &["--model", "opnai:gpt-4o"]].concat());
     typo.silent(2).says(&["'opnai:gpt-4o' for '--model", "did you mean `openai`?"]);
     assert!(!typo.err.contains("-->"), "{}", typo.err);

@@ -72,8 +72,7 @@ impl<'p> Description<'p> {
     }
     /// A place in a manifest.
     pub fn place(&self, at: Location) -> Option<Place> {
-        let file = self.files.get(at.file)?;
-        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line })
+        Place::of(self.files, at)
     }
     fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<StepNode<'p>> {
         let step = self.program.step(id)?;
@@ -129,7 +128,8 @@ impl<'p> Description<'p> {
                     false => offer.name.to_string(),
                 };
                 let names: Vec<_> = it.offers.iter().map(called).collect();
-                let turns = format!("up to {} turns", it.max_turns);
+                let calls = it.max_calls.map(|calls| format!(" and {calls} tool calls")).unwrap_or_default();
+                let turns = format!("up to {} turns{calls}", it.max_turns);
                 let mut notes = vec![turns, format!("may call {}", names.join(", "))];
                 let gate = it.gate.and_then(|gate| match &self.program.step(gate)?.kind {
                     StepKind::Attempts(attempts) => Some(checks(attempts)),

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::From;
-use trefoil_machine::{EntryKind, Identity};
+use trefoil_machine::{EntryKind, Identity, Started};
 use trefoil_runtime::{Event, EventKind, EventSink};
-use trefoil_store::{Filter, Record, Store};
+use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
 use super::bundle::{Whereabouts, unpack, whereabouts};
 use super::why::former_offset;
 use super::{Stored, history};
 use crate::door::{is_folder, real};
-use crate::engine::{called_by, started};
+use crate::engine::{AnswersFrom, called_by, started};
 use crate::error::{Error, Findings, Result};
 use crate::load::{Loaded, Target};
 
@@ -211,22 +211,55 @@ fn place(loaded: &Loaded, root: &Path, file: FileId) -> Option<PathBuf> {
 /// The newest matching run among a number of runs that started after a time. Usually only the list of each run's files is
 /// read.
 async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted, since: u64) -> Option<LastRun> {
+    matching(store, filter, most, wanted, since, 1, |record, _| Some(record)).await.pop().map(|(record, found)| {
+        LastRun { run: record.run, target: found.target, root: found.root, started: record.started }
+    })
+}
+
+/// What the newest completed runs of a target cost: in micro-dollars, at most as many as are wanted. Only runs whose whole cost is known,
+/// that reused nothing, and whose answers came from the same source.
+pub async fn spent_before(store: &dyn Store, loaded: &Loaded, answers: &AnswersFrom, most: usize) -> Vec<u64> {
+    let target = &loaded.how.target;
+    let entry = place(loaded, Path::new(""), loaded.entry);
+    let wanted = Wanted::Target { path: real(&target.path), id: target.id.clone(), entry };
+    let filter =
+        Filter { flow: Some(loaded.program.name.to_string()), status: vec![Status::Completed], ..Filter::default() };
+    let found = matching(store, &filter, RECENT, &wanted, 0, most, |record, started| {
+        let usage = &record.spent.usage;
+        let whole = usage.unpriced_calls == 0 && usage.unknown_calls == 0 && started.basis.is_none();
+        (whole && AnswersFrom::of_stored(&started.answers) == *answers).then_some(usage.cost_micro)
+    });
+    found.await.into_iter().map(|(cost, _)| cost).collect()
+}
+
+/// The newest matching runs of which something is wanted, as many as are wanted.
+async fn matching<T>(
+    store: &dyn Store,
+    filter: &Filter,
+    most: usize,
+    wanted: &Wanted,
+    since: u64,
+    enough: usize,
+    of: impl Fn(Record, &Started) -> Option<T>,
+) -> Vec<(T, Whereabouts)> {
+    let mut all = Vec::new();
     let (mut after, mut left) = (None, most);
     // Lists of files that do not match, because most runs of a flow have the same.
     let mut others: BTreeSet<String> = BTreeSet::new();
     loop {
-        let page = store.list(filter, after, left.min(PAGE)).await.ok()?;
+        let Ok(page) = store.list(filter, after, left.min(PAGE)).await else { return all };
         left = left.saturating_sub(page.runs.len());
         for record in page.runs {
             if record.started < since {
-                return None;
+                return all;
             }
-            let Record { run, started: at, content, .. } = record;
-            if !content.keeps_prompts() {
+            if !record.content.keeps_prompts() {
                 continue;
             }
+            let run = record.run.clone();
             let first = store.entries(&run, 0).await.ok().and_then(|page| page.into_iter().next());
             let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else { continue };
+            let Some(one) = of(record, &started) else { continue };
             let program = started.program;
             if program.bundle.as_ref().is_some_and(|bundle| others.contains(bundle)) {
                 continue;
@@ -234,13 +267,17 @@ async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted
             if let Ok(Some(found)) = whereabouts(store, &run, &program).await
                 && wanted.is(store, &run, &program, &found).await
             {
-                return Some(LastRun { run, target: found.target, root: found.root, started: at });
+                all.push((one, found));
+                if all.len() >= enough {
+                    return all;
+                }
+                continue;
             }
             others.extend(program.bundle);
         }
         after = page.next;
         if after.is_none() || left == 0 {
-            return None;
+            return all;
         }
     }
 }

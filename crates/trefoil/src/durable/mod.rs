@@ -27,7 +27,7 @@ pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
 pub(crate) use earlier::EarlierRuns;
 pub use edit::{Edit, Edited};
 pub use ended::ended;
-pub use filled::{LastRun, Prompted, caller_in, last_of, last_with, target_of};
+pub use filled::{LastRun, Prompted, caller_in, last_of, last_with, spent_before, target_of};
 pub use history::history;
 pub(crate) use history::program_of;
 pub(crate) use library::StoredAnswers;

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use trefoil_check::proof::Proof;
 use trefoil_check::{Levels, Limits, Supplied};
 use trefoil_front::FrontEnd;
 use trefoil_ir::{Detail, Facts, FlowId, Program};
@@ -56,6 +57,8 @@ pub struct LoadOptions {
     pub skills: Option<PathBuf>,
     /// The checks beyond loading; `None`: no checks.
     pub checks: Option<Checks>,
+    /// Whether to say what the checks prove about the program; only if there are checks.
+    pub proofs: bool,
     /// Texts that replace files on disk, by canonical path: an editor's unsaved buffers.
     pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
     /// Whether the facts include the available names in every text, as editors need, also for files that are not
@@ -143,6 +146,8 @@ pub struct Loaded {
     pub about: Option<String>,
     /// The facts about its names, if it was checked.
     pub facts: Facts,
+    /// What is proved about it, if that was requested.
+    pub proofs: Vec<Proof>,
     /// The texts that are part of the program but not manifests, by path.
     pub texts: BTreeMap<PathBuf, Arc<str>>,
     /// The names in it that mean an MCP server.
@@ -238,6 +243,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             entry: entry.file,
             about: entry.about,
             facts: entry.facts,
+            proofs: entry.proofs,
             texts,
             servers: entry.servers,
             how: How { target: target.clone(), options: options.clone() },

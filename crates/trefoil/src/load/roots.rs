@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use trefoil_check::Root;
+use trefoil_check::proof::Proof;
 use trefoil_ir::schema::pattern_bytes;
 use trefoil_ir::{Facts, Program, StepKind, ToolKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
@@ -20,6 +22,8 @@ pub(super) struct MeantEntry {
     pub program: Program,
     /// The facts about names.
     pub facts: Facts,
+    /// What is proved about it, if that was requested.
+    pub proofs: Vec<Proof>,
     /// Whether it was fully checked.
     pub proved: bool,
     /// Its file.
@@ -87,7 +91,14 @@ fn lowered(
     let (facts, file, dialect) = (made.facts, document.file, document.front.name());
     let about = document.front.about(document).map(str::to_owned);
     let servers = servers(&program, folder);
-    Some(MeantEntry { program, facts, proved, file, dialect, about, env_files, servers })
+    let proofs = match loader.options.proofs && loader.options.checks.is_some() {
+        true => {
+            let root = Root { flow: program.entry, limits: loader.limits(file), supplied: loader.supplied(file) };
+            trefoil_check::prove(&program, &facts, &root)
+        }
+        false => Vec::new(),
+    };
+    Some(MeantEntry { program, facts, proofs, proved, file, dialect, about, env_files, servers })
 }
 
 /// The servers that a program calls among those that names in its files mean.

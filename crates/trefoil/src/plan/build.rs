@@ -5,8 +5,7 @@ use std::sync::Arc;
 use trefoil_check::semantic::cost::{Costs, tries};
 use trefoil_check::semantic::visits::Ways;
 use trefoil_ir::{
-    Budget, Conversation, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes,
-    walk,
+    Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
 };
 use trefoil_prices::Dollars;
 use trefoil_syntax::Files;
@@ -47,6 +46,7 @@ pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> 
             money: None,
             limits: Vec::new(),
             obstacles: Vec::new(),
+            proofs: Vec::new(),
             cut: false,
         };
     };
@@ -68,6 +68,7 @@ pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> 
         money: None,
         limits: flow.budget.as_ref().map(limits).unwrap_or_default(),
         obstacles: obstacles(&described),
+        proofs: Vec::new(),
         cut: planner.left == 0,
     }
 }
@@ -170,7 +171,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         };
         let times = around.times.times(&self.costs.passes(node.flow, step));
         match &node.what {
-            What::Turns { .. } => return self.turns(node, PlanAround { times, ..around }),
+            What::Turns { .. } => return self.turns(node, times, around),
             What::Call(id) => return self.call(*id, around, here),
             What::Value if around.name.is_none() => return Vec::new(),
             What::Value => {}
@@ -315,7 +316,8 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         all
     }
-    fn turns(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
+    /// Turns of a model, with what it may call; `times`: how often the turns start.
+    fn turns(&mut self, node: &'d StepNode<'p>, times: Bound, mut around: PlanAround) -> Vec<Step> {
         let What::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
         if let StepKind::Conversation(it) = &node.step.kind {
@@ -324,13 +326,12 @@ impl<'d, 'p> Planner<'d, 'p> {
             around.notes.extend(offered.filter_map(|step| self.beneath(&step.kind)));
         }
         // The model may call each tool several times in a turn.
-        let often = match &node.step.kind {
-            StepKind::Conversation(_) => u64::from(Conversation::MOST_CALLS),
-            _ => 1,
+        let called = match &node.step.kind {
+            StepKind::Conversation(it) => around.times.times(&Bound::known(it.most_calls(it.max_turns))),
+            _ => times.clone(),
         };
-        let times = around.times.times(&Bound::known(often));
-        let mut steps = self.step(body, around);
-        steps.extend(self.named(beside, role, &times));
+        let mut steps = self.step(body, PlanAround { times, ..around });
+        steps.extend(self.named(beside, role, &called));
         steps
     }
     /// Flows by name, each with a note saying why it runs.
@@ -403,10 +404,12 @@ fn obstacles(described: &Description<'_>) -> Vec<Obstacle> {
     let program = described.program;
     let refused = walk::refusals(program).into_iter().map(|(id, refused)| Obstacle {
         what: format!("{} is not supported yet", describe::feature(&refused.feature)),
+        help: None,
         place: program.step(id).and_then(|step| described.place(step.origin)),
     });
     let missing = program.missing_agents.iter().map(|(name, at)| Obstacle {
         what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
+        help: None,
         place: described.place(*at),
     });
     refused.chain(missing).collect()

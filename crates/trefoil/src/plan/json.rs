@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bound, Place, Plan, Step};
 
-/// `{name, kind, file, line, input, takes_text, steps, output, models, calls, cost, limits, obstacles, cut}`.
+/// `{name, kind, file, line, input, takes_text, steps, output, models, calls, cost, limits, obstacles, proofs, cut}`.
 pub(super) fn json(plan: &Plan) -> Value {
     let inputs: Vec<Value> = plan
         .inputs
@@ -35,10 +35,21 @@ pub(super) fn json(plan: &Plan) -> Value {
     let obstacles = plan.obstacles.iter().map(|o| {
         let mut one = Map::new();
         one.insert("message".into(), o.what.as_str().into());
+        one.insert("help".into(), o.help.clone().into());
         place(&o.place, &mut one);
         Value::Object(one)
     });
     all.insert("obstacles".into(), obstacles.collect());
+    let proofs = plan.proofs.iter().map(|proof| {
+        let unseen = proof.unseen.iter().map(|(what, at)| {
+            let mut one = Map::new();
+            one.insert("what".into(), what.as_str().into());
+            place(at, &mut one);
+            Value::Object(one)
+        });
+        json!({"kind": proof.kind, "proved": proof.proved, "not_seen": unseen.collect::<Vec<_>>()})
+    });
+    all.insert("proofs".into(), proofs.collect());
     all.insert("cut".into(), plan.cut.into());
     Value::Object(all)
 }

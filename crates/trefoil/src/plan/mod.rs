@@ -5,16 +5,19 @@ pub(crate) mod beneath;
 mod build;
 mod json;
 mod money;
+mod proofs;
 mod text;
 
+use trefoil_check::proof::Proof;
 use trefoil_ir::Program;
 use trefoil_machine::Flags;
-use trefoil_syntax::Files;
+use trefoil_syntax::{Diagnostic, Files, Location};
 use trefoil_template::Value;
 
 #[doc(hidden)]
 pub use beneath::FlowCalled;
-pub use money::Money;
+pub use money::{ExpectedCost, Money};
+pub use proofs::PlanProof;
 pub use trefoil_check::semantic::bound::{Bound, Calls};
 
 /// A plan.
@@ -42,8 +45,11 @@ pub struct Plan {
     pub money: Option<Money>,
     /// Limits that end a run earlier.
     pub limits: Vec<String>,
-    /// What prevents a run: unsupported features, agents that are not defined.
+    /// What prevents a run, although the checks find nothing: unsupported features, agents that are not defined, and what this
+    /// machine lacks.
     pub obstacles: Vec<Obstacle>,
+    /// What is proved about it, one for each kind of proof. Empty if it was not checked.
+    pub proofs: Vec<PlanProof>,
     /// Whether there are more steps than are listed; the numbers of calls include all of them.
     pub cut: bool,
 }
@@ -98,8 +104,18 @@ pub struct Step {
 pub struct Obstacle {
     /// The obstacle.
     pub what: String,
+    /// What to do.
+    pub help: Option<String>,
     /// Its place.
     pub place: Option<Place>,
+}
+
+impl Place {
+    /// A place in these files.
+    pub(crate) fn of(files: &Files, at: Location) -> Option<Self> {
+        let file = files.get(at.file)?;
+        Some(Self { file: file.name().to_owned(), line: file.position(at.span.start).line })
+    }
 }
 
 impl Plan {
@@ -118,6 +134,38 @@ impl Plan {
     pub fn with_money(program: &Program, files: &Files, money: &Flags, called: &[FlowCalled]) -> Self {
         let cost = money::money(program, files, money, called);
         Self { money: Some(cost), ..Self::with_flows(program, files, called) }
+    }
+    /// The same with a limit on the cost of the run.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_limit(mut self, micro: u64) -> Self {
+        self.money.iter_mut().for_each(|money| money.limit(micro, "`--max-cost`"));
+        self
+    }
+    /// The same with what earlier runs cost.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_expected(mut self, cost: ExpectedCost) -> Self {
+        self.money.iter_mut().for_each(|money| money.expected = Some(cost));
+        self
+    }
+    /// The same with these reasons why it does not run here.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
+        self.obstacles.extend(reasons.iter().map(|reason| Obstacle {
+            what: reason.message.clone(),
+            help: reason.help.clone(),
+            place: reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span))),
+        }));
+        self
+    }
+    /// The same with what is proved. The last step, because the proof about cost is made from the rest of the plan.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_proofs(mut self, proofs: &[Proof], files: &Files) -> Self {
+        self.proofs = proofs.iter().map(|proof| PlanProof::of(proof, &self, files)).collect();
+        self
     }
     /// The text for people.
     pub fn text(&self) -> String {

@@ -60,7 +60,14 @@ pub(super) fn text(plan: &Plan) -> String {
         out.push_str("\ndoes not run\n");
         for obstacle in &plan.obstacles {
             line(&mut out, &format!("  {}{}", obstacle.what, at(&obstacle.place)));
+            if let Some(help) = &obstacle.help {
+                line(&mut out, &format!("    {help}"));
+            }
         }
+    }
+    if !plan.proofs.is_empty() {
+        out.push_str("\nproved\n");
+        plan.proofs.iter().for_each(|proof| line(&mut out, &format!("  {}", proof.line())));
     }
     out
 }

@@ -209,6 +209,17 @@ fn a_budget_that_ends_the_run_bounds_a_fan_out() {
     assert_eq!(siren(known), "3");
 }
 
+/// Fifty model calls and fifty tool calls for each iteration, however many tools a turn may call.
+#[test]
+fn the_tool_calls_of_an_aegis_iteration_are_limited_together() {
+    let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: t, version: \"1.0.0\" }\nspec:\n  runtime: { model: \"openai:m\" }\n  \
+                 task: { instruction: Do., prompt_template: \"{{instruction}} {{input}}\" }\n  execution: { mode: iterative, max_iterations: 5 }\n  \
+                 tools: [ fs.read ]\n";
+    let plan = plan(&[("t.yaml", agent)], "/t.yaml");
+    assert_eq!((plan.calls.model.number(), plan.calls.tool.number()), (Some(250), Some(250)));
+    assert!(plan.text().contains("up to 50 turns and 50 tool calls"), "{}", plan.text());
+}
+
 /// With these prices, and the listed context windows.
 fn flags(prices: Vec<(String, Price)>) -> Flags {
     let window = |(name, _): &(String, Price)| {
@@ -236,32 +247,29 @@ fn money_is_what_a_straight_run_costs_and_what_any_run_costs_at_most() {
     // Input: 500 for the placeholder in each of the two messages; output: 100 at ten. Maximum: a context window of
     // 128,000, four times.
     expect![[r#"
-        expected: about $0.00202 (each loop once, 1,000 tokens per answer, 500 per placeholder)
         at most: $0.516 (prompts as long as the context window)
+        assumed: $0.00202 (an assumption: each loop once, 1,000 tokens per answer, 500 per placeholder)
     "#]]
     .assert_eq(&trimmed(&money(&[("main.yaml", main), ("a.yaml", agent)], "#main", &["openai:gpt-4o-mini"])));
 }
 
 #[test]
-fn money_of_a_list_is_per_item_and_without_a_limit_of_its_own_an_answer_fills_the_window() {
+fn money_of_a_list_is_per_item_and_a_call_without_a_limit_has_no_maximum() {
     let text = "version: \"0.1\"\nagents:\n  a: { model: \"openai:gpt-4o-mini\", system: \"{{ item }}\" }\nnodes:\n  all: { type: factory, \
                 agent: a, for_each: \"{{ inputs.message }}\", writes: output.all }\ninput: { message: \"[1]\" }\n";
     let told = money(&[("main.yaml", text)], "/main.yaml", &["openai:gpt-4o-mini"]);
-    assert!(
-        told.contains("per item of") && told.contains("answers without `max_tokens`: openai:gpt-4o-mini"),
-        "{told}"
-    );
+    assert!(told.contains("per item of") && told.contains("no maximum: 1 call without `max_tokens`"), "{told}");
 }
 
 #[test]
 fn money_of_a_model_without_a_price_or_without_a_window_is_said_to_be_unknown() {
     let files = [("a.yaml", AGENT)];
     expect![[r#"
-        price unknown: openai:m
+        no maximum: unknown price: openai:m
     "#]]
     .assert_eq(&trimmed(&money(&files, "#a", &[])));
     let told = money(&files, "#a", &["openai:m"]);
-    assert!(told.contains("at most: unknown, because the context window of openai:m is unknown"), "{told}");
+    assert!(told.contains("no maximum: 1 call without `max_tokens`: `a`; unknown context window: openai:m"), "{told}");
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What is proved about a planned run: the checker's proofs, with their places, and the one about calls and cost.
+
+use trefoil_check::proof::{Proof, ProofKind};
+use trefoil_syntax::Files;
+
+use super::{Place, Plan};
+
+/// How many parts that could not be seen are named in a line of text.
+const SHOWN: usize = 2;
+
+/// What is known of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanProof {
+    /// Its name: `names`, `types`, `order and ends`, `calls and cost`, `secrets`, `untrusted text`, `writes`.
+    pub kind: &'static str,
+    /// What holds in every run.
+    pub proved: Vec<String>,
+    /// What could not be seen and why, with its place.
+    pub unseen: Vec<(String, Option<Place>)>,
+}
+
+impl PlanProof {
+    pub(super) fn of(proof: &Proof, plan: &Plan, files: &Files) -> Self {
+        let place = |at| Place::of(files, at);
+        let unseen = proof.unseen.iter().map(|one| (one.what.clone(), one.at.and_then(place)));
+        let mut own = Self { kind: proof.kind.name(), proved: proof.proved.clone(), unseen: unseen.collect() };
+        if proof.kind == ProofKind::Cost {
+            own.count(plan);
+        }
+        own
+    }
+
+    /// The calls and the cost.
+    fn count(&mut self, plan: &Plan) {
+        let known = plan.calls.each().into_iter().filter(|(name, bound)| *name == "model" || !bound.is_zero());
+        for (name, bound) in known {
+            match bound.number() {
+                Some(1) => self.proved.push(format!("at most 1 {name} call")),
+                Some(n) => self.proved.push(format!("at most {n} {name} calls")),
+                None if bound.endless => {
+                    self.unseen.push((format!("the number of {name} calls: a flow calls itself"), None))
+                }
+                None => {
+                    let what = format!("the number of {name} calls: it depends on the length of a list ({bound})");
+                    self.unseen.push((what, None));
+                }
+            }
+        }
+        let Some(money) = &plan.money else { return };
+        match &money.at_most {
+            Some(most) if most.number().is_some() => {
+                let by = money.limited_by.map(|by| format!(" by {by}")).unwrap_or_default();
+                self.proved.push(format!("at most {}{by}", super::money::dollars(most)));
+            }
+            Some(_) => self.unseen.push(("the maximum cost: it depends on the length of a list".to_owned(), None)),
+            None => self.unseen.push((format!("the maximum cost: {}", money.lacks.join("; ")), None)),
+        }
+    }
+
+    /// One line for people: what was proved, and the first of what was not.
+    pub(super) fn line(&self) -> String {
+        let mut parts = self.proved.clone();
+        if !self.unseen.is_empty() {
+            let named = self.unseen.iter().take(SHOWN).map(|(what, place)| match place {
+                Some(place) => format!("{what} ({}:{})", place.file, place.line),
+                None => what.clone(),
+            });
+            let mut named: Vec<String> = named.collect();
+            if let more @ 1.. = self.unseen.len().saturating_sub(SHOWN) {
+                named.push(format!("{more} more"));
+            }
+            parts.push(format!("not seen: {}", named.join(", ")));
+        }
+        format!("{}: {}", self.kind, parts.join("; "))
+    }
+}
