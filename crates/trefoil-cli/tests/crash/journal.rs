@@ -44,6 +44,11 @@ impl Journal {
         open.into_iter().collect()
     }
 
+    /// How often a step was repeated because its outcome was unknown.
+    pub fn restarts(&self, step: &str) -> usize {
+        self.of("restarted").filter(|(_, entry)| entry["key"].as_str().is_some_and(|key| key.contains(step))).count()
+    }
+
     /// Whether it ended.
     pub fn ended(&self) -> bool {
         self.of("finished").next().is_some()

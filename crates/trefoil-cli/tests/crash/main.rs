@@ -7,7 +7,7 @@
 //!
 //! `TREFOIL_CRASH=all` tests every point with a file and an even selection with a server; `TREFOIL_CRASH=every` tests
 //! all points with both. Either fails if `strace` is missing. By default, only some points are tested, so that running
-//! all tests does not take minutes. `TREFOIL_CRASH=NAME` tests every point of one program.
+//! all tests does not take minutes. `TREFOIL_CRASH=NAME` tests every point of one program or kind.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -71,29 +71,31 @@ fn an_effect_that_is_paused_decided_retried_or_renamed_happens_only_as_often_as_
     let folder = Folder::new();
     let store = folder.path().join("runs.db");
     prepare(&folder, store.to_str().unwrap());
-    let reached = effects::killed_everywhere(&Prepared::File(store), wanted.most(2, usize::MAX));
-    eprintln!("{reached} kills of steps with an effect");
-    assert!(reached > 20, "{reached}");
+    effects::killed_everywhere(&Prepared::File(store), &wanted, wanted.most(1, usize::MAX));
 }
 
 #[test]
 #[cfg(feature = "postgres")]
 fn the_same_holds_for_effects_of_runs_on_a_database_server() {
-    let Some(wanted) = wanted().filter(|wanted| wanted.0.is_some()) else { return };
+    let Some(wanted) = wanted().filter(|wanted| !wanted.is_few()) else { return };
     let Some(server) = testbed::postgres::server() else { return };
     let (folder, database) = (Folder::new(), server.database());
     prepare(&folder, &server.local_address(&database));
-    let reached = effects::killed_everywhere(&Prepared::Server(server, database), wanted.most(1, 4));
-    eprintln!("{reached} kills of steps with an effect on a database server");
-    assert!(reached > 10, "{reached}");
+    effects::killed_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, 2));
 }
 
-/// The programs to test: all, or one by name.
+/// The programs and kinds to test: all, or one by name.
 struct Wanted(Option<String>);
 
 impl Wanted {
-    fn is(&self, program: &Program) -> bool {
-        self.0.as_deref().is_none_or(|name| ["all", "every", program.name].contains(&name))
+    /// Whether a program or a kind of this name is to be tested.
+    fn names(&self, one: &str) -> bool {
+        self.0.as_deref().is_none_or(|name| ["all", "every", one].contains(&name))
+    }
+
+    /// Whether only some points are tested.
+    fn is_few(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Number of points: `few` by default, `some` if all programs are tested.
@@ -130,14 +132,13 @@ fn prepare(folder: &Folder, store: &str) {
 }
 
 fn cut_off_everywhere(store: &Prepared, wanted: &Wanted, most: usize) {
-    let programs: Vec<&Program> = PROGRAMS.iter().filter(|program| wanted.is(program)).collect();
+    let programs: Vec<&Program> = PROGRAMS.iter().filter(|program| wanted.names(program.name)).collect();
     let wholes: Vec<Whole> = all(&programs, |program| {
         let case = Case { acts: vec![(Act::Run, None)], torn: false };
-        Scene::new(program, store).play(&case, None).map_err(|why| (case, why)).map(Option::unwrap)
+        Scene::new(program, store).play(&case, None).map(Option::unwrap)
     });
-    let planned: Vec<Vec<Case>> = all(&programs, |program| {
-        plan(program, store, most).map_err(|why| (Case::default(), format!("{}: {why}", program.name)))
-    });
+    let planned: Vec<Vec<Case>> =
+        all(&programs, |program| plan(program, store, most).map_err(|why| format!("{}: {why}", program.name)));
     let cases: Vec<(usize, Case)> =
         planned.into_iter().enumerate().flat_map(|(n, cases)| cases.into_iter().map(move |case| (n, case))).collect();
     let reached: Vec<(usize, Option<What>)> = all(&cases, |(n, case)| {
@@ -145,7 +146,7 @@ fn cut_off_everywhere(store: &Prepared, wanted: &Wanted, most: usize) {
         let last = case.acts.last().and_then(|(_, point)| point.as_ref()).map(|point| point.what);
         whole
             .map(|whole| (*n, last.filter(|_| whole.is_some())))
-            .map_err(|why| (case.clone(), format!("{}: {why}", programs[*n].name)))
+            .map_err(|why| format!("{case:?}:\n{}: {why}", programs[*n].name))
     });
     report(store.kept(), &programs, &reached);
 }
@@ -194,7 +195,7 @@ fn plan(program: &Program, store: &Prepared, most: usize) -> Result<Vec<Case>, S
 }
 
 /// Runs work for all items, several at a time, because each mostly waits for the disk.
-fn all<'t, T: Sync, R: Send>(things: &'t [T], work: impl Fn(&'t T) -> Result<R, (Case, String)> + Sync) -> Vec<R> {
+fn all<'t, T: Sync, R: Send>(things: &'t [T], work: impl Fn(&'t T) -> Result<R, String> + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(BTreeMap::new());
     let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
@@ -214,7 +215,7 @@ fn all<'t, T: Sync, R: Send>(things: &'t [T], work: impl Fn(&'t T) -> Result<R, 
     for (_, result) in done.into_inner().unwrap() {
         match result {
             Ok(result) => results.push(result),
-            Err((case, why)) => failed.push(format!("{case:?}:\n{why}")),
+            Err(why) => failed.push(why),
         }
     }
     assert!(
@@ -234,7 +235,7 @@ fn report(kept: Kept, programs: &[&Program], reached: &[(usize, Option<What>)]) 
         });
         of.count()
     };
-    eprintln!("runs {}:", if kept == Kept::InFile { "in a file" } else { "on a database server" });
+    eprintln!("runs {}:", kept.place());
     for (n, program) in programs.iter().enumerate() {
         eprintln!(
             "{:14} {:4} kill points, {} faults of the disk",
@@ -246,5 +247,5 @@ fn report(kept: Kept, programs: &[&Program], reached: &[(usize, Option<What>)]) 
     let missed = reached.iter().filter(|(_, what)| what.is_none()).count();
     eprintln!("{:14} {:4} kill points, {} faults of the disk", "in all", count(None, true), count(None, false));
     eprintln!("{:14} {missed} were not reached", "");
-    assert!(missed * 4 < reached.len(), "most points must be reached, or nothing is tested");
+    assert!(reached.is_empty() || missed * 4 < reached.len(), "most points must be reached, or nothing is tested");
 }

@@ -30,8 +30,7 @@ impl Prepared {
     pub fn place(&self, first: bool) -> Place {
         match self {
             Self::File(prepared) => {
-                let memory = Path::new("/dev/shm");
-                let folder = if memory.is_dir() { Folder::within(memory) } else { Folder::new() };
+                let folder = in_memory();
                 if !first {
                     std::fs::copy(prepared, folder.path().join("runs.db")).unwrap();
                 }
@@ -52,7 +51,40 @@ impl Prepared {
     }
 }
 
+fn in_memory() -> Folder {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { Folder::within(memory) } else { Folder::new() }
+}
+
 impl Place {
+    pub fn kept(&self) -> Kept {
+        match self {
+            Self::File(_) => Kept::InFile,
+            Self::Server { .. } => Kept::OnServer,
+        }
+    }
+
+    /// A copy of what all processes left, with the files by which they are known to have ended.
+    pub fn copied(&self) -> Self {
+        match self {
+            Self::File(folder) => {
+                let copy = in_memory();
+                for name in ["runs.db", "runs.db-wal"] {
+                    let _ = std::fs::copy(folder.path().join(name), copy.path().join(name));
+                }
+                for owner in std::fs::read_dir(folder.path().join("runs.db-owners")).into_iter().flatten() {
+                    let owner = owner.unwrap();
+                    let name = format!("runs.db-owners/{}", owner.file_name().to_str().unwrap());
+                    copy.write(&name, std::fs::read(owner.path()).unwrap());
+                }
+                Self::File(copy)
+            }
+            Self::Server { server, database } => {
+                Self::Server { server: server.clone(), database: server.copy(database) }
+            }
+        }
+    }
+
     /// The value for `--store`.
     pub fn store(&self) -> String {
         match self {

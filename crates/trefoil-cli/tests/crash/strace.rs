@@ -31,6 +31,21 @@ pub enum Kept {
 }
 
 impl Kept {
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::InFile => "in a file",
+            Self::OnServer => "on a server",
+        }
+    }
+
+    /// The call that stores what a run appends: a commit, or a request to the server.
+    pub fn append(self) -> &'static str {
+        match self {
+            Self::InFile => "fsync",
+            Self::OnServer => "sendto",
+        }
+    }
+
     /// A call that a run repeats once it is in the store: a commit, or a request to the provider.
     pub fn beat(self) -> &'static str {
         match self {
@@ -69,17 +84,21 @@ pub fn stopped(command: &Command, at: &Point, log: &Path) -> Command {
         What::Broken => format!("inject={call}:error=EIO:when={n}"),
     };
     let trace = format!("trace={call},pwrite64,fsync");
-    under(command, &["-f", "-y", "-o", log.to_str().unwrap(), "-s", "0", "-e", &trace, "-e", &inject])
+    under(command, &["-y", "-o", log.to_str().unwrap(), "-s", "0", "-e", &trace, "-e", &inject])
 }
 
 /// Wraps the command so that its calls are logged to a file.
 pub fn watched(command: &Command, log: &Path) -> Command {
-    under(command, &["-f", "-o", log.to_str().unwrap(), "-s", "0", "-e", &format!("trace={}", CALLS.join(","))])
+    // Other calls do not stop the process, which takes long. Nothing can be injected like this.
+    under(
+        command,
+        &["--seccomp-bpf", "-o", log.to_str().unwrap(), "-s", "0", "-e", &format!("trace={}", CALLS.join(","))],
+    )
 }
 
 fn under(command: &Command, options: &[&str]) -> Command {
     let mut strace = Command::new("strace");
-    strace.args(options).arg(command.get_program()).args(command.get_args());
+    strace.arg("-f").args(options).arg(command.get_program()).args(command.get_args());
     crate::world::bare(&mut strace);
     strace.current_dir(command.get_current_dir().unwrap());
     // Only the command's own variables, because its environment is cleared.
