@@ -57,11 +57,52 @@ fn found(seen: &str) -> Option<String> {
 
 struct World {
     folder: Folder,
+    /// The name of the folder with the manifests, and of the one that is trusted.
+    named: String,
+    trusted: String,
     wrong: Vec<String>,
     count: usize,
 }
 
 impl World {
+    /// Manifests, settings and files whose names and texts are hostile.
+    fn new() -> Self {
+        let folder = Folder::new();
+        // Paths with line breaks cannot be trusted.
+        let (named, trusted) = (format!("n{}", EVIL.replace('/', "_")), format!("t{}", EVIL.replace('\r', "")));
+        let evil = quoted(EVIL);
+        let fails = format!("printf '{}' >&2; exit 3", octal());
+        // Mistakes that can be fixed, that cannot, and that are about names.
+        let typo = flow("x").replace("transitions: []", &format!("transitons: [], {evil}: 1"));
+        let (target, nothing) = (quoted(&step('C')), quoted(&step('D')));
+        let lost = flow("x").replace(&format!("target: {target}"), &format!("target: {nothing}"));
+        let raw = format!(
+            "id: a\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: |\n  Say {EVIL}\nzz: {EVIL}\n"
+        );
+        let agent = format!(
+            "id: teller\nname: {evil}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: {}\n",
+            quoted(&format!("Say {EVIL} {{{{userQuery}}}}"))
+        );
+        let siren = format!(
+            "version: \"0.1\"\nagents:\n  w: {{ model: \"openai:m\", system: {evil} }}\nnodes:\n  {}: {{ agent: w, writes: output.x }}\n",
+            quoted(&format!("n{EVIL}"))
+        );
+        let good = flow(&format!("printf '{}'", octal()));
+        let manifests = [good, flow(&fails), typo, lost, raw, agent, siren];
+        for (name, text) in MANIFESTS.iter().zip(manifests) {
+            folder.write(&format!("{named}/{name}.yaml"), text);
+        }
+        folder.write("script.yaml", format!("answers:\n  teller: [{evil}, {evil}]\n  w: [{evil}, {evil}]\n"));
+        let settings = format!("[run]\nallow-command = true\n[models]\nfast = {}\n", quoted("openai:m"));
+        folder.write(&format!("{trusted}/trefoil.toml"), settings);
+        folder.write("state.json", format!("{{\"x\": {}}}", serde_json::to_string(EVIL).unwrap()));
+        Self { folder, named, trusted, wrong: Vec::new(), count: 0 }
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("{}/{name}.yaml", self.named)
+    }
+
     /// Runs a command on a terminal, with and without colours. `types`: what is awaited, and the keys then.
     fn shows(&mut self, args: &[&str], types: &[(&str, &str)]) -> String {
         let mut all = String::new();
@@ -89,6 +130,24 @@ impl World {
         }
         all
     }
+
+    /// No screen showed anything that a terminal would obey.
+    fn is_clean(&self, least: usize) {
+        let (wrong, count) = (&self.wrong, self.count);
+        assert!(wrong.is_empty(), "{} of {count} screens:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(count >= least, "{count}");
+    }
+}
+
+const MANIFESTS: [&str; 7] = ["good", "fails", "bad", "lost", "raw", "agent", "siren"];
+
+/// The text for `printf`.
+fn octal() -> String {
+    EVIL.bytes().map(|byte| format!("\\{byte:03o}")).collect()
+}
+
+fn step(name: char) -> String {
+    format!("{name}{EVIL}")
 }
 
 fn state(kind: &str, to: Option<&str>) -> String {
@@ -96,68 +155,61 @@ fn state(kind: &str, to: Option<&str>) -> String {
     format!("{{ {kind}, transitions: {to} }}")
 }
 
-#[test]
-fn no_command_sends_a_terminal_what_it_would_obey() {
-    let folder = Folder::new();
+/// A command, a question, and a last command.
+fn flow(last: &str) -> String {
     let evil = quoted(EVIL);
-    // The name of a folder, too.
-    let named = format!("n{}", EVIL.replace('/', "_"));
-    // Paths with line breaks cannot be trusted.
-    let trusted = format!("t{}", EVIL.replace('\r', ""));
     let head = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow, version: 1.0.0, description: {evil} }}\nspec:\n"
     );
-    let (a, b, c) = (format!("A{EVIL}"), format!("B{EVIL}"), format!("C{EVIL}"));
     let command = |text: &str| format!("kind: System, command: {}", quoted(text));
-    let asks = format!("kind: Human, prompt: {evil}");
-    let octal: String = EVIL.bytes().map(|byte| format!("\\{byte:03o}")).collect();
-    let flow = |last: &str| {
-        let states = [
-            (&a, state(&command(&format!("printf '{octal}'")), Some(&b))),
-            (&b, state(&asks, Some(&c))),
-            (&c, state(&command(last), None)),
-        ];
-        let states: String = states.iter().map(|(name, state)| format!("    {}: {state}\n", quoted(name))).collect();
-        format!("{head}  initial_state: {}\n  states:\n{states}", quoted(&a))
+    let states = [
+        (step('A'), state(&command(&format!("printf '{}'", octal())), Some(&step('B')))),
+        (step('B'), state(&format!("kind: Human, prompt: {evil}"), Some(&step('C')))),
+        (step('C'), state(&command(last), None)),
+    ];
+    let states: String = states.iter().map(|(name, state)| format!("    {}: {state}\n", quoted(name))).collect();
+    format!("{head}  initial_state: {}\n  states:\n{states}", quoted(&step('A')))
+}
+
+/// All commands, with those below others. `dev` does not end by itself.
+fn commands(folder: &Folder) -> Vec<String> {
+    let below = |command: &[&str]| -> Vec<String> {
+        let help = folder.trefoil(&[command, &["--help"]].concat()).out;
+        let list =
+            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
+        // The others continue a description.
+        let names = list.filter_map(|line| line[2..].split(' ').next().filter(|name| !name.is_empty()));
+        names.filter(|name| !["help", "dev"].contains(name)).map(ToOwned::to_owned).collect()
     };
-    let fails = format!("printf '{octal}' >&2; exit 3");
-    folder.write(&format!("{named}/good.yaml"), flow(&format!("printf '{octal}'")));
-    folder.write(&format!("{named}/fails.yaml"), flow(&fails));
-    // Mistakes that can be fixed, that cannot, and that are about names.
-    folder.write(
-        &format!("{named}/bad.yaml"),
-        flow("x").replace("transitions: []", &format!("transitons: [], {evil}: 1")),
+    let mut all = Vec::new();
+    for command in below(&[]) {
+        let inner = below(&[&command]);
+        all.extend(inner.iter().map(|one| format!("{command} {one}")));
+        all.push(command);
+    }
+    assert!(
+        ["check", "runs show", "secrets set", "lsp"].iter().all(|one| all.iter().any(|command| command == one)),
+        "{all:?}"
     );
-    folder.write(
-        &format!("{named}/lost.yaml"),
-        flow("x").replace(&format!("target: {}", quoted(&c)), &format!("target: {}", quoted(&format!("D{EVIL}")))),
-    );
-    folder.write(
-        &format!("{named}/raw.yaml"),
-        format!("id: a\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: |\n  Say {EVIL}\nzz: {EVIL}\n"),
-    );
-    folder.write(
-        &format!("{named}/agent.yaml"),
-        format!(
-            "id: teller\nname: {evil}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: {}\n",
-            quoted(&format!("Say {EVIL} {{{{userQuery}}}}"))
-        ),
-    );
-    folder.write(
-        &format!("{named}/siren.yaml"),
-        format!("version: \"0.1\"\nagents:\n  w: {{ model: \"openai:m\", system: {evil} }}\nnodes:\n  {}: {{ agent: w, writes: output.x }}\n", quoted(&format!("n{EVIL}"))),
-    );
-    folder.write("script.yaml", format!("answers:\n  teller: [{evil}, {evil}]\n  w: [{evil}, {evil}]\n"));
-    folder.write(
-        &format!("{trusted}/trefoil.toml"),
-        format!("[run]\nallow-command = true\n[models]\nfast = {}\n", quoted("openai:m")),
-    );
-    folder.write("state.json", format!("{{\"x\": {}}}", serde_json::to_string(EVIL).unwrap()));
-    let mut world = World { folder, wrong: Vec::new(), count: 0 };
-    let path = |name: &str| format!("{named}/{name}.yaml");
-    let manifests = ["good", "fails", "bad", "lost", "raw", "agent", "siren"].map(path);
-    let [good, fails, bad, lost, raw, agent, siren] = manifests.each_ref().map(String::as_str);
-    for file in [good, bad, lost, raw, agent, siren, &named] {
+    all
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_found() {
+    assert_eq!(found("\u{1b}[1mbold\u{1b}[0m\r\n\u{1b}[2A\u{1b}[K"), None);
+    for bad in EVIL.chars().filter(|c| is_tricky(*c)) {
+        // A carriage return at the start of a line is the movement of a picture.
+        assert!(found(&format!("a{bad}b")).is_some(), "{bad:?}");
+    }
+    assert!(found("a\u{1b}[8mhidden").is_some() && found("a\u{1b}[2J").is_some());
+}
+
+#[test]
+fn no_command_that_reads_files_sends_a_terminal_what_it_would_obey() {
+    let mut world = World::new();
+    let [good, _, bad, lost, raw, agent, siren] = MANIFESTS.map(|name| world.file(name));
+    let named = world.named.clone();
+    for file in [&good, &bad, &lost, &raw, &agent, &siren, &named] {
         for options in [
             &["--format", "text", "--strict"][..],
             &["--format", "json"],
@@ -183,43 +235,40 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
             world.shows(args, &[]);
         }
     }
-    assert!(world.wrong.is_empty(), "{}", world.wrong.join("\n"));
+    world.shows(&["check", "--fix", &bad, "--no-config"], &[]);
+    world.is_clean(200);
+}
+
+#[test]
+fn no_option_or_template_sends_a_terminal_what_it_would_obey() {
+    let mut world = World::new();
+    let (good, agent) = (world.file("good"), world.file("agent"));
+    let (good, agent) = (good.as_str(), agent.as_str());
+    // Every command, with something that is not there.
+    for command in commands(&world.folder) {
+        let args: Vec<&str> = command.split(' ').chain([EVIL]).collect();
+        let typed: &[(&str, &str)] = if command == "secrets set" { &[("while you type", "x\n")] } else { &[] };
+        world.shows(&args, typed);
+    }
     // Options: what is not there, what is wrong, and what is said about the words.
     for args in [
-        &["check", EVIL][..],
-        &["check", good, EVIL],
+        &["check", good, EVIL][..],
         &[EVIL],
-        &["run", EVIL],
         &["run", good, &format!("--{EVIL}")],
         &["run", good, "-i", "x", "--model", EVIL],
         &["run", good, "--answer", EVIL],
         &["run", agent, "--input-json", EVIL],
         &["run", agent, "--input-json", &format!("@{EVIL}")],
         &["run", agent, "-i", "x", "--model", &format!("scripted={EVIL}")],
-        &["explain", EVIL],
-        &["rules", EVIL],
-        &["schema", EVIL],
-        &["completions", EVIL],
-        &["trace", EVIL],
-        &["replay", EVIL],
-        &["resume", EVIL],
-        &["runs", "show", EVIL],
-        &["runs", "list", EVIL],
         &["runs", "list", "--flow", EVIL],
         &["runs", "diff", EVIL, EVIL],
-        &["runs", "delete", EVIL],
-        &["runs", "cancel", EVIL],
         &["runs", "list", "--store", EVIL],
         &["store", "--store", EVIL],
         &["store", "check", "--store", EVIL],
-        &["trust", EVIL],
         &["init", EVIL, "--format", EVIL],
-        &["mcp", EVIL],
-        &["worker", EVIL],
     ] {
         world.shows(args, &[]);
     }
-    world.shows(&["dev", EVIL], &[("q quit", "q")]);
     // Templates.
     let text = format!("{EVIL} {{{{x}}}}");
     for options in [&[][..], &["--value"], &["--provenance"], &["--condition"]] {
@@ -228,9 +277,19 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
         world.shows(&args, &[]);
     }
     // Trust and its list.
+    let (named, trusted) = (world.named.clone(), world.trusted.clone());
     world.shows(&["trust", &named], &[]);
     world.shows(&["trust", &trusted], &[]);
     world.shows(&["trust", "--list"], &[]);
+    world.is_clean(130);
+}
+
+#[test]
+fn no_run_sends_a_terminal_what_it_would_obey() {
+    let mut world = World::new();
+    let [good, fails, _, _, _, agent, siren] = MANIFESTS.map(|name| world.file(name));
+    let [good, fails, agent, siren] = [&good, &fails, &agent, &siren].map(String::as_str);
+    let (a, b) = (step('A'), step('B'));
     // Runs: answers of models, questions, outputs, errors, events, traces.
     let scripted = ["--model", "scripted=script.yaml", "--input", EVIL];
     for options in [&[][..], &["--output", "json"], &["--events", "jsonl"], &["--trace", "t.json"], &["-q"]] {
@@ -243,11 +302,9 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
     }
     for file in [good, fails] {
         let run = ["run", file, "--input", EVIL, "--allow-command"];
-        let typed = format!("{}\n", "yes");
-        world.shows(&run, &[("> ", &typed)]);
+        world.shows(&run, &[("> ", "yes\n")]);
     }
-    let waits = world.folder.command(&["run", good, "--input", "x", "--allow-command", "--store", "runs.db"]);
-    let mut waits = waits;
+    let mut waits = world.folder.command(&["run", good, "--input", "x", "--allow-command", "--store", "runs.db"]);
     waits.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", world.folder.path().join("config"));
     crate::world::finish(waits).exits(75);
     let runs = world.folder.trefoil(&["runs", "list", "--store", "runs.db", "--output", "json"]).json();
@@ -282,17 +339,30 @@ fn no_command_sends_a_terminal_what_it_would_obey() {
     world.shows(&["resume", "--all"], &[]);
     world.shows(&["worker", "--once"], &[]);
     world.shows(&["runs", "fork", open, "--explain", "--allow-command"], &[]);
-    let dev = ["dev", good, "--allow-command", "--model", "embedded", "--input", EVIL];
-    let seen = world.shows(
-        &dev,
-        &[("q quit", "a"), ("> ", &format!("{}\n", "yes")), ("up to date", "d"), ("q quit", "t"), ("trace page", "q")],
-    );
-    assert!(seen.contains("asks: "), "{seen}");
     world.shows(&["store", "check"], &[]);
     world.shows(&["store"], &[]);
-    world.shows(&["check", "--fix", bad, "--no-config"], &[]);
-    assert!(world.wrong.is_empty(), "{} of {} screens:\n{}", world.wrong.len(), world.count, world.wrong.join("\n"));
-    assert!(world.count > 300, "{}", world.count);
+    world.is_clean(150);
+}
+
+#[test]
+fn a_session_sends_a_terminal_nothing_that_it_would_obey() {
+    let mut world = World::new();
+    let good = world.file("good");
+    world.shows(&["dev", EVIL], &[("q quit", "q")]);
+    let dev = ["dev", &good, "--allow-command", "--model", "embedded", "--input", EVIL];
+    let keys = [
+        ("q quit", "a"),
+        ("> ", "yes\n"),
+        ("result:", "f"),
+        ("number or name)> ", "3\n"),
+        ("y allow it", "y"),
+        ("up to date", "d"),
+        ("q quit", "t"),
+        ("trace page", "q"),
+    ];
+    let seen = world.shows(&dev, &keys);
+    assert!(seen.contains("asks: "), "{seen}");
+    world.is_clean(4);
 }
 
 #[test]
