@@ -68,8 +68,10 @@ impl Door {
             Durability::Sync => "on",
             Durability::Batch => "off",
         };
+        // Prepared statements are planned once: planning a look for work takes longer than the look, and longer with more runs.
         let greeting = format!(
             "SET search_path TO trefoil; SET synchronous_commit TO {commit}; \
+             SET plan_cache_mode TO force_generic_plan; SET jit TO off; \
              SET idle_in_transaction_session_timeout TO '60s'; SET client_min_messages TO warning; \
              SELECT pg_backend_pid()"
         );
@@ -300,6 +302,12 @@ impl Session {
     pub async fn begin_to_read(&mut self) -> Done<()> {
         self.begun = true;
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+    }
+
+    /// Begins a transaction whose queries are planned for their values.
+    pub async fn begin_to_search(&mut self) -> Done<()> {
+        self.begun = true;
+        self.batch("BEGIN; SET LOCAL plan_cache_mode TO auto").await
     }
 
     /// Commits the transaction.

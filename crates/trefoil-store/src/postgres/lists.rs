@@ -107,7 +107,9 @@ pub async fn page(s: &mut Session, filter: &Filter, after: Option<Cursor>, limit
     let n = values.len();
     let sql = format!("SELECT {} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ${n}", columns!());
     let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
+    s.begin_to_search().await?;
     let found = s.asked(&sql, &values).await?;
+    s.commit().await?;
     let mut found: Vec<(i64, Record)> = found.iter().map(read).collect::<Done<_>>()?;
     let more = found.len() > limit;
     found.truncate(limit);
