@@ -149,6 +149,7 @@ fn report(store: &Prepared, kinds: &[&Kind], counts: &[(&str, &str, Count)]) {
     let sum = |number: fn(&Count) -> usize| counts.iter().map(|(.., count)| number(count)).sum::<usize>();
     eprintln!("{:26}{:>10}, {} were not reached", "in all", sum(|c| c.reached), sum(|c| c.missed));
     for (kind, format, count) in counts {
-        assert!(count.reached > count.missed, "{kind}, {format}: most points must be reached");
+        assert!(count.reached > 0, "{kind}, {format}: nothing was killed");
     }
+    assert!(sum(|c| c.missed) * 4 <= sum(|c| c.reached), "most points must be reached, or nothing is tested");
 }
