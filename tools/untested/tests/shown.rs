@@ -1,4 +1,5 @@
 //! The lines are shown although the test passes.
+#![allow(clippy::print_stdout, reason = "what a passing test prints is hidden, which is the point")]
 
 #[test]
 fn a_line_of_a_passing_test_is_shown() {
