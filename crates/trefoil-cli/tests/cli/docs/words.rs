@@ -24,10 +24,10 @@ fn commands_and_options_that_a_page_mentions_exist() {
                 let all = mentioned.get(1).unwrap().as_str();
                 let mut words = all.split_whitespace();
                 let mut command = words.next().unwrap().to_owned();
-                if let ("runs" | "store" | "secrets", Some(inner)) = (&*command, words.next()) {
-                    if inner.chars().all(|char| char.is_ascii_lowercase()) {
-                        command = format!("{command} {inner}");
-                    }
+                if let ("runs" | "store" | "secrets", Some(inner)) = (&*command, words.next())
+                    && inner.chars().all(|char| char.is_ascii_lowercase())
+                {
+                    command = format!("{command} {inner}");
                 }
                 let help = helps.entry(command.clone()).or_insert_with(|| {
                     let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
