@@ -13,6 +13,7 @@ mod levels;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod model;
+mod obstacles;
 mod offer;
 mod output;
 mod overwrite;

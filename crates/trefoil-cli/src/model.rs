@@ -6,7 +6,7 @@ use trefoil::internals::settings::Settings;
 use trefoil_models::ModelOverride;
 
 /// Which models answer.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub struct ModelArgs {
     /// Model to use for every call: embedded, scripted=FILE, or PROVIDER:NAME; or NAME=PROVIDER:NAME for one alias, agent or
     /// step (repeatable)

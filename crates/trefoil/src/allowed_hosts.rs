@@ -1,26 +1,28 @@
-//! HTTP tools whose host may not be called, or may not receive a secret: known before a run if the manifest spells the host out.
+//! HTTP tools and MCP servers whose host may not be called, or may not receive a secret: known before a run if the manifest spells the host out.
 
 use std::collections::HashSet;
 
 use trefoil_check::semantic::rendered::{Piece, pieces_of};
-use trefoil_ir::{Expr, Program, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{Expr, Program, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_syntax::Diagnostic;
 use trefoil_tools::guard::Client;
 
-/// A host that an HTTP tool may not call.
+/// A host that an HTTP tool may not call, or an MCP server may not be at.
 pub const NOT_ALLOWED: &str = "host-not-allowed";
 
 /// The steps of a run that the client would refuse. `is_ours`: whether a call is made by this client.
-pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(&ToolCall) -> bool) -> Vec<Diagnostic> {
+pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(StepId, &ToolCall) -> bool) -> Vec<Diagnostic> {
     let mut said = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(step) = program.step(id) else { continue };
         let StepKind::Tool(call) = &step.kind else { continue };
-        if call.kind != ToolKind::Http || !is_ours(call) {
-            continue;
-        }
-        let Some(origin) = url(&call.arguments).and_then(origin) else { continue };
+        let origin = match &call.kind {
+            ToolKind::Http => url(&call.arguments).and_then(origin),
+            ToolKind::Mcp { server, .. } => written_origin(server, true),
+            ToolKind::Local | ToolKind::Python => None,
+        };
+        let Some(origin) = origin.filter(|_| is_ours(id, call)) else { continue };
         // Values of the environment and secrets anywhere in the request are sent to this host.
         let discloses = !walk::holes_of(step).is_empty();
         let checked = if discloses { client.may_disclose(&origin) } else { client.check(&origin) };
@@ -31,7 +33,11 @@ pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(&ToolCall) -
             let why = why.to_string();
             // The advice comes below.
             let why = why.split_once("; to allow it").map_or(&*why, |(why, _)| why);
-            let message = format!("`{}` cannot be called: {why}", call.name);
+            let called = match &call.kind {
+                ToolKind::Mcp { server, .. } => server,
+                _ => &call.name,
+            };
+            let message = format!("`{called}` cannot be called: {why}");
             let help = format!(
                 "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
             );
@@ -50,9 +56,14 @@ fn url(arguments: &Expr) -> Option<&Expr> {
 fn origin(url: &Expr) -> Option<String> {
     let pieces = pieces_of(url);
     let Some(Piece::Written(text)) = pieces.first() else { return None };
+    written_origin(text, pieces.len() == 1)
+}
+
+/// The same of the start of an address. `whole`: of a whole address.
+fn written_origin(text: &str, whole: bool) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let end = rest.find(['/', '?', '#']);
-    let host = rest.get(..end.or_else(|| (pieces.len() == 1).then_some(rest.len()))?)?;
+    let host = rest.get(..end.or_else(|| whole.then_some(rest.len()))?)?;
     // In agntz, `{name}` is a placeholder as well.
     let is_literal = !host.is_empty() && !host.contains(['{', '}', '@']);
     is_literal.then(|| format!("{}://{host}/", scheme.trim()))

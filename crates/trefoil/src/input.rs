@@ -333,6 +333,10 @@ pub struct MissingInput {
 }
 
 impl MissingInput {
+    /// Whether it is the whole input, a text without a name.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
     /// The option to pass it.
     pub fn option(&self) -> String {
         if self.whole { "--input TEXT".to_owned() } else { format!("--input {}=...", self.name) }

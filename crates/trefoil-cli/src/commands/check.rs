@@ -1,6 +1,7 @@
 //! `trefoil check PATH…`: reports the findings of all files in one pass.
 
 use clap::{Args, ValueEnum};
+use trefoil::internals::engine::add_findings;
 use trefoil::internals::fix::{Change, Mended};
 use trefoil::internals::{Checks, Fixed, Leftovers, LoadOptions, Report};
 use trefoil_check::catalogue::in_order;
@@ -10,6 +11,8 @@ use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary
 use crate::args::{DialectArg, PathArgs};
 use crate::commands::run::dollars;
 use crate::levels::LevelArgs;
+use crate::model::ModelArgs;
+use crate::obstacles::{self, PermissionArgs};
 use crate::progress::Progress;
 use crate::{exit, output, shown};
 
@@ -43,6 +46,11 @@ pub struct Check {
     /// Maximum number of manifests read from a folder
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_files: usize,
+    /// Also report what a run lacks on this machine: variables, keys, programs (CI has others)
+    #[arg(long, conflicts_with_all = ["fix", "diff"])]
+    here: bool,
+    #[command(flatten)]
+    permissions: PermissionArgs,
     /// Apply safe fixes and report the remaining findings
     #[arg(long)]
     fix: bool,
@@ -86,8 +94,13 @@ pub fn run(args: &Check) -> u8 {
         (_, true) => trefoil::internals::preview(&args.paths, &options),
         (true, false) => trefoil::internals::fix(&args.paths, &options),
         (false, false) => {
-            let (report, kept) = trefoil::internals::check_and_keep(&args.paths, &options);
+            let (mut report, kept) = trefoil::internals::check_and_keep(&args.paths, &options);
             read = kept;
+            if args.here
+                && let Err(code) = add_obstacles(args, &options, &mut report)
+            {
+                return code;
+            }
             Fixed { report, ..Fixed::default() }
         }
     };
@@ -115,6 +128,18 @@ pub fn run(args: &Check) -> u8 {
     // The process ends here. Dropping a thousand steps one by one would take longer than some checks.
     std::mem::forget((report, read));
     code
+}
+
+/// Adds what would stop a run here.
+fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut Report) -> Result<(), u8> {
+    let options = LoadOptions { progress: None, checks: None, ..options.clone() };
+    for path in &args.paths {
+        for (flow, settings) in obstacles::flows_at(path.as_ref(), &options, args.no_config) {
+            let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &settings);
+            add_findings(report, &obstacles::of_flow(&engine, &flow, None)?);
+        }
+    }
+    Ok(())
 }
 
 fn print(report: &Report, format: Format) -> u8 {

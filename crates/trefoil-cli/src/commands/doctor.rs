@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use trefoil::Engine;
+use trefoil::internals::LoadOptions;
+use trefoil::internals::engine::MODEL;
 use trefoil::internals::secrets::sources;
 use trefoil::models::{Availability, ModelOverride, Registry};
 use trefoil::store::{Store as _, StoreError};
@@ -17,7 +19,10 @@ use trefoil_syntax::suggest::nearest;
 use super::count;
 use crate::args::{DialectArg, PathArgs};
 use crate::harmless::safe;
+use crate::model::ModelArgs;
+use crate::obstacles::{self, PermissionArgs};
 use crate::offer::Offer;
+use crate::run::input;
 use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
 
@@ -33,6 +38,11 @@ pub struct Doctor {
     /// Call the models without asking
     #[arg(long)]
     yes: bool,
+    #[command(flatten)]
+    permissions: PermissionArgs,
+    /// Input to judge, as for `run` (without it, inputs are not judged)
+    #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
+    inputs: Vec<String>,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -105,6 +115,9 @@ pub fn run(args: &Doctor) -> u8 {
     }
     secrets(&offer, &mut report);
     programs(&offer, &mut report);
+    if let Err(code) = flows(args, &mut report) {
+        return code;
+    }
     let done = block_on(async {
         providers(&offer, &mut report).await;
         models(args, &offer, &mut report).await;
@@ -224,6 +237,31 @@ fn programs(offer: &Offer, report: &mut Report) {
             },
         });
     }
+}
+
+/// Looks for what would stop a run of the flows, with the words of `run`.
+fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
+    let options = LoadOptions {
+        dialect: args.dialect.dialect.map(|d| d.0),
+        allowed: args.paths.allow_path.clone(),
+        ..LoadOptions::default()
+    };
+    for (flow, settings) in obstacles::flows_at(&args.path, &options, args.no_config) {
+        let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &settings);
+        let input = match args.inputs.is_empty() {
+            true => None,
+            false => {
+                Some(input::read(flow.loaded(), &args.inputs, None).map_err(|why| input::refuse(flow.loaded(), why))?)
+            }
+        };
+        let found = obstacles::of_flow(&engine, &flow, input.as_ref())?;
+        // Its providers are tested below.
+        for d in found.diagnostics().iter().filter(|d| d.rule != MODEL) {
+            let place = obstacles::place(d, found.files()).unwrap_or_else(|| flow.name().to_owned());
+            report.add(Finding { help: d.help.clone(), ..finding(place, Checkup::Wrong, d.message.clone()) });
+        }
+    }
+    Ok(())
 }
 
 /// Requests the list of models of each configured provider, with its key. This is free.

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 use trefoil::internals::{Checks, LoadOptions, Loaded, spent_before};
 use trefoil::plan::ExpectedCost;
 use trefoil::store::{Store, StoreError};
-use trefoil::{AnswersFrom, Engine};
-use trefoil_syntax::Diagnostic;
+use trefoil::{AnswersFrom, Engine, Flow};
 
 use super::run::dollars;
 use super::{load_with, warn};
 use crate::args::TargetArgs;
 use crate::model::ModelArgs;
+use crate::obstacles::{self, PermissionArgs};
 use crate::output;
 use crate::store::{StoreArgs, block_on};
 
@@ -26,6 +26,8 @@ pub struct Plan {
     target: TargetArgs,
     #[command(flatten)]
     models: ModelArgs,
+    #[command(flatten)]
+    permissions: PermissionArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: PlanFormat,
@@ -45,7 +47,8 @@ enum PlanFormat {
     Json,
 }
 
-/// Exit code 0; 1: the plan cannot be written; 2: the target does not load, or the checks find errors, as before a run.
+/// Exit code 0; 1: the plan cannot be written; 2: the target does not load, or the checks find errors, as before a run. What
+/// would stop a run here is listed, and no failure.
 pub fn run(args: &Plan) -> u8 {
     let operator = args.target.settings();
     let options = LoadOptions {
@@ -61,28 +64,30 @@ pub fn run(args: &Plan) -> u8 {
     if args.no_check {
         output::say("checks skipped (`--no-check`)");
     }
+    let flow = Flow::from(loaded.clone());
     if !operator.findings.is_empty() {
         output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
     }
     // Decided in the same way as by `run`, so that both show the same models.
     let engine = args.models.apply(Engine::new(), &operator.settings);
-    let mut lacks: Vec<Diagnostic> = Vec::new();
     let answering = match engine.aim(&mut loaded.program) {
         Ok(answering) => {
             output::note(format!("answers come from: {}", answering.from));
             answering.elsewhere.iter().for_each(|elsewhere| output::note(elsewhere.to_string()));
             answering
         }
-        Err(reasons) => {
-            // A program that cannot run here can still be shown.
-            lacks.extend(reasons);
-            AnswersFrom::AsWritten.into()
-        }
+        // A program that cannot run here can still be shown; the obstacles say why.
+        Err(_) => AnswersFrom::AsWritten.into(),
+    };
+    let host = args.permissions.host(&args.models);
+    let lacks = match obstacles::of_flow(&obstacles::engine(&host, &operator.settings), &flow, None) {
+        Ok(lacks) => lacks,
+        Err(code) => return code,
     };
     let money = engine.money(&loaded.program, &answering);
     let called = engine.called(&loaded.program);
     let mut plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
-    plan = plan.with_obstacles(&operator.findings, &operator.files).with_obstacles(&lacks, &loaded.files);
+    plan = plan.with_obstacles(&operator.findings, &operator.files).with_obstacles(lacks.diagnostics(), lacks.files());
     if let Some(micro) = args.max_cost {
         plan = plan.with_limit(micro);
     }

@@ -143,7 +143,11 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input::read(loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| input::refuse(loaded, why))?;
     let interactive = output::interactive() && args.show.events.is_none();
-    let (input, warnings) = ask::complete(loaded, input, interactive)?;
+    // At a terminal, first what nobody could answer.
+    let (input, warnings) = match interactive {
+        true => (input, Vec::new()),
+        false => ask::complete(loaded, input, interactive)?,
+    };
     let session = Session::new(&args.show, loaded);
     let mut engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
     if let Some(seed) = args.seed {
@@ -165,6 +169,15 @@ fn start(args: &Run) -> Result<u8, u8> {
         engine = engine.commands(Shell::default()).for_others();
     }
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?.warns(warnings);
+    if !args.detach {
+        let missing = store::block_on(engine.missing_modules(&flow))?;
+        if !missing.is_empty() {
+            output::say(output::diagnostics(&missing, &loaded.files).trim_end());
+            return Err(exit::NOT_STARTED);
+        }
+    }
+    // What is asked for is not missing, so there are no warnings.
+    let input = if interactive { ask::complete(loaded, input, interactive)?.0 } else { input };
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;
     if args.detach {
         return submit(args, ready, &input);

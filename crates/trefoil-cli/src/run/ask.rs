@@ -5,6 +5,7 @@ use std::io::BufRead as _;
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::INPUT;
 use trefoil::internals::input::{self, MissingInput};
+use trefoil::internals::preflight;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
@@ -23,6 +24,11 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool) -> Res
         let needed: Vec<&MissingInput> = missing.iter().filter(|one| !one.may_be_empty()).collect();
         if let Some(first) = needed.first() {
             return Err(refuse(loaded, first, &needed));
+        }
+        let empty = preflight::empty_prompts(&loaded.program, given.as_ref());
+        if !empty.is_empty() {
+            output::say(output::diagnostics(&empty, &loaded.files).trim_end());
+            return Err(exit::NOT_STARTED);
         }
         let warning = |one: &MissingInput| {
             let (name, option) = (&one.name, one.option());

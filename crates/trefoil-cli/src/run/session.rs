@@ -129,6 +129,11 @@ fn answer(text: &str) -> Result<(String, String), String> {
 }
 
 impl HostArgs {
+    /// These permissions, and nothing else.
+    pub fn allowing(allow_command: bool, allow_host: Vec<AllowedHost>) -> Self {
+        Self { models: ModelArgs::default(), timeout: None, answers: Vec::new(), allow_command, allow_host }
+    }
+
     /// What the options allow, in this process only. `no_config`: the settings of the project are ignored.
     pub fn permissions(&self, no_config: bool) -> GivenPermissions {
         let hosts = self.allow_host.iter().map(ToString::to_string).collect();

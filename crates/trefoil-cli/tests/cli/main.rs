@@ -65,6 +65,7 @@ mod plan_checks;
 mod plan_graph_ir;
 mod plan_limits;
 mod portability;
+mod preflight;
 mod private_values;
 #[cfg(unix)]
 mod provider;

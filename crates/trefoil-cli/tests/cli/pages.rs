@@ -36,30 +36,33 @@ fn an_unset_variable_in_the_inputs_of_a_node_fails_it() {
     );
     let swarm = "  f:\n    type: factory\n    for_each: '[1, 2]'\n    inputs: {region: \"{{ env.REGION }}\"}\n    writes: output.f\n    swrm:\n      agents:\n        - {id: x, provider: openai, model: m, prompt: \"{{ inputs.region | default('nowhere') }}\"}\n      synthesis: {provider: openai, model: m, prompt: done}\n";
     folder.write("swarm.yaml", format!("{SIREN}{swarm}"));
+    // The first one certainly runs; the list of the second one could be empty.
+    run(&folder, "flow.yaml", &[]).exits(2).says(&["missing-env", "`REGION` is not set; `c` needs it"]);
+    run(&folder, "swarm.yaml", &[]).exits(1).says(&[UNSET]);
+    assert_eq!(model_calls(&trace(&folder)), 0);
     for file in ["flow.yaml", "swarm.yaml"] {
-        run(&folder, file, &[]).exits(1).says(&[UNSET]);
-        assert_eq!(model_calls(&trace(&folder)), 0, "{file}");
         run(&folder, file, &[("REGION", "north")]).exits(0);
     }
 }
 
 #[test]
-fn an_unset_variable_in_a_prompt_fails_before_the_call_at_its_place() {
+fn an_unset_variable_in_a_prompt_that_may_not_be_needed_fails_before_the_call_at_its_place() {
     let folder = Folder::new();
-    let text =
-        SIREN.replace("system: S", "system: \"You are in {{ env.REGION }}.\"") + "  n: {agent: a, writes: output.n}\n";
-    folder.write("flow.yaml", text);
+    let agents = "system: \"You are in {{ env.REGION }}.\"}\n  b: {model: \"openai:m\", system: S";
+    let nodes = "  one: {agent: b, writes: working.one}\n  n: {agent: a, writes: output.n}\n";
+    let edges = "edges:\n  - {from: one, to: n, when: \"_budget.total_tokens > 0\"}\n";
+    folder.write("flow.yaml", SIREN.replace("system: S", agents) + nodes + edges);
     let events = folder.trefoil(&["run", "flow.yaml", "--model", "embedded", "--events", "jsonl", "--trace", "t.json"]);
     events.exits(1);
     let told =
         json!({"expression": "env.REGION", "namespace": "env", "reason": "Environment variable 'REGION' is not set"});
     let place = json!({"file": "flow.yaml", "line": 3, "column": 49});
     let last = events.lines().last().unwrap().clone();
-    assert_eq!((&last["calls"], &last["error"]["interpolation"]), (&json!(0), &told));
-    assert!(!events.out.contains("model_started"), "{}", events.out);
+    assert_eq!((&last["calls"], &last["error"]["interpolation"]), (&json!(1), &told));
+    assert_eq!(events.out.matches("model_started").count(), 1, "{}", events.out);
     let trace = trace(&folder);
     assert_eq!((&trace["error"]["interpolation"], &trace["error"]["location"]), (&told, &place));
-    assert_eq!((&trace["calls"], model_calls(&trace)), (&json!(0), 0));
+    assert_eq!((&trace["calls"], model_calls(&trace)), (&json!(1), 1));
 }
 
 #[test]

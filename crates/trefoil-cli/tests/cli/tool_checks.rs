@@ -124,9 +124,9 @@ fn a_server_that_is_named_like_a_tool_is_explained() {
     // An AEGIS agent means the server by its name.
     for file in ["bare.yaml", "whole.yaml", "one.yaml"] {
         assert!(!said(&["check", file]).contains("missing-tool"), "{}", said(&["check", file]));
-        // It is found, and started.
+        // It is found, and its program is searched.
         let ran = said(&["run", file, "--input", "x"]);
-        assert!(ran.contains("cannot start `no-such-program-17`"), "{ran}");
+        assert!(ran.contains("missing-program") && ran.contains("`no-such-program-17` is in no folder"), "{ran}");
     }
 }
 

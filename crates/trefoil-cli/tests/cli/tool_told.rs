@@ -150,17 +150,17 @@ fn advice_names_what_the_user_must_change() {
     step("{ kind: mcp, server: bad, name: adds, params: { m: \"1\" } }");
     said().exits(1).says(&["has no parameter `m`", "= help: fix the arguments of the call, or `params`"]);
     step("{ kind: local, name: gone }");
-    said().exits(1).says(&["cannot start `no-such-program-17`", "= help: install the program, or fix `command`"]);
+    said().exits(2).says(&["`no-such-program-17` is in no folder", "= help: install it, or correct `command`"]);
     let node = "{ type: tool, tool: python, config: { module: no_such_module_17, function: f } }";
     folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  call: {node}\ninput: {{ message: hi }}\n"));
-    said().exits(1).says(&["No module named", "with `pip`", "`command` of `[python]`", "`path` there"]);
+    said().exits(2).says(&["No module named", "with `pip`", "`command` of `[python]`", "`path` there"]);
     let node = "{ type: tool, tool: python, config: { module: os, function: _exit, args: { status: 7 } } }";
     folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  call: {node}\ninput: {{ message: hi }}\n"));
     said().exits(1).says(&["it exited with 7", "= help: let the function return or raise an exception"]);
     let node =
         "{ type: tool, tool: python, config: { module: os, function: getenv, args: { key: \"{{env.NOT_SET_17}}\" } } }";
     folder.write("one.yaml", format!("version: \"0.1\"\nnodes:\n  call: {node}\ninput: {{ message: hi }}\n"));
-    said().exits(1).says(&["'NOT_SET_17' is not set", "= help: set the environment variable, or give"]);
+    said().exits(2).says(&["`NOT_SET_17` is not set; `call` needs it", "= help: set it, for example"]);
     folder.write(
         "one.yaml",
         "id: one\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Go.\ntools:\n  - kind: mcp\n    server: bad\n    tools: [{ tool: adds, params: { m: \"1\" } }]\n",

@@ -295,12 +295,13 @@ fn a_node_of_sirenspec_calls_a_tool_and_others_read_its_result() {
 }
 
 #[test]
-fn nothing_is_called_where_answers_are_made_up() {
+fn where_answers_are_made_up_only_allowed_hosts_are_called() {
     let api = Api::start();
     let folder = tool(&format!("  url: \"http://{}/text\"\n", api.address));
-    let host = api.address.to_string();
-    run(&folder, &["--allow-host", &host, "--model", "embedded"], &[]).exits(2).says(&["missing-tool"]);
+    run(&folder, &["--model", "embedded"], &[]).exits(2).says(&["host-not-allowed"]);
     assert_eq!(api.asked(), Vec::<String>::new());
+    let host = api.address.to_string();
+    assert_eq!(run(&folder, &["--allow-host", &host, "--model", "embedded"], &[]).exits(0).json(), "plain");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use trefoil_models::Scripted;
 use trefoil_runtime::ToolHost;
 use trefoil_runtime::ports::{NoTools, Secret, Secrets};
 use trefoil_template::HoleKind;
-use trefoil_tools::{CommandTools, PythonTools};
+use trefoil_tools::{CommandTools, HttpTools, PythonTools};
 
 use super::flows::FlowTools;
 use super::tools::All;
@@ -21,6 +21,8 @@ pub(super) struct Hosts {
     pub flows: Option<Arc<FlowTools>>,
     /// Those that come before the flows.
     before: Vec<Arc<dyn ToolHost>>,
+    /// The client of HTTP tools.
+    pub http: Option<Arc<HttpTools>>,
     /// The environment variables and secrets that they read themselves.
     pub holes: Vec<(HoleKind, Arc<str>)>,
     /// The environment variables among them that are sent or passed on as credentials.
@@ -33,8 +35,8 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// The embedder's tools take precedence over the script's, and these over those that access the outside. If answers
-    /// are placeholders or scripted, the latter are not available, so that a trial run changes nothing.
+    /// The embedder's tools take precedence over the script's, and these over those that access the outside, which the operator
+    /// has declared, trusted or allowed. If answers are placeholders or scripted, nothing else outside is called.
     pub fn of(
         engine: &Engine,
         from: Option<&AnswersFrom>,
@@ -56,6 +58,7 @@ impl Hosts {
             tools: Arc::new(NoTools),
             flows,
             before,
+            http: None,
             holes: Vec::new(),
             credentials: Vec::new(),
             keys: Vec::new(),
@@ -69,9 +72,7 @@ impl Hosts {
             hosts.holes.extend(passed.map(|name| (HoleKind::Env, Arc::from(name.as_str()))));
         }
         // Without models nothing runs, but what else is missing is reported, too.
-        if from.is_none_or(|from| !is_rehearsal(from)) {
-            hosts.world(engine, secrets, &mut all);
-        }
+        hosts.world(engine, from.is_some_and(is_rehearsal), secrets, &mut all);
         match all.as_slice() {
             [] => {}
             [one] => hosts.tools = one.clone(),
@@ -80,9 +81,16 @@ impl Hosts {
         hosts
     }
 
-    fn world(&mut self, engine: &Engine, secrets: &Arc<dyn Secrets>, all: &mut Vec<Arc<dyn ToolHost>>) {
+    fn world(
+        &mut self,
+        engine: &Engine,
+        rehearsal: bool,
+        secrets: &Arc<dyn Secrets>,
+        all: &mut Vec<Arc<dyn ToolHost>>,
+    ) {
         let parts = &*engine.parts;
-        let http = engine.kept.http(parts);
+        let http = engine.kept.http(parts, rehearsal);
+        self.http = http.clone();
         let settings = &parts.settings;
         if !settings.tools.is_empty() {
             self.holes.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.holes()));
@@ -144,7 +152,7 @@ impl Engine {
     }
 }
 
-/// Whether nothing outside may be accessed.
+/// Whether answers cost nothing and mean nothing, so that only what the operator declared, trusted or allowed is called.
 pub(super) fn is_rehearsal(from: &AnswersFrom) -> bool {
     matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_))
 }

@@ -40,6 +40,7 @@ pub(crate) use called_before::{Before, Call, CalledBefore, Inside, called_by, la
 #[cfg(feature = "store")]
 pub(crate) use flows::FlowTools;
 pub use models::{Answering, AnswersFrom};
+pub use needs::add_findings;
 pub use ready::Ready;
 pub(crate) use watch::Events;
 
@@ -50,6 +51,8 @@ use tools::Closures;
 pub const INPUT: &str = "input-invalid";
 /// The rule for models that cannot be called.
 pub const MODEL: &str = "missing-model";
+/// The rule for a script of answers that cannot be read.
+pub const SCRIPT: &str = "invalid-script";
 /// The rule for a cost limit that cannot be enforced, because the price of a model is unknown.
 pub const PRICE: &str = "unknown-price";
 /// The rule for a strict cost limit that cannot be enforced, because the maximum cost of a call is unknown.
@@ -58,6 +61,7 @@ pub const BOUND: &str = "unknown-bound";
 /// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input does not match the schema of the entry"),
+    (SCRIPT, "the script of answers does not exist or cannot be read"),
     (PRICE, "a cost limit needs the price of every model, but one is unknown"),
     (BOUND, "a strict cost limit needs the maximum cost of each call, but one is unknown"),
     (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
@@ -287,14 +291,14 @@ impl Engine {
     pub fn placeholders(self, placeholders: bool) -> Self {
         self.with(|parts| parts.placeholders = placeholders)
     }
-    /// Allows the HTTP tools of manifests, within these rules. Default: no HTTP tools. They are never called if the
-    /// embedded model or a script answers.
+    /// Allows the HTTP tools of manifests, within these rules. Default: no HTTP tools. If the embedded model or a script
+    /// answers, they call only hosts that the rules allow by name.
     #[must_use]
     pub fn http(self, rules: crate::http::Rules) -> Self {
         self.with(|parts| parts.http = Some(rules))
     }
     /// Allows the Python functions of manifests, with this interpreter. Default: none. A manifest can name any module
-    /// that the interpreter finds. They are never called if the embedded model or a script answers.
+    /// that the interpreter finds.
     #[must_use]
     pub fn python(self, python: Python) -> Self {
         self.with(|parts| parts.python = Some(python))

@@ -13,9 +13,9 @@ use trefoil_models::{
 use trefoil_runtime::ModelProvider;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_tools::HttpTools;
-use trefoil_tools::guard::Client;
+use trefoil_tools::guard::{Client, Rules};
 
-use super::{MODEL, Parts};
+use super::{MODEL, Parts, SCRIPT};
 use crate::flow::{Flow, WeakFlow};
 
 /// What answers model calls.
@@ -145,8 +145,8 @@ fn other_models(first: &trefoil_machine::Started) -> Diagnostic {
 #[derive(Default)]
 pub(super) struct Kept {
     registry: OnceLock<Registry>,
-    /// Connections and tokens; `None`: no HTTP client can be created.
-    http: OnceLock<Option<Arc<HttpTools>>>,
+    /// Connections and tokens, and the same if only allowed hosts are called; `None`: no HTTP client can be created.
+    http: [OnceLock<Option<Arc<HttpTools>>>; 2],
     /// By flow. Entries of dropped flows are removed when the next one is added.
     flows: Mutex<HashMap<usize, (WeakFlow, Arc<Aimed>)>>,
 }
@@ -183,10 +183,13 @@ impl Kept {
         Ok(Aimed { prepared, from, elsewhere, fallbacks, provider })
     }
 
-    /// The HTTP tools, if they are available with this source of answers.
-    pub fn http(&self, parts: &Parts) -> Option<Arc<HttpTools>> {
+    /// The HTTP tools, if they are available. `only_allowed`: for hosts that the operator allowed by name.
+    pub fn http(&self, parts: &Parts, only_allowed: bool) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
-        self.http.get_or_init(|| Client::new(rules.clone()).ok().map(|client| Arc::new(HttpTools::new(client)))).clone()
+        let [any, allowed] = &self.http;
+        let client = || Client::new(Rules { only_allowed, ..rules.clone() }).ok();
+        let kept = if only_allowed { allowed } else { any };
+        kept.get_or_init(|| client().map(|client| Arc::new(HttpTools::new(client)))).clone()
     }
 
     /// Decides what answers, and writes it into the program.
@@ -228,7 +231,11 @@ impl Kept {
 /// The script for a run.
 pub(super) fn script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagnostic> {
     let AnswersFrom::Script(path) = from else { return Ok(None) };
-    Scripted::read(path).map(|script| Some(Arc::new(script))).map_err(|error| missing(None, error.message, None))
+    let invalid = |message| {
+        let help = "correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it";
+        Diagnostic::nowhere(SCRIPT, Severity::Error, None, message).help(help)
+    };
+    Scripted::read(path).map(|script| Some(Arc::new(script))).map_err(|error| invalid(error.message))
 }
 
 /// The models in the operator's files that this program uses, then those chosen for this run. If one model was chosen

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trefoil_ir::{Program, ToolCall, ToolKind};
+use trefoil_ir::{Program, Step, StepId, StepKind, ToolCall, ToolKind};
 use trefoil_machine::{Flags, Reserve};
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::ModelProvider;
 use trefoil_runtime::ports::{EnvFile, Secrets};
 use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
-use trefoil_template::HoleKind;
+use trefoil_template::{HoleKind, Value};
+use trefoil_tools::PythonTools;
 
 use super::hosts::{Hosts, is_rehearsal};
 use super::models::{Aimed, script};
@@ -19,11 +20,14 @@ use super::ready::clock;
 use super::{AnswersFrom, Engine, Parts};
 use crate::allowed_hosts;
 use crate::door::Named;
-use crate::error::Findings;
+use crate::error::{Error, Findings};
 use crate::flow::Flow;
-use crate::load::Loaded;
 use crate::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
-use crate::preflight::{Host, MISSING_TOOL, local_calls, preflight};
+use crate::load::{Loaded, Report};
+use crate::preflight::{
+    Host, MISSING_TOOL, empty_prompts, local_calls, missing_environment, missing_modules, modules_of, preflight,
+    uncalled,
+};
 use crate::secrets::{self, OperatorSecrets};
 
 /// What the run of a flow has.
@@ -63,12 +67,14 @@ impl Needs {
         let host = Host {
             tools: &*hosts.tools,
             fault: &|name| hosts.flow_of(name)?.fault(name),
-            on_command_line: &|name| !rehearsal && hosts.is_after(name) && settings_show(parts, name),
-            is_flow: &|name| !rehearsal && hosts.flow_of(name).is_some(),
+            on_command_line: &|name| hosts.is_after(name) && settings_show(parts, name),
+            is_flow: &|name| hosts.flow_of(name).is_some(),
             asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
             commands: parts.commands.is_some() || resumes || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),
             answers: &parts.answers,
+            program: &|call| missing_program(parts, &hosts, call).filter(|_| !resumes),
+            script: script.as_ref().is_some_and(|_| rehearsal),
             rehearsal,
             embedded: is_embedded(aimed.as_deref()),
         };
@@ -76,13 +82,28 @@ impl Needs {
             aimed.as_ref().is_some_and(|aimed| matches!(aimed.from, AnswersFrom::Script(_))) && script.is_none();
         // What a script that cannot be read would answer is unknown.
         lacks.extend(preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL));
-        if let Some(http) = engine.kept.http(parts).filter(|_| !parts.submits && !rehearsal && !resumes) {
-            let is_ours = |call: &ToolCall| !hosts.is_before(&call.name, &call.kind);
+        let uncalled = uncalled(&loaded.program, host.embedded);
+        if let Some(http) = hosts.http.as_ref().filter(|_| !parts.submits && !resumes) {
+            let is_ours = |id: StepId, call: &ToolCall| {
+                !uncalled.contains(&id) && !hosts.is_before(&call.name, &call.kind) && !is_declared(parts, &call.kind)
+            };
             lacks.extend(allowed_hosts::refused(&loaded.program, http.client(), &is_ours));
         }
-        // Made up answers need none, and whoever runs it elsewhere has others.
-        if !parts.submits && !rehearsal {
-            lacks.extend(secrets::missing(&loaded.program, &*secrets, &|call| read_by_settings(parts, &hosts, call)));
+        // Whoever runs it elsewhere has others.
+        if !parts.submits {
+            // Made up answers need none, but what is called outside does.
+            let calls_out = |id: StepId, step: &Step| match &step.kind {
+                _ if !rehearsal => true,
+                StepKind::Tool(call) => !uncalled.contains(&id) && !hosts.is_before(&call.name, &call.kind),
+                StepKind::Command(_) => true,
+                _ => false,
+            };
+            let settings = |call: &ToolCall| read_by_settings(parts, &hosts, call);
+            lacks.extend(secrets::missing(&loaded.program, &*secrets, &calls_out, &settings));
+            // A run that goes on may be beyond the step that needs it, and that of a tool may never be called.
+            if !resumes && caller.is_none() {
+                lacks.extend(missing_environment(&loaded.program, &*secrets));
+            }
         }
         let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
         let models = models.or_else(|| script.clone().map(|script| script as _));
@@ -95,6 +116,32 @@ impl Needs {
         }
         Self { aimed, models, script, hosts, secrets, money, lacks }
     }
+}
+
+/// Why the program of a tool or of a server cannot be started here, and the table that declares it.
+fn missing_program(parts: &Parts, hosts: &Hosts, call: &ToolCall) -> Option<(String, String)> {
+    let is_ours = match &call.kind {
+        ToolKind::Local => hosts.is_after(&call.name),
+        kind => !hosts.is_before(&call.name, kind),
+    };
+    let table = match &call.kind {
+        ToolKind::Local => format!("tools.{}", call.name),
+        ToolKind::Mcp { server, .. } => format!("mcp.{server}"),
+        ToolKind::Http | ToolKind::Python => return None,
+    };
+    // Whoever runs it elsewhere has other programs.
+    let declared = parts.settings.programs().into_iter().filter(|_| is_ours && !parts.submits);
+    declared.filter(|one| one.table == table).find_map(|one| Some((one.table, one.missing?)))
+}
+
+/// Whether the operator has declared the server of a tool.
+fn is_declared(parts: &Parts, kind: &ToolKind) -> bool {
+    #[cfg(feature = "mcp")]
+    if let ToolKind::Mcp { server, .. } = kind {
+        return parts.settings.mcp.iter().any(|declared| *declared.name == **server);
+    }
+    let _ = (parts, kind);
+    false
 }
 
 /// Whether a tool of the settings has its arguments on the command line.
@@ -158,6 +205,36 @@ impl FlowCall {
     }
 }
 
+impl Engine {
+    /// Everything that is certain to stop a run of a flow, in one list. Python modules are imported to try them, if Python is
+    /// allowed; nothing else is called. `input`: that of the run, if it is to be judged.
+    #[doc(hidden)]
+    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Findings {
+        let nothing = || Findings::new(flow.loaded().files.clone(), Vec::new());
+        let mut found = match self.ready(flow).and_then(|ready| input.map_or(Ok(()), |input| ready.check_input(input)))
+        {
+            Err(Error::NotStarted(why)) => why,
+            _ => nothing(),
+        };
+        let prompts = input.map(|input| empty_prompts(&flow.loaded().program, input.as_ref())).unwrap_or_default();
+        prompts.into_iter().for_each(|empty| found.push(empty));
+        self.missing_modules(flow).await.into_iter().for_each(|missing| found.push(missing));
+        found
+    }
+
+    /// The Python modules of a flow that cannot be imported, if Python is allowed.
+    #[doc(hidden)]
+    pub async fn missing_modules(&self, flow: &Flow) -> Vec<Diagnostic> {
+        let Some(python) = &self.parts.python else { return Vec::new() };
+        let (modules, tools) = {
+            let needs = Needs::of(self, flow, None);
+            let is_ours = |call: &ToolCall| !needs.hosts.is_before(&call.name, &call.kind);
+            (modules_of(&flow.loaded().program, &is_ours), PythonTools::new(python.clone(), needs.secrets.clone()))
+        };
+        missing_modules(&tools, modules).await
+    }
+}
+
 impl Needs {
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
     /// itself.
@@ -193,6 +270,22 @@ impl Needs {
         }
         beneath
     }
+}
+
+/// Adds these findings to a report, each once.
+#[doc(hidden)]
+pub fn add_findings(report: &mut Report, found: &Findings) {
+    let mut all = Findings::new(std::mem::take(&mut report.files), Vec::new());
+    let files = all.adopt(found.files());
+    for d in found.diagnostics() {
+        let d = in_files(d.clone(), &files);
+        let same =
+            |one: &Diagnostic| (one.rule, one.file, one.span, &one.message) == (d.rule, d.file, d.span, &d.message);
+        if !report.diagnostics.iter().any(same) {
+            report.diagnostics.push(d);
+        }
+    }
+    report.files = all.files().clone();
 }
 
 /// A finding in the files of others.

@@ -138,10 +138,7 @@ impl Ready {
             #[cfg(feature = "store")]
             attended: parts.attended,
         };
-        // Nothing is sent in a rehearsal.
-        if !is_rehearsal(&aimed.from) {
-            beneath.flows.iter().for_each(|flow| ready.hides(flow));
-        }
+        beneath.flows.iter().for_each(|flow| ready.hides(flow));
         ready.hides_own();
         let told = secrets::in_answers(&ready.seen, &parts.answers);
         if told.is_empty() { Ok(ready) } else { Err(Findings::new(flow.loaded().files.clone(), told)) }

@@ -153,11 +153,12 @@ impl Plan {
     #[doc(hidden)]
     #[must_use]
     pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
-        self.obstacles.extend(reasons.iter().map(|reason| Obstacle {
-            what: reason.message.clone(),
-            help: reason.help.clone(),
-            place: reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span))),
-        }));
+        for reason in reasons {
+            let place = reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span)));
+            if self.obstacles.iter().all(|known| known.what != reason.message) {
+                self.obstacles.push(Obstacle { what: reason.message.clone(), help: reason.help.clone(), place });
+            }
+        }
         self
     }
     /// The same with what is proved. The last step, because the proof about cost is made from the rest of the plan.

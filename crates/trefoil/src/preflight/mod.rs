@@ -4,6 +4,11 @@
 //! Everything that a run *can* reach counts, even if this run would not reach it, so that nobody pays for half a
 //! pipeline.
 
+mod certain;
+mod environment;
+mod modules;
+mod prompts;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -17,12 +22,18 @@ use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions}
 
 use crate::describe::feature;
 
+pub use environment::missing_environment;
+pub use modules::{MODULE, ModuleUse, missing_modules, modules_of};
+pub use prompts::empty_prompts;
+
 /// An unsupported step.
 pub const REFUSED: &str = "refused";
 /// An agent that is not defined.
 pub const MISSING_AGENT: &str = "missing-agent";
 /// A tool that is not available.
 pub const MISSING_TOOL: &str = "missing-tool";
+/// A tool whose program cannot be found.
+pub const MISSING_PROGRAM: &str = "missing-program";
 /// A command without permission.
 pub const COMMAND: &str = "command-not-allowed";
 /// A secret among the arguments of a process or of a flow.
@@ -42,7 +53,9 @@ pub const RULES: &[(&str, &str)] = &[
     (MISSING_AGENT, "the run calls an agent that is not defined"),
     (MISSING_TOOL, "the run calls a tool that has no implementation"),
     (NOT_ALLOWED, "an HTTP tool calls a host that it may not call, or that may not receive secrets"),
-    (COMMAND, "the run can reach a shell command, which is off by default"),
+    (COMMAND, "the run can reach a shell command or a Python function, which are off by default"),
+    (MODULE, "the run can call a function of a Python module that cannot be imported"),
+    (MISSING_PROGRAM, "the run can call a tool whose program is not installed"),
     (IN_ARGUMENT, "a secret would be a command-line argument of a tool, or stored as input of a flow"),
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
     (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
@@ -68,7 +81,11 @@ pub struct Host<'h> {
     pub people: bool,
     /// The prepared answers: steps by key or label, and the answer.
     pub answers: &'h [(String, String)],
-    /// Whether answers are placeholders or scripted, so that nothing outside is called.
+    /// Why the program of a tool or of a server cannot be started, and the table that declares it.
+    pub program: &'h dyn Fn(&ToolCall) -> Option<(String, String)>,
+    /// Whether a script answers.
+    pub script: bool,
+    /// Whether answers are placeholders or scripted.
     pub rehearsal: bool,
     /// Whether the embedded model answers, which also replaces agents that are not defined.
     pub embedded: bool,
@@ -77,8 +94,7 @@ pub struct Host<'h> {
 /// Everything that would stop a run of this program.
 pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    // The embedded model calls no tools.
-    let uncalled = if host.embedded { offered(program) } else { HashSet::new() };
+    let uncalled = uncalled(program, host.embedded);
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(step) = program.step(id) else { continue };
         match &step.kind {
@@ -86,6 +102,19 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 Diagnostic::error(REFUSED, step.origin, format!("{} is not supported yet", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
+            StepKind::Tool(call)
+                if call.kind == ToolKind::Python
+                    && !uncalled.contains(&id)
+                    && !host.commands
+                    && !host.tools.offers(&call.name, &call.kind) =>
+            {
+                let message = format!(
+                    "this step runs the Python function `{}`, which is off by default",
+                    modules::function_of(call)
+                );
+                let help = format!("review the function, then pass `--allow-command`{}", or_script(call, host));
+                found.push(Diagnostic::error(COMMAND, step.origin, message).help(help));
+            }
             StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers(&call.name, &call.kind) => {
                 found.push(Diagnostic::error(MISSING_TOOL, step.origin, missing(call)).help(supply(call, host)))
             }
@@ -93,6 +122,12 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 let why = (host.fault)(&call.name).unwrap_or_default();
                 let message = format!("the tool `{}` cannot be called: {why}", call.name);
                 found.push(Diagnostic::error(MISSING_TOOL, step.origin, message));
+            }
+            StepKind::Tool(call) if !uncalled.contains(&id) && (host.program)(call).is_some() => {
+                let (table, why) = (host.program)(call).unwrap_or_default();
+                let message = format!("the program of `[{table}]` cannot be started: {why}");
+                let help = format!("install it, or correct `command` of `[{table}]`");
+                found.push(Diagnostic::error(MISSING_PROGRAM, step.origin, message).help(help));
             }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.on_command_line)(&call.name) => {
                 found.extend(walk::holes_of(step).into_iter().map(|(kind, name, at)| {
@@ -129,7 +164,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
 
 /// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`Host`].
 pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location)> {
-    let uncalled = if embedded { offered(program) } else { HashSet::new() };
+    let uncalled = uncalled(program, embedded);
     let steps = walk::reachable(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
     let calls = steps.filter_map(|(_, id)| program.step(id)).filter_map(|step| match &step.kind {
         StepKind::Tool(call) if call.kind == ToolKind::Local => Some((call.name.clone(), step.origin)),
@@ -138,8 +173,11 @@ pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location
     calls.collect()
 }
 
-/// The steps that only a model can start.
-fn offered(program: &Program) -> HashSet<StepId> {
+/// The steps that only a model can start, if that calls no tools, as the embedded one.
+pub fn uncalled(program: &Program, embedded: bool) -> HashSet<StepId> {
+    if !embedded {
+        return HashSet::new();
+    }
     let steps = program.steps.iter().filter_map(|step| match &step.kind {
         StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step).chain(it.gate)),
         _ => None,
@@ -156,14 +194,27 @@ fn missing(call: &ToolCall) -> String {
     }
 }
 
-fn supply(call: &ToolCall, host: &Host<'_>) -> String {
-    let name = &call.name;
-    if host.rehearsal {
-        return "answer it with `--model scripted=FILE`; without a real model, nothing external is called".to_owned();
+/// The other way to supply a tool if answers are made up.
+fn or_script(call: &ToolCall, host: &Host<'_>) -> String {
+    match (host.script, host.rehearsal) {
+        (true, _) => format!("; or add `{}` under `tools:` of the script", call.name),
+        (false, true) => "; or answer it with `--model scripted=FILE`".to_owned(),
+        (false, false) => String::new(),
     }
+}
+
+fn supply(call: &ToolCall, host: &Host<'_>) -> String {
+    format!("{}{}", declare(call, host), or_script(call, host))
+}
+
+fn declare(call: &ToolCall, host: &Host<'_>) -> String {
+    let name = &call.name;
     match &call.kind {
         ToolKind::Http => "allow HTTP tools, or register a tool with this name".to_owned(),
-        ToolKind::Local if host.tools.offers("", &ToolKind::mcp(name.clone())) => server_as_tool(name, None),
+        // A script has no lists.
+        ToolKind::Local if !host.script && host.tools.offers("", &ToolKind::mcp(name.clone())) => {
+            server_as_tool(name, None)
+        }
         ToolKind::Local => format!(
             "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`; in a \
              program that embeds the library, register a tool with this name",
@@ -173,7 +224,7 @@ fn supply(call: &ToolCall, host: &Host<'_>) -> String {
             "the URL of an MCP server must start with `https://` or `http://`".to_owned()
         }
         // It is declared, and has a list of tools.
-        ToolKind::Mcp { server, .. } if host.tools.offers("", &ToolKind::mcp(server.clone())) => {
+        ToolKind::Mcp { server, .. } if !host.script && host.tools.offers("", &ToolKind::mcp(server.clone())) => {
             format!("add it to `tools` under `[mcp.{}]`, where the server is declared", toml_key(server))
         }
         ToolKind::Mcp { server, .. } => format!(

@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_ir::{Program, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{Program, Step, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ports::{EnvFile, EnvSecrets, Secret, Secrets};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::HoleKind;
@@ -151,10 +151,13 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
 
 /// The rule for a secret that no source has.
 pub const MISSING: &str = "missing-secret";
+/// The rule for an environment variable that is not set.
+pub const MISSING_ENV: &str = "missing-env";
 
 /// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     (MISSING, "the run, or the settings of a tool that it can call, read a secret that is not set"),
+    (MISSING_ENV, "the run certainly reads an environment variable that is not set, or a tool that it can call does"),
     (IN_INPUT, "the input of the run, or a prepared answer, contains the value of a secret"),
 ];
 
@@ -162,15 +165,20 @@ pub const RULES: &[(&str, &str)] = &[
 type Read = (HoleKind, Arc<str>);
 
 /// The secrets that a run can read but no source has, each at the first place that reads it. `settings`: what the settings of a
-/// tool read for a call, environment variables too.
-pub fn missing(program: &Program, secrets: &dyn Secrets, settings: &dyn Fn(&ToolCall) -> Vec<Read>) -> Vec<Diagnostic> {
+/// tool read for a call, environment variables too. `sends`: whether a step sends its secrets anywhere.
+pub fn missing(
+    program: &Program,
+    secrets: &dyn Secrets,
+    sends: &dyn Fn(StepId, &Step) -> bool,
+    settings: &dyn Fn(&ToolCall) -> Vec<Read>,
+) -> Vec<Diagnostic> {
     let mut asked = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id) else { continue };
+        let Some(step) = program.step(id).filter(|step| sends(id, step)) else { continue };
         for (kind, name, at) in walk::holes_of(step) {
             if kind == HoleKind::Secret && asked.insert((kind, name.clone())) {
-                found.extend(unset(secrets, kind, &name).map(|(message, help)| error(at, message, help)));
+                found.extend(unset(secrets, kind, &name).map(|(message, help)| error(kind, at, message, help)));
             }
         }
         let StepKind::Tool(call) = &step.kind else { continue };
@@ -178,15 +186,16 @@ pub fn missing(program: &Program, secrets: &dyn Secrets, settings: &dyn Fn(&Tool
             if asked.insert((kind, name.clone())) {
                 let message = |why| format!("{why} (the settings of the {} use it)", of_settings(call));
                 let why = unset(secrets, kind, &name);
-                found.extend(why.map(|(why, help)| error(step.origin, message(why), help)));
+                found.extend(why.map(|(why, help)| error(kind, step.origin, message(why), help)));
             }
         }
     }
     found
 }
 
-fn error(at: Location, message: String, help: String) -> Diagnostic {
-    Diagnostic::error(MISSING, at, message).help(help)
+fn error(kind: HoleKind, at: Location, message: String, help: String) -> Diagnostic {
+    let rule = if kind == HoleKind::Env { MISSING_ENV } else { MISSING };
+    Diagnostic::error(rule, at, message).help(help)
 }
 
 /// What the settings call a tool.
@@ -198,7 +207,7 @@ fn of_settings(call: &ToolCall) -> String {
 }
 
 /// Why there is no value, and what to do.
-fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
+pub(crate) fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
     let problem = secrets.problem(kind, name);
     if let Some(why) = problem.as_ref().filter(|_| kind == HoleKind::Secret) {
         let message = format!("the secret `{name}` cannot be read: {why}");

@@ -1,0 +1,247 @@
+//! What a run lacks is found before its first call, with the same words by every command that looks for it.
+
+use std::io::{Read as _, Write as _};
+
+use expect_test::expect;
+
+use crate::world::{Folder, finish};
+
+/// The second agent needs a variable, and both are always called.
+const NEEDS: &str = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: one }, z: { model: \"openai:m\", system: \"For {{ env.TREFOIL_TEAM }}\" } }\n\
+                     nodes:\n  a: { agent: a, writes: working.a }\n  z: { agent: z, writes: output.z }\ninput: { message: hi }\n";
+
+fn python(module: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: \"{{{{ f.d }}}}\" }} }}\nnodes:\n  f: {{ type: tool, tool: python, \
+         config: {{ module: {module}, function: add, args: {{}} }}, output_key: d }}\n  n: {{ agent: a, writes: output.o }}\n\
+         edges: [ {{ from: f, to: n }} ]\ninput: {{ message: hi }}\n"
+    )
+}
+
+#[test]
+fn an_unset_variable_of_a_node_that_always_runs_is_found_before_the_first_call() {
+    let folder = Folder::new();
+    folder.write("w.yaml", NEEDS);
+    let ran = folder.trefoil(&["run", "w.yaml", "--model", "embedded", "--quiet"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    expect![[r#"
+        error[missing-env]: the environment variable `TREFOIL_TEAM` is not set; `z` needs it
+         --> w.yaml:2:90
+          |
+        2 | agents: { a: { model: "openai:m", system: one }, z: { model: "openai:m", system: "For {{ env.TREFOIL_TEAM }}" } }
+          |                                                                                          ^^^^^^^^^^^^^^^^
+          |
+          = help: set it, for example: `export TREFOIL_TEAM=...`
+    "#]].assert_eq(&ran.err);
+    assert_eq!(folder.trefoil(&["check", "--strict", "w.yaml"]).code, 0);
+    let mut set = folder.command(&["run", "w.yaml", "--model", "embedded", "--quiet"]);
+    set.env("TREFOIL_TEAM", "red");
+    let set = finish(set);
+    assert_eq!(set.code, 0, "{}", set.err);
+    // With a default, or in a node that may not run, nothing is certain.
+    folder.write("d.yaml", &NEEDS.replace("TREFOIL_TEAM }}", "TREFOIL_TEAM | default('x') }}"));
+    let ran = folder.trefoil(&["run", "d.yaml", "--model", "embedded", "--quiet"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let edge = "edges: [ { from: a, to: z, when: \"working.a == 'never'\" } ]\ninput";
+    folder.write("e.yaml", &NEEDS.replace("input", edge));
+    let ran = folder.trefoil(&["run", "e.yaml", "--model", "embedded", "--quiet"]);
+    assert_ne!(ran.code, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_function_is_a_matter_of_permission_and_its_module_is_tried_where_it_is_allowed() {
+    let folder = Folder::new();
+    folder.write("py.yaml", &python("no_such_module_17"));
+    let ran = folder.trefoil(&["run", "py.yaml", "--model", "embedded", "--quiet"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    expect![[r#"
+        error[command-not-allowed]: this step runs the Python function `no_such_module_17.add`, which is off by default
+         --> py.yaml:4:3
+          |
+        4 |   f: { type: tool, tool: python, config: { module: no_such_module_17, function: add, args: {} }, output_key: d }
+          |   ^
+          |
+          = help: review the function, then pass `--allow-command`; or answer it with `--model scripted=FILE`
+    "#]].assert_eq(&ran.err);
+    let ran = folder.trefoil(&["run", "py.yaml", "--model", "embedded", "--quiet", "--allow-command"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    expect![[r#"
+        error[missing-module]: cannot import the module `no_such_module_17`: No module named 'no_such_module_17'
+         --> py.yaml:4:3
+          |
+        4 |   f: { type: tool, tool: python, config: { module: no_such_module_17, function: add, args: {} }, output_key: d }
+          |   ^
+          |
+          = help: install the module for this interpreter with `pip`, choose another one with `command` of `[python]`, or add the module's folder to `path` there
+    "#]].assert_eq(&ran.err);
+}
+
+#[test]
+fn other_commands_say_the_same() {
+    let folder = Folder::new();
+    folder.write("w.yaml", NEEDS);
+    let said = "the environment variable `TREFOIL_TEAM` is not set; `z` needs it";
+    let plan = folder.trefoil(&["plan", "w.yaml", "--model", "embedded"]);
+    assert_eq!(plan.code, 0, "{}", plan.err);
+    assert!(plan.out.contains("does not run\n") && plan.out.contains(said), "{}", plan.out);
+    let here = folder.trefoil(&["check", "--here", "w.yaml"]);
+    assert_eq!(here.code, 1, "{}", here.out);
+    assert!(here.out.contains(said), "{}", here.out);
+    let doctor = folder.trefoil(&["doctor", "w.yaml"]);
+    assert_eq!(doctor.code, 1, "{}", doctor.out);
+    assert!(doctor.out.contains(said), "{}", doctor.out);
+    folder.write("py.yaml", &python("no_such_module_17"));
+    let off = folder.trefoil(&["doctor", "py.yaml"]);
+    assert!(off.out.contains("no_such_module_17.add`, which is off by default"), "{}", off.out);
+    let tried = folder.trefoil(&["doctor", "py.yaml", "--allow-command"]);
+    assert!(tried.out.contains("cannot import the module `no_such_module_17`"), "{}", tried.out);
+}
+
+#[test]
+fn what_the_operator_declares_runs_with_any_model() {
+    let folder = Folder::new();
+    folder.write(
+        "trefoil.toml",
+        "[tools.hello]\ncommand = [\"echo\", \"hi\"]\n[tools.gone]\ncommand = [\"no-such-program-17\"]\n",
+    );
+    folder.write("l.yaml", "id: l\nkind: tool\ntool: { kind: local, name: hello }\n");
+    folder.write("g.yaml", "id: g\nkind: tool\ntool: { kind: local, name: gone }\n");
+    folder.write("m.yaml", "id: m\nkind: tool\ntool: { kind: local, name: other }\n");
+    folder.write("s.yaml", "answers: { \"*\": ok }\n");
+    folder.write("t.yaml", "answers: { \"*\": ok }\ntools: { hello: from the script, other: scripted }\n");
+    // Trust is kept in the user's own folder.
+    let trefoil = |words: &[&str]| {
+        let mut command = folder.command(words);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        finish(command)
+    };
+    let untrusted = trefoil(&["run", "l.yaml", "--model", "embedded", "--quiet"]);
+    assert_eq!(untrusted.code, 2, "{}", untrusted.out);
+    assert_eq!(trefoil(&["trust", "."]).code, 0);
+    for model in ["embedded", "scripted=s.yaml"] {
+        let ran = trefoil(&["run", "l.yaml", "--quiet", "--model", model]);
+        assert_eq!((ran.code, ran.out.trim()), (0, "hi"), "{model}: {}", ran.err);
+    }
+    let scripted = trefoil(&["run", "l.yaml", "--quiet", "--model", "scripted=t.yaml"]);
+    assert_eq!((scripted.code, scripted.out.trim()), (0, "from the script"), "{}", scripted.err);
+    let mut words = String::new();
+    for (flow, model) in [("m.yaml", "embedded"), ("m.yaml", "scripted=s.yaml"), ("g.yaml", "embedded")] {
+        let ran = trefoil(&["run", flow, "--quiet", "--model", model]);
+        assert_eq!(ran.code, 2, "{flow} {model}: {}", ran.out);
+        words.push_str(&format!("{flow} with {model}:\n{}\n", ran.err));
+    }
+    expect![[r#"
+        m.yaml with embedded:
+        error[missing-tool]: no implementation for the tool `other`
+         --> m.yaml:3:1
+          |
+        3 | tool: { kind: local, name: other }
+          | ^^^^
+          |
+          = help: declare it in `trefoil.toml`: `[tools.other]` with `command = ["program", "argument"]` or `flow = "FILE"`; in a program that embeds the library, register a tool with this name; or answer it with `--model scripted=FILE`
+
+        m.yaml with scripted=s.yaml:
+        error[missing-tool]: no implementation for the tool `other`
+         --> m.yaml:3:1
+          |
+        3 | tool: { kind: local, name: other }
+          | ^^^^
+          |
+          = help: declare it in `trefoil.toml`: `[tools.other]` with `command = ["program", "argument"]` or `flow = "FILE"`; in a program that embeds the library, register a tool with this name; or add `other` under `tools:` of the script
+
+        g.yaml with embedded:
+        error[missing-program]: the program of `[tools.gone]` cannot be started: `no-such-program-17` is in no folder of `PATH`
+         --> g.yaml:3:1
+          |
+        3 | tool: { kind: local, name: gone }
+          | ^^^^
+          |
+          = help: install it, or correct `command` of `[tools.gone]`
+
+    "#]].assert_eq(&words);
+}
+
+#[test]
+fn a_host_is_allowed_with_its_port_and_without_a_real_model_only_by_name() {
+    let folder = Folder::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\ntea",
+            );
+        }
+    });
+    let tool = |url: &str| format!("id: t\nkind: tool\ntool: {{ kind: http, name: x, method: GET, url: \"{url}\" }}\n");
+    folder.write("h.yaml", &tool(&format!("http://127.0.0.1:{port}/x")));
+    folder.write("p.yaml", &tool("https://api.example.com/x"));
+    let run = |flow: &str, more: &[&str]| {
+        let mut words = vec!["run", flow, "--quiet", "--model", "embedded"];
+        words.extend(more);
+        folder.trefoil(&words)
+    };
+    let refused = run("h.yaml", &["--allow-host", "127.0.0.1"]);
+    assert_eq!(refused.code, 2, "{}", refused.out);
+    let named = format!("127.0.0.1:{port}");
+    let allowed = run("h.yaml", &["--allow-host", &named]);
+    assert_eq!((allowed.code, allowed.out.trim()), (0, "tea"), "{}", allowed.err);
+    let public = run("p.yaml", &[]);
+    assert_eq!(public.code, 2, "{}", public.out);
+    expect![[r#"
+        error[host-not-allowed]: `x` cannot be called: `127.0.0.1` was allowed for ports 80 and 443, not for PORT
+         --> h.yaml:3:1
+          |
+        3 | tool: { kind: http, name: x, method: GET, url: "http://127.0.0.1:PORT/x" }
+          | ^^^^
+          |
+          = help: review the tool, then pass `--allow-host 127.0.0.1:PORT`, or set `allow` under `[http]` in your settings
+
+        error[host-not-allowed]: `x` cannot be called: without a real model, only hosts that are allowed by name are called
+         --> p.yaml:3:1
+          |
+        3 | tool: { kind: http, name: x, method: GET, url: "https://api.example.com/x" }
+          | ^^^^
+          |
+          = help: review the tool, then pass `--allow-host api.example.com`, or set `allow` under `[http]` in your settings
+    "#]].assert_eq(&format!("{}\n{}", refused.err.replace(&port.to_string(), "PORT"), public.err));
+}
+
+#[test]
+fn an_agent_without_a_prompt_is_not_paid_for() {
+    let folder = Folder::new();
+    folder.write(
+        "b.yaml",
+        "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: \"{{q}}\"\ninputSchema: { q: string }\n",
+    );
+    let ran = folder.trefoil(&["run", "b.yaml", "--quiet", "--model", "embedded"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    expect![[r#"
+        error[input-invalid]: the whole prompt of `b` is the input `q`, which is not set
+         --> b.yaml:1:5
+          |
+        1 | id: b
+          |     ^
+          |
+          = help: pass `--input q=...`
+    "#]]
+    .assert_eq(&ran.err);
+    let given = folder.trefoil(&["run", "b.yaml", "--quiet", "--model", "embedded", "--input", "q=x"]);
+    assert_eq!(given.code, 0, "{}", given.err);
+}
+
+#[test]
+fn a_script_that_does_not_exist_is_no_missing_model() {
+    let folder = Folder::new();
+    folder.write("a.yaml", "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: x\n");
+    let ran = folder.trefoil(&["run", "a.yaml", "--quiet", "--model", "scripted=none.json"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    expect![[r#"
+        error[invalid-script]: none.json: cannot read the script: No such file or directory (os error 2)
+         |
+         = help: correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it
+    "#]]
+    .assert_eq(&ran.err);
+}

@@ -1,0 +1,91 @@
+//! The steps that every run comes to, unless one before them fails, and without which it fails.
+
+use std::collections::BTreeSet;
+
+use trefoil_ir::{
+    Callee, FlowId, Graph, OnFailure, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, Takes,
+};
+
+/// These steps of a program with their flows, in the order in which they are declared.
+pub fn certain_steps(program: &Program) -> Vec<(FlowId, &Step)> {
+    let mut found = BTreeSet::new();
+    enter(program, program.entry, &mut found);
+    found.into_iter().filter_map(|(id, flow)| Some((flow, program.step(id)?))).collect()
+}
+
+fn enter(program: &Program, flow: FlowId, found: &mut BTreeSet<(StepId, FlowId)>) {
+    if let Some(body) = program.flow(flow).map(|flow| flow.body) {
+        visit(program, (body, flow), found);
+    }
+}
+
+fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(StepId, FlowId)>) {
+    let Some(step) = program.step(id) else { return };
+    if step.when.is_some() || !matches!(step.policy.on_failure, OnFailure::Fail) || !found.insert((id, flow)) {
+        return;
+    }
+    let mut within = |id: StepId| visit(program, (id, flow), found);
+    match &step.kind {
+        StepKind::Sequence(steps) => steps.iter().copied().for_each(within),
+        StepKind::Parallel(it) if it.on_failure == OnItemFailure::Abort => {
+            it.branches.iter().copied().for_each(within);
+        }
+        StepKind::Loop(it) => within(it.body),
+        StepKind::Attempts(it) => within(it.body),
+        StepKind::Graph(graph) => nodes(graph).into_iter().for_each(within),
+        StepKind::StateMachine(machine) => states(machine).into_iter().for_each(within),
+        StepKind::Call(call) => {
+            if let Callee::Flow(flow) = call.callee {
+                enter(program, flow, found);
+            }
+        }
+        StepKind::Model(_)
+        | StepKind::Tool(_)
+        | StepKind::Command(_)
+        | StepKind::Human(_)
+        | StepKind::Wait { .. }
+        | StepKind::Compute(_)
+        | StepKind::Parallel(_)
+        | StepKind::Branch { .. }
+        | StepKind::ForEach(_)
+        | StepKind::Conversation(_)
+        | StepKind::Refused(_) => {}
+    }
+}
+
+/// The nodes to which edges without a condition lead.
+fn nodes(graph: &Graph) -> Vec<StepId> {
+    let mut certain = vec![false; graph.nodes.len()];
+    // A node may be declared before those that lead to it.
+    for _ in 0..graph.nodes.len() {
+        let before = certain.clone();
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let leads = |from: usize| before.get(from).copied().unwrap_or(false);
+            let runs = node.incoming.is_empty()
+                || node.incoming.iter().any(|edge| edge.when.is_none() && leads(edge.from.index()));
+            if let Some(certain) = certain.get_mut(index) {
+                *certain |= runs && node.fallback_of.is_empty();
+            }
+        }
+        if certain == before {
+            break;
+        }
+    }
+    let all = graph.nodes.iter().zip(certain);
+    all.filter(|(node, certain)| *certain && node.fallback.is_none()).map(|(node, _)| node.step).collect()
+}
+
+/// The states to which transitions without a condition lead.
+fn states(machine: &StateMachine) -> Vec<StepId> {
+    let mut found = Vec::new();
+    let mut next = Some(machine.initial);
+    for _ in 0..machine.states.len() {
+        let Some(state) = next.and_then(|id| machine.states.get(id.index())) else { break };
+        if !state.transitions.iter().any(|transition| transition.takes != Takes::Success) {
+            found.push(state.step);
+        }
+        let first = state.transitions.first().filter(|_| state.fails_when.is_none());
+        next = first.filter(|first| first.takes != Takes::Failure && first.when.is_none()).map(|first| first.target);
+    }
+    found
+}

@@ -1,0 +1,92 @@
+//! Environment variables that a run certainly needs: a placeholder without a default, in a step that every run comes to.
+//!
+//! Whether a placeholder has a default is up to its language, so its text is rendered, with some text for every other value.
+
+use std::collections::HashSet;
+
+use trefoil_ir::walk::{self, Evaluated};
+use trefoil_ir::{Expr, Program, Source, StepKind, Text};
+use trefoil_runtime::Secrets;
+use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::{Binding, Found, HoleKind, Piece, Scope, Value};
+
+use super::certain::certain_steps;
+use crate::secrets::{MISSING_ENV, unset};
+
+/// The environment variables without which a run fails, each at the first place that needs it.
+pub fn missing_environment(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
+    let mut asked = HashSet::new();
+    let mut found = Vec::new();
+    for (_, step) in certain_steps(program) {
+        // What other steps evaluate depends on how the run goes.
+        let is_sure = matches!(
+            step.kind,
+            StepKind::Model(_)
+                | StepKind::Tool(_)
+                | StepKind::Command(_)
+                | StepKind::Human(_)
+                | StepKind::Compute(_)
+                | StepKind::Call(_)
+        );
+        for (name, at) in walk::evaluated(step).into_iter().filter(|_| is_sure).flat_map(needed) {
+            if asked.insert(name.clone())
+                && let Some((message, help)) = unset(secrets, HoleKind::Env, &name)
+            {
+                let needs = step.label.as_ref().map(|label| format!("; `{label}` needs it")).unwrap_or_default();
+                found.push(Diagnostic::error(MISSING_ENV, at, format!("{message}{needs}")).help(help));
+            }
+        }
+    }
+    found
+}
+
+/// The variables that are needed to evaluate something.
+fn needed(evaluated: Evaluated<'_>) -> Vec<(String, Location)> {
+    let mut found = Vec::new();
+    let mut look = |text: &Text| found.extend(of_text(text));
+    match evaluated {
+        Evaluated::Expr(expr) => {
+            let mut depends = false;
+            walk::expressions(expr, &mut |expr| depends |= matches!(expr, Expr::If { .. }));
+            if !depends {
+                walk::texts(expr, &mut look);
+            }
+        }
+        Evaluated::Text(text) => look(text),
+        Evaluated::Cond(_) | Evaluated::Source(_) => {}
+    }
+    found
+}
+
+fn of_text(text: &Text) -> Vec<(String, Location)> {
+    let is_env = |binding: Binding| matches!(text.sources.get(binding.source as usize), Some(Source::Environment));
+    if !text.template.references().iter().any(|reference| is_env(reference.binding)) {
+        return Vec::new();
+    }
+    let mut template = text.template.clone();
+    template.bind(|reference| match is_env(reference.binding) {
+        true => Binding { source: 1, ..reference.binding },
+        false => Binding { source: 0, skip: u16::try_from(reference.path.len()).unwrap_or(u16::MAX) },
+    });
+    let Ok(Value::Masked(rendered)) = template.render(&StandInScope(Value::from("?"))) else { return Vec::new() };
+    let holes = rendered.pieces.iter().filter_map(|piece| match piece {
+        Piece::Hole(hole) if hole.kind == HoleKind::Env && hole.default.is_none() && !hole.lenient => Some(&hole.name),
+        _ => None,
+    });
+    let place = |name: &str| {
+        let mut all = text.template.references().iter().zip(&text.spans);
+        let at = all
+            .find(|(reference, _)| is_env(reference.binding) && reference.path.iter().any(|part| &*part.name == name));
+        at.map_or(text.origin, |(_, span)| Location::new(text.origin.file, *span))
+    };
+    holes.map(|name| (name.to_string(), place(name))).collect()
+}
+
+/// Some text for every value, and holes for the environment.
+struct StandInScope(Value);
+
+impl Scope for StandInScope {
+    fn source(&self, source: u32) -> Found<'_> {
+        if source == 1 { Found::Opaque(HoleKind::Env) } else { Found::Borrowed(&self.0) }
+    }
+}
