@@ -40,6 +40,10 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         .take(MOST)
         .filter_map(|c| Some((distance.of(c, limit)?, c)))
         .filter(|(d, c)| *d < c.chars().count().max(2))
+        // A single letter is a slip of nothing longer, unless it was typed twice.
+        .filter(|(_, c)| {
+            length == 1 || c.chars().nth(1).is_some() || c.chars().all(|one| word.chars().all(|w| w == one))
+        })
         // In a short word, a difference of half the characters makes another word, unless letters are only missing.
         .filter(|(d, c)| *d < 2 || length > 4 || within(word, c) || within(c, word));
     for (distance, name) in candidates {

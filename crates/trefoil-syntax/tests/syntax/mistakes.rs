@@ -92,6 +92,10 @@ const CASES: &[(&str, &str)] = &[
     ("text behind the bar", "a: | text\n  b\n"),
     ("block indentation of zero", "a: |0\n  x\n"),
     ("leading blank line too deep", "a: |\n     \n  x\n"),
+    (
+        "a hashtag, and placeholders in a comment",
+        "a: Describe {{shop}} #fresh\nb: Compare {{fruit}} # {{shop}}\nc: Write a text. #first\nd: Cook # {{dish}}\n",
+    ),
     ("comment inside a value", "a: x # c\n  y\nb: 1\n"),
     // Keys.
     ("no colon", "a: 1\nfoo\nb: 2\n"),
@@ -184,7 +188,6 @@ fn comments_after_short_values_and_whole_sentences_are_comments() {
         "fast #4",
         "true # the default",
         "Write a text # 3 lines at most.",
-        "Write a text. #first",
         "Write a long text #TODO shorter",
         "Answer the user # in English, for (now)",
         "words #",

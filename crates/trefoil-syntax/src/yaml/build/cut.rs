@@ -38,10 +38,6 @@ const NUMBERED: &[&str] = &[
     "release",
 ];
 
-/// Words before a name with `#`: `the channel #general`.
-const NAMED: &[&str] =
-    &["hashtag", "hashtags", "tag", "tags", "channel", "channels", "color", "colour", "label", "topic"];
-
 /// Words that do not end a sentence.
 const OPEN: &[&str] = &[
     "a", "an", "the", "and", "or", "of", "in", "on", "at", "to", "for", "with", "from", "by", "about", "as", "like",
@@ -58,7 +54,8 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     // `#!` and `##` start comments as well.
     let Some(first) = rest.chars().next().filter(|c| !matches!(c, '#' | '!')) else { return false };
     let apart = first.is_whitespace();
-    if !apart && rest.contains("{{") {
+    // Nobody explains a text with a placeholder.
+    if rest.contains("{{") && (of_text || !apart) {
         return !value.contains('\n');
     }
     let rest = rest.trim_start();
@@ -71,8 +68,7 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     }
     let prose = words.len() >= 3;
     let ended = value.ends_with(['.', '!', '?', ';', ')']);
-    // The sentence is not finished, and the comment contains a placeholder, which nobody uses to explain a value.
-    if !ended && (prose && rest.contains("{{") || words.len() >= 2 && numbers_something(rest)) {
+    if !ended && words.len() >= 2 && numbers_something(rest) {
         return true;
     }
     if prose && (is_closed_later(value, rest) || (is(OPEN) || last.ends_with(',')) && is_lower(rest)) {
@@ -85,8 +81,8 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     if first.is_ascii_digit() {
         return words.len() >= 2 || value.starts_with(char::is_uppercase);
     }
-    let named = words.len() >= 2 && is(NAMED);
-    first.is_alphabetic() && !MARKS.contains(&&*word.to_lowercase()) && (named || prose && !ended)
+    // A hashtag.
+    first.is_alphabetic() && !MARKS.contains(&&*word.to_lowercase()) && words.len() >= 2
 }
 
 /// `3 of the list`, `1 and suggests`: a number, followed by the rest of a sentence.
