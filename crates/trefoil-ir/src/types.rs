@@ -214,6 +214,13 @@ pub fn share() -> Value {
     keywords([("type", Value::from("number")), ("minimum", Value::from(0)), ("maximum", Value::from(1))])
 }
 
+/// A whole number in a range.
+pub fn whole_between(least: u64, most: u64) -> Value {
+    let ends = [least, most].map(|n| Value::from(i64::try_from(n).unwrap_or(i64::MAX)));
+    let [least, most] = ends;
+    keywords([("type", keyword("integer")), ("minimum", least), ("maximum", most)])
+}
+
 /// A text of one character.
 pub fn one_character() -> Value {
     keywords([("type", Value::from("string")), ("maxLength", Value::from(1))])
@@ -336,7 +343,7 @@ fn union_of(schema: &Value) -> Option<&[Value]> {
 }
 
 /// The alternatives of a type, if its other keywords do not restrict the kind of value.
-fn alternatives(schema: &Value) -> Option<&[Value]> {
+pub fn alternatives(schema: &Value) -> Option<&[Value]> {
     let object = schema.as_object()?;
     // One look at each keyword is cheaper than a search for each name: a type has few.
     let mut found = None;
@@ -497,13 +504,15 @@ pub fn merged(layers: impl IntoIterator<Item = Value>) -> Value {
             }
         }
     }
-    match object(members, !open) {
-        Value::Object(keywords) if open => {
-            let mark = (Arc::from("$comment"), Value::from(LAID_OVER));
-            Value::Object(Arc::new(keywords.iter().map(|(k, v)| (k.clone(), v.clone())).chain([mark]).collect()))
-        }
-        whole => whole,
-    }
+    if open { laid_over(members) } else { object(members, true) }
+}
+
+/// An object with these members, laid over another one: nobody declares the others.
+pub fn laid_over(members: impl IntoIterator<Item = (Arc<str>, Value, bool)>) -> Value {
+    let whole = object(members, false);
+    let mark = (Arc::from("$comment"), Value::from(LAID_OVER));
+    let keywords = whole.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone()));
+    Value::Object(Arc::new(keywords.chain([mark]).collect()))
 }
 
 type IndexMembers = Vec<(Arc<str>, Value, bool)>;

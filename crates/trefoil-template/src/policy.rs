@@ -151,6 +151,10 @@ pub struct TransitionWords {
     pub failure: &'static str,
     /// The properties of a verdict, which are from 0 to 1 unless declared otherwise.
     pub measures: &'static [&'static str],
+    /// The key that limits the states that a run enters, and its highest value.
+    pub entries: (&'static str, u64),
+    /// The key that limits the visits of one state.
+    pub visits: &'static str,
 }
 
 /// The terms for entries of a list that are run side by side.
@@ -276,6 +280,8 @@ impl Policy {
                 success: "on_success",
                 failure: "on_failure",
                 measures: &["score", "confidence"],
+                entries: ("max_total_transitions", 100),
+                visits: "max_state_visits",
             }),
             siblings: &SiblingWords {
                 workers: &["agents"],

@@ -1,6 +1,7 @@
 //! A transition that is never taken.
 
-use trefoil_syntax::Severity;
+use trefoil_ir::Transition;
+use trefoil_syntax::{Diagnostic, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 
@@ -30,6 +31,10 @@ fn run(cx: &mut Context<'_>) {
                     Taken::Impossible if constant => continue,
                     Taken::Impossible => ("its condition can never hold", None),
                     Taken::NoFailure => ("this state cannot fail", None),
+                    Taken::Known => {
+                        known(cx, transition);
+                        continue;
+                    }
                     Taken::Shadowed(before) => ("an earlier transition always matches first", *before),
                 };
                 // The transition that is always taken is reported separately; that one must be fixed.
@@ -52,4 +57,12 @@ fn run(cx: &mut Context<'_>) {
             }
         }
     }
+}
+
+/// A condition on the result of a state that runs no program. It is needed as soon as the state runs one.
+fn known(cx: &mut Context<'_>, transition: &Transition) {
+    let message = format!("`{}` is never taken: this state runs no program, so it cannot fail", transition.text);
+    let d = cx.finding(transition.origin, message);
+    let help = "a plain `echo` and an update are built in; if another command is meant here, the transition is right";
+    cx.report(Diagnostic { severity: Severity::Info, ..d }.help(help));
 }

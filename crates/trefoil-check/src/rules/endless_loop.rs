@@ -7,6 +7,9 @@ use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::states::has_consensus;
 use crate::semantic::written::Written;
 
+/// The maximum number of further states that a finding points to.
+const MOST_LABELS: usize = 4;
+
 pub(super) const RULE: Rule = Rule {
     name: "endless-loop",
     group: Group::Flow,
@@ -89,11 +92,34 @@ fn may_fail_as_meant(program: &Program, step: StepId) -> bool {
     called.any(means)
 }
 
-/// A limit of state entries below the length of the shortest path to an end.
+/// A limit of state entries below the length of the shortest path to an end, or to a state.
 fn entries(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
-    let shortest = written.shortest().filter(|shortest| *shortest > u64::from(machine.max_entries))?;
-    let message = format!("no run can reach an end: the shortest path has {shortest} states");
-    Some(cx.finding(machine.max_entries_at?, message).help("allow at least that many"))
+    let limit = u64::from(machine.max_entries);
+    if let Some(shortest) = written.shortest().filter(|shortest| *shortest > limit)
+        && let Some(at) = machine.max_entries_at
+    {
+        let message = format!("no run can reach an end: the shortest path has {shortest} states");
+        return Some(cx.finding(at, message).help("allow at least that many"));
+    }
+    let beyond = written.entered().into_iter().zip(&machine.states).filter_map(|(length, state)| {
+        Some((length.filter(|length| *length > limit)?, state, cx.model.program.step(state.step)?.origin))
+    });
+    let mut beyond: Vec<(u64, &State, Location)> = beyond.collect();
+    beyond.sort_by_key(|(length, _, at)| (*length, at.span.start));
+    let (most, (length, first, place)) = (beyond.last()?.0, beyond.first()?);
+    let so = format!("`{}` never runs: the shortest path to it has {length} states, the", first.name);
+    let mut d = match machine.max_entries_at {
+        Some(at) => cx.finding(at, format!("{so} limit is {limit}")).label(*place, "this state"),
+        None => cx.finding(*place, format!("{so} default limit is {limit}")),
+    };
+    for (_, _, at) in beyond.iter().skip(1).take(MOST_LABELS) {
+        d = d.label(*at, "nor does this one run");
+    }
+    let words = cx.model.words().transitions?;
+    Some(match words.entries {
+        (key, highest) if most <= highest => d.help(format!("set `{key}` to at least {most}")),
+        (key, highest) => d.help(format!("the highest `{key}` is {highest}: move some of the states to another workflow")),
+    })
 }
 
 /// A limit of one visit for a state to which transitions lead back.

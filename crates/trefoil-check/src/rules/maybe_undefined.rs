@@ -3,9 +3,10 @@
 //! Caused by skipped steps, first passes of loops, inner results of called pipelines, and keys of shared state that
 //! only some states write.
 
-use trefoil_ir::{FlowId, Position, SlotId, StepId, types};
+use trefoil_ir::{Expr, FlowId, OnFailure, Position, SlotId, Step, StepId, StepKind, types};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_template::Value;
 
 use super::unordered_read::{here, result};
 use crate::rule::{Context, Group, Rule, Run};
@@ -24,10 +25,14 @@ pub(super) const RULE: Rule = Rule {
 /// Checks every written path.
 fn run(cx: &mut Context<'_>) {
     let (model, results, left) = (cx.model, cx.model.results(), cx.model.left());
-    let mut told = HashSet::default();
+    let (mut told, mut told_null) = (HashSet::default(), HashSet::default());
     for read in model.reads() {
         let Defined::Sometimes(why) = &read.defined else {
             printed_null(cx, read);
+            if told_null.insert(read.at) {
+                failed_null(cx, &left, read);
+                not_required(cx, read);
+            }
             continue;
         };
         if read.reference.is_none() || read.guarded || read.position == Position::Condition || !told.insert(read.at) {
@@ -76,6 +81,72 @@ fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
         format!("`{}` is null here: it is declared without a value, and nothing writes it before", read.path());
     let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
     cx.report(d.help(format!("write `\"\"` for an empty text; a template prints the word `{word}`")));
+}
+
+/// The result of a node that is null if the node has failed, in a text. A default does not help, because null is a value.
+/// Whoever tests the result on an edge knows that.
+fn failed_null(cx: &mut Context<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &Read<'_>) {
+    let Some(words) = read.words.filter(|words| !words.null.is_empty()) else { return };
+    let text = matches!(read.position, Position::System | Position::User | Position::Person);
+    let [slot] = read.source.slots()[..] else { return };
+    let Some(node) = left.get(&(read.flow, slot)).filter(|_| text) else { return };
+    let becomes_null = |step: &Step| matches!(&step.policy.on_failure, OnFailure::Use(value) if matches!(&**value, Expr::Const(Value::Null)));
+    if !cx.model.program.step(*node).is_some_and(becomes_null) || is_tested(cx.model, read.flow, slot) {
+        return;
+    }
+    let (path, name) = (read.path(), words::step(cx.model.program, *node));
+    let message = format!("`{path}` is null if {name} has failed, so the text says `{}`", words.null);
+    let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
+    let and = if read.guarded { "; `default` does not apply to null" } else { "" };
+    let tested = if path.starts_with("working.") { path } else { format!("working.{path}") };
+    cx.report(d.help(format!("test it on the edge that leads here: `when: {tested} != None`{and}")));
+}
+
+/// A property that its schema does not require, in a text: of the input, or of an answer. Where a missing input is null, its
+/// default is part of its declaration.
+fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
+    let text = !matches!(read.position, Position::Condition | Position::Url | Position::Header);
+    if !text || !read.optional || read.guarded || read.stop.is_some() || read.undeclared.is_some() {
+        return;
+    }
+    let (Some(reference), Some(flow)) = (read.reference, cx.model.program.flow(read.flow)) else { return };
+    let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+    let Some((name, before)) = path.split_last() else { return };
+    let parent = cx.model.types().source(read.flow, read.source, before, None).schema;
+    let intake = &flow.intake;
+    let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
+    let of_input = read.source.slots().iter().all(given);
+    if !may_lack(&parent, name) || of_input && intake.fields.iter().any(|field| field.nullable) {
+        return;
+    }
+    let path = read.path();
+    let message = match of_input {
+        true => format!("`{path}` has no value if the input does not have it: its schema does not require it"),
+        false => format!("`{path}` may have no value: its schema does not require it"),
+    };
+    let d = cx.finding(read.at, message);
+    let missing = read.words.map(|words| words.missing(&path));
+    cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
+}
+
+/// Whether a type declares a property that its objects need not have.
+fn may_lack(schema: &Value, name: &str) -> bool {
+    let all = types::alternatives(schema).unwrap_or(std::slice::from_ref(schema));
+    let declares = |one: &&Value| types::declares(one).iter().any(|property| **property == *name);
+    let mut declaring = all.iter().filter(declares).peekable();
+    let required = |one: &Value| one.get("required").and_then(Value::as_list).unwrap_or_default().iter().any(|r| r.as_str() == Some(name));
+    declaring.peek().is_some() && declaring.all(|one| !required(one))
+}
+
+/// Whether a condition of an edge reads a slot.
+fn is_tested(model: &Model<'_>, flow: FlowId, slot: SlotId) -> bool {
+    model.steps_of(flow).iter().any(|(_, id)| match model.program.step(*id).map(|step| &step.kind) {
+        Some(StepKind::Graph(graph)) => {
+            let edges = graph.nodes.iter().flat_map(|node| &node.incoming).filter_map(|edge| edge.when.as_ref());
+            edges.flat_map(|when| &when.sources).any(|source| source.slots().contains(&slot))
+        }
+        _ => false,
+    })
 }
 
 /// Why a path has no value, with the nodes that would have provided one.

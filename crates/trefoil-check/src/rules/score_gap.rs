@@ -1,8 +1,8 @@
 //! Numbers between two ranges that no condition covers.
 
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Expr, Graph, Program, State, StepKind, Strategy};
-use trefoil_syntax::Severity;
+use trefoil_ir::{Cond, Expr, Graph, Program, State, StepKind, Strategy, types};
+use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -23,7 +23,11 @@ fn run(cx: &mut Context<'_>) {
     for (machine, exits) in cx.model.machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
-            let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric && !by_majority(program, state)) else { continue };
+            let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric && !g.value.is_empty() && !by_majority(program, state)) else { continue };
+            // What is no number matches none of them: other rules report that at the comparison.
+            if state.transitions.iter().filter_map(|t| t.when.as_ref()).any(|when| reads_no_number(cx, when)) {
+                continue;
+            }
             let message = format!("no transition of `{}` matches {}, so the run would fail", state.name, gap.value);
             let mut finding = cx.finding(step.origin, message);
             for transition in &state.transitions {
@@ -42,6 +46,17 @@ fn run(cx: &mut Context<'_>) {
             edges(cx, graph);
         }
     }
+}
+
+/// Whether a condition compares a value that is certainly not a number.
+fn reads_no_number(cx: &Context<'_>, when: &Cond) -> bool {
+    let span = when.origin.span;
+    let here = |at: Location| at.file == when.origin.file && span.start <= at.span.start && at.span.end <= span.end;
+    cx.model.comparisons().iter().filter(|compared| here(compared.at)).any(|compared| {
+        let kinds = types::solid_kinds(&compared.value.schema).filter(|kinds| !kinds.is_empty());
+        let text = types::is_answer(&compared.value.schema);
+        !text && kinds.is_some_and(|kinds| !kinds.contains(&"number"))
+    })
 }
 
 /// Whether the score of a state is that of a majority vote, which has three possible values.

@@ -2,13 +2,14 @@
 //! equal, words that a schema does not list, numbers beyond a schema's limits.
 
 use trefoil_ir::Cond;
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Comparison, Expression, Value};
 
 use super::always_there;
 use crate::rule::Context;
-use crate::semantic::cases::{Truth, truth};
-use crate::semantic::compare::{Compared, Side};
+use crate::semantic::cases::{NumberRange, Numbers, Truth, truth, truth_of};
+use crate::semantic::compare::{Compared, Side, VisitLimit};
 use crate::semantic::conditions::{self, Decides, is_joined};
 use trefoil_ir::types::{self, Member};
 
@@ -16,6 +17,34 @@ use trefoil_ir::types::{self, Member};
 pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
     compared(cx, wanted);
     always_there::run(cx, wanted);
+}
+
+/// The place and the range of a compared value that is certainly a number.
+fn number(compared: &Compared) -> Option<(Location, NumberRange)> {
+    let schema = &compared.value.schema;
+    let sure = !compared.value.optional && types::kinds(schema).is_some_and(|kinds| kinds == ["number"]);
+    let (low, high) = (bound(schema, "minimum"), bound(schema, "maximum"));
+    let range = NumberRange {
+        whole: types::is_integer(schema),
+        low: low.unwrap_or(f64::NEG_INFINITY),
+        high: high.unwrap_or(f64::INFINITY),
+    };
+    sure.then_some((compared.at, range))
+}
+
+/// Says what limits the number of visits.
+fn visited(d: Diagnostic, limit: VisitLimit, compared: &Compared) -> Diagnostic {
+    let Some(words) = compared.words.transitions else { return d };
+    match limit.at {
+        Some(at) => {
+            d.label(at, "the limit").help(format!("compare with a number that is reached, or raise `{}`", words.visits))
+        }
+        None if limit.most == 1 => d.help("no transition leads back to this state, so it is entered only once"),
+        None => d.help(format!(
+            "a run enters this state at most {} times: see `{}` and `{}`",
+            limit.most, words.visits, words.entries.0
+        )),
+    }
 }
 
 /// Checks every comparison, and every condition that is composed of several.
@@ -31,8 +60,12 @@ fn compared(cx: &mut Context<'_>, wanted: bool) {
         let verdict = if holds { "is always true" } else { "can never be true" };
         let mut d = cx.finding(compared.at, format!("this comparison {verdict}: {why}"));
         d.help = help;
+        if let Some(limit) = compared.visits {
+            d = visited(d, limit, compared);
+        }
         cx.report(change.into_iter().fold(d, |d, change| changed(d, compared, &change)));
     }
+    let ranges: HashMap<Location, NumberRange> = model.comparisons().iter().filter_map(number).collect();
     for decision in conditions::all(model).into_iter().filter(|d| d.runs) {
         let (cond, expression) = (decision.cond, decision.cond.condition.expression());
         let told = told.iter().any(|at| at.file == cond.origin.file && overlap(at.span, cond.origin.span));
@@ -41,28 +74,29 @@ fn compared(cx: &mut Context<'_>, wanted: bool) {
             continue;
         }
         let words = cond.condition.words();
-        match truth(cond) {
+        let numbers = |at: usize| ranges.get(&Location::new(cond.origin.file, *cond.spans.get(at)?)).copied();
+        match truth_of(cond, &numbers) {
             Truth::Always if wanted => {
                 let message = "this condition is always true: in every case, one of its parts is";
                 let help = format!("to exclude several values, join the comparisons with `{}`", words.and);
                 cx.report(cx.finding(cond.origin, message).help(help));
             }
             // If a step or state never runs because of it, other rules report that.
-            Truth::Never if !wanted && decision.of == Decides::Edge => {
+            Truth::Never if !wanted && (decision.of == Decides::Edge || truth(cond) != Truth::Never) => {
                 let message = "this condition can never be true: its parts exclude each other";
                 let help = format!("if either one is enough, join them with `{}`", words.or);
                 cx.report(cx.finding(cond.origin, message).help(help));
             }
             Truth::Always | Truth::Never => {}
-            Truth::Sometimes => part(cx, cond, wanted),
+            Truth::Sometimes => part(cx, cond, wanted, &numbers),
         }
     }
 }
 
 /// A part that never holds next to an alternative, or that always holds next to another requirement. The condition as a
 /// whole can still have both results.
-fn part(cx: &mut Context<'_>, cond: &Cond, wanted: bool) {
-    let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression()) else { return };
+fn part(cx: &mut Context<'_>, cond: &Cond, wanted: bool, numbers: &Numbers<'_>) {
+    let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression(), numbers) else { return };
     if (verdict == Truth::Always) != wanted {
         return;
     }
@@ -78,18 +112,18 @@ fn part(cx: &mut Context<'_>, cond: &Cond, wanted: bool) {
 }
 
 /// The first part with a constant result, counted from 1, and the number of parts.
-fn settled_part(cond: &Cond, expression: &Expression) -> Option<(Truth, usize, usize)> {
+fn settled_part(cond: &Cond, expression: &Expression, numbers: &Numbers<'_>) -> Option<(Truth, usize, usize)> {
     let (all, settled) = match expression {
         Expression::Or(all) => (all, Truth::Never),
         Expression::And(all) => (all, Truth::Always),
-        Expression::Not(inner) => return settled_part(cond, inner),
+        Expression::Not(inner) => return settled_part(cond, inner, numbers),
         _ => return None,
     };
     let alone = |part: &Expression| Cond { condition: cond.condition.with(part.clone()), ..cond.clone() };
     let mut joined = all.iter().enumerate().filter(|(_, part)| is_joined(part));
-    joined.find_map(|(at, part)| match truth(&alone(part)) == settled {
+    joined.find_map(|(at, part)| match truth_of(&alone(part), numbers) == settled {
         true => Some((settled, at + 1, all.len())),
-        false => settled_part(cond, part),
+        false => settled_part(cond, part, numbers),
     })
 }
 
@@ -317,6 +351,7 @@ fn ordered(compared: &Compared) -> Option<Settled> {
 
 fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {
     Some(match (low, high) {
+        (Some(low), Some(high)) if low == high => format!("always {low}"),
         (Some(low), Some(high)) => format!("from {low} to {high}"),
         (Some(low), None) => format!("at least {low}"),
         (None, Some(high)) => format!("at most {high}"),

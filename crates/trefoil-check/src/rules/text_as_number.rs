@@ -42,6 +42,9 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
             return Some((message, format!("convert it to a number with `{number}`, and remove the quotes")));
         }
         let message = format!("`{name}` is text and cannot be compared with a number, so the condition is false");
+        if text.literal.as_ref().and_then(Value::as_str).is_some_and(reads_as_number) && is(other, "number") {
+            return Some((message, format!("remove the quotes: write `{name}`")));
+        }
         let number = compared.words.number.filter(|_| is(other, "number"))?;
         return Some((message, format!("convert it to a number with `{number}`")));
     }

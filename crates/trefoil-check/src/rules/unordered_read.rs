@@ -32,6 +32,10 @@ fn run(cx: &mut Context<'_>) {
             Some((name, state)) => unvisited(cx, read, &name, state),
             None => match key(model, read) {
                 Some((name, at)) => unwritten(cx, read, name, at),
+                None if is_error(model, read) => {
+                    cx.report(unfailed(cx, read));
+                    continue;
+                }
                 None => continue,
             },
         };
@@ -141,6 +145,22 @@ fn unvisited(cx: &Context<'_>, read: &Read<'_>, name: &str, state: StepId) -> Di
     cx.finding(read.at, message).help(help)
 }
 
+/// Whether the reason of the last failure is read.
+fn is_error(model: &Model<'_>, read: &Read<'_>) -> bool {
+    let Source::Slot(slot) = read.source else { return false };
+    model.steps_of(read.flow).iter().any(|(_, id)| match model.program.step(*id).map(|step| &step.kind) {
+        Some(StepKind::StateMachine(machine)) => machine.previous_error == Some(*slot),
+        _ => false,
+    })
+}
+
+/// Templates often show the reason just in case, so that is only information.
+fn unfailed(cx: &Context<'_>, read: &Read<'_>) -> Diagnostic {
+    let message = format!("`{}` is always empty in {}: no state fails before it", read.path(), here(cx.model, read));
+    let d = cx.finding(read.at, message).help("add a transition for failure that leads here, or remove it");
+    Diagnostic { severity: Severity::Info, ..d }
+}
+
 fn unwritten(cx: &Context<'_>, read: &Read<'_>, key: &str, written: Location) -> Diagnostic {
     let message = format!("nothing writes `{key}` before {}, so it is always empty", here(cx.model, read));
     cx.finding(read.at, message).label(written, "written here").help("check the transitions, or the name")
@@ -152,7 +172,9 @@ pub(super) fn result(
     results: &HashMap<(FlowId, SlotId), StepId>,
     read: &Read<'_>,
 ) -> Option<(String, StepId)> {
-    let (Source::Slot(slot) | Source::Member(slot, _)) = read.source else { return None };
+    let (Source::Slot(_) | Source::Member(..) | Source::Either(..)) = read.source else { return None };
+    let slots = read.source.slots();
+    let slot = slots.first().filter(|first| slots.iter().all(|slot| slot == *first))?;
     let step = *results.get(&(read.flow, *slot))?;
     Some((words::step(model.program, step), step))
 }

@@ -1,11 +1,12 @@
 //! Every comparison of a program, in conditions and in tests of templates, with the types of its sides.
 
 use trefoil_ir::walk::{self, Evaluated, children};
-use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling};
+use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling, StepKind};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words};
 
 use super::types::Types;
+use super::visits::Ways;
 use trefoil_ir::types;
 
 /// A comparison of two values.
@@ -27,6 +28,17 @@ pub struct Compared {
     pub words: &'static Words,
     /// Whether both sides are the same path.
     pub same: bool,
+    /// What limits the number of visits of a state, if that is what is compared.
+    pub visits: Option<VisitLimit>,
+}
+
+/// The limit of a state's visits.
+#[derive(Debug, Clone, Copy)]
+pub struct VisitLimit {
+    /// How often a run can enter the state.
+    pub most: u64,
+    /// The limit of the state itself, if that decides.
+    pub at: Option<Location>,
 }
 
 /// A side of a comparison.
@@ -70,7 +82,42 @@ pub fn all(program: &Program, types: &Types<'_>) -> Vec<Compared> {
             stack.extend(children(step));
         }
     }
+    visits(program, &mut found);
     found
+}
+
+/// Sets how often the states are entered in which a comparison reads the number of the visit: never more often than the
+/// limits and the paths of their machine allow.
+fn visits(program: &Program, found: &mut [Compared]) {
+    for (i, flow) in program.flows.iter().enumerate() {
+        let Some(StepKind::StateMachine(machine)) = program.step(flow.body).map(|step| &step.kind) else { continue };
+        let Some(slot) = machine.visit else { continue };
+        let reads = |side: &Side| side.slots == [slot];
+        let mut here = found.iter_mut().filter(|c| c.flow == FlowId(i as u32) && reads(&c.value)).peekable();
+        if here.peek().is_none() {
+            continue;
+        }
+        let ways = Ways::of(machine);
+        for compared in here {
+            // A text belongs to the last state whose name is before it.
+            let starts = machine.states.iter().enumerate().filter_map(|(at, state)| {
+                let origin = program.step(state.step)?.origin;
+                (origin.file == compared.at.file && origin.span.start <= compared.at.span.start).then_some((
+                    origin.span.start,
+                    at,
+                    state,
+                ))
+            });
+            let Some((_, at, state)) = starts.max_by_key(|(start, ..)| *start) else { continue };
+            // A state that is never entered is reported itself.
+            let most = ways.visits(at);
+            if most > 0 {
+                let limit = state.max_visits_at.filter(|_| most == u64::from(state.max_visits));
+                compared.value.schema = types::whole_between(1, most);
+                compared.visits = Some(VisitLimit { most, at: limit });
+            }
+        }
+    }
 }
 
 fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &mut Vec<Compared>) {
@@ -179,6 +226,7 @@ impl WrittenText<'_> {
             strict: self.strict,
             words: self.words,
             same,
+            visits: None,
         });
     }
 
@@ -247,6 +295,8 @@ impl WrittenText<'_> {
                     _ => side(of.words, types::of_kind(kind)),
                 }
             }
+            // A list is compared as a whole.
+            Expression::List(_) => Side { optional: false, ..side("a list".to_owned(), types::of_kind("array")) },
             // A single character of a text.
             Expression::Index(of, _) if self.strict => {
                 let of = self.side(of, types)?;

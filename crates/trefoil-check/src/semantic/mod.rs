@@ -21,6 +21,7 @@ pub mod money;
 mod reads;
 pub mod rendered;
 pub mod repeats;
+mod shared;
 pub mod shell;
 mod slots;
 pub mod states;

@@ -32,6 +32,8 @@ pub enum Taken {
     Impossible,
     /// It matches only failures, and the state does not fail.
     NoFailure,
+    /// Its condition does not hold for the only result of a state that runs no program.
+    Known,
     /// Earlier transitions always match first; the index is given if a single one does.
     Shadowed(Option<usize>),
 }
@@ -165,9 +167,24 @@ impl<'t> Table<'t> {
         if transition.takes == Takes::Failure && !failing {
             return Taken::NoFailure;
         }
+        if !self.may_hold(at) {
+            return Taken::Known;
+        }
         let covers = |first: Option<usize>| first.filter(|first| *first < at);
         let same = covers(self.first_sure(transition.takes));
         Taken::Shadowed(same.into_iter().chain(covers(self.first_sure(Takes::Both))).min())
+    }
+    /// Whether a condition holds in some case, with the values that are known.
+    fn may_hold(&self, at: usize) -> bool {
+        let (Some(cases), Some(condition)) = (self.cases, self.condition.get(at).copied().flatten()) else {
+            return true;
+        };
+        let mut any = cases.is_open(condition);
+        cases.each(true, &mut |case| {
+            any |= case.holds(condition);
+            !any
+        });
+        any
     }
     /// The first transition for exactly this outcome whose condition always holds.
     fn first_sure(&self, takes: Takes) -> Option<usize> {

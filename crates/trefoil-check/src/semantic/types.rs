@@ -12,7 +12,7 @@ use trefoil_ir::{
     AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, Schema,
     SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
 };
-use trefoil_template::Value;
+use trefoil_template::{Value, read_json};
 
 use super::writers::{Writer, Writers};
 use trefoil_ir::types::{self, Member};
@@ -24,7 +24,7 @@ const MOST_WRITERS: usize = 200;
 
 /// The types of a program.
 pub struct Types<'p> {
-    program: &'p Program,
+    pub(super) program: &'p Program,
     /// The result types of tools, by name, if declared.
     returned: HashMap<String, Value>,
     roots: HashSet<FlowId>,
@@ -89,6 +89,22 @@ impl Walk {
     }
 }
 
+/// The text of an expression without placeholders.
+fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Const(value) => value.as_str(),
+        Expr::Template(text) | Expr::Typed(text) => text.template.literal(),
+        Expr::AsText(inner) => literal(inner),
+        _ => None,
+    }
+}
+
+/// The object or list in a text, or the text.
+fn structured(text: &str) -> Value {
+    let read = read_json::<Value>(text).ok();
+    read.filter(|value| matches!(value, Value::Object(_) | Value::List(_))).unwrap_or_else(|| Value::from(text))
+}
+
 /// The first segment that a type does not declare; the value may be of another type.
 fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
     let (name, rest) = path.split_first()?;
@@ -151,7 +167,8 @@ impl<'p> Types<'p> {
             if writers.len() > MOST_WRITERS {
                 return types::any();
             }
-            types::union(writers.iter().map(|w| self.written(flow, w)))
+            super::shared::shared_object(self, flow, slot, writers)
+                .unwrap_or_else(|| types::union(writers.iter().map(|w| self.written(flow, w))))
         });
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));
         found
@@ -305,7 +322,11 @@ impl<'p> Types<'p> {
                 types::union([types::of_kind(kind), types::of_kind("null")])
             }
             // Text may contain an object or a list; anything else is unchanged.
-            Expr::Structured(inner) | Expr::Verdict(inner) => types::structured(&of(inner)),
+            Expr::Structured(inner) => match literal(inner) {
+                Some(text) => types::of_value(&structured(text)),
+                None => types::structured(&of(inner)),
+            },
+            Expr::Verdict(inner) => types::structured(&of(inner)),
             Expr::Consensus { .. } => {
                 // Weighted means of verdicts, with weights that add up to 1.
                 let members = [

@@ -85,32 +85,35 @@ impl Written {
         stuck.filter(|(_, (seen, ends))| *seen && !ends).map(|(at, _)| at).collect()
     }
 
-    /// The number of states on the shortest path from the start to an end; `None`: there is none, or an unknown path
-    /// may be shorter.
-    pub fn shortest(&self) -> Option<u64> {
-        let mut seen = vec![false; self.next.len()];
+    /// For each state, the number of states on the shortest path from the start to it, itself included; `None`: no path
+    /// leads to it, or an unknown path may be shorter.
+    pub fn entered(&self) -> Vec<Option<u64>> {
+        let mut lengths = vec![None; self.next.len()];
+        let mut lost = self.start.anywhere;
         let (mut here, mut length) = (self.start.to.clone(), 1);
-        if self.start.anywhere {
-            return None;
-        }
-        while !here.is_empty() {
+        while !here.is_empty() && !lost {
             let mut next = Vec::new();
             for at in here {
-                match seen.get_mut(at) {
-                    Some(seen) if !*seen => *seen = true,
+                match lengths.get_mut(at) {
+                    Some(place @ None) => *place = Some(length),
                     _ => continue,
                 }
-                if self.ends.get(at) == Some(&true) {
-                    return Some(length);
-                }
-                if self.next.get(at).is_some_and(|way| way.anywhere) {
-                    return None;
-                }
+                lost |= self.next.get(at).is_some_and(|way| way.anywhere);
                 next.extend(self.targets(at));
             }
             (here, length) = (next, length + 1);
         }
-        None
+        lengths
+    }
+
+    /// The number of states on the shortest path from the start to an end; `None`: there is none, or an unknown path
+    /// may be shorter.
+    pub fn shortest(&self) -> Option<u64> {
+        let entered = self.entered();
+        let shortest = entered.iter().zip(&self.ends).filter_map(|(length, end)| length.filter(|_| *end)).min()?;
+        let lost = self.start.anywhere
+            || entered.iter().zip(&self.next).any(|(length, way)| way.anywhere && length.is_some_and(|l| l < shortest));
+        (!lost).then_some(shortest)
     }
 
     /// Whether a run can reach a state, and from there the same state again.
@@ -184,6 +187,10 @@ mod tests {
     fn the_shortest_way_counts_states() {
         assert_eq!(written(&[&[1, 2], &[2], &[]]).shortest(), Some(2));
         assert_eq!(written(&[&[1], &[0]]).shortest(), None);
+        assert_eq!(
+            written(&[&[1, 2], &[3], &[], &[0], &[]]).entered(),
+            [1, 2, 2, 3, 0].map(|n| Some(n).filter(|n| *n > 0))
+        );
     }
 
     #[test]

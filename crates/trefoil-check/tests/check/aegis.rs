@@ -415,3 +415,33 @@ fn a_condition_for_another_sort_of_state() {
         assert_eq!(found(state, condition), [""; 0], "{state}: {condition}");
     }
 }
+
+#[test]
+fn a_property_that_a_schema_does_not_require_may_be_missing_in_a_text() {
+    let flow = |schema: &str, text: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: w\n  version: '1'\n  input_schema: {schema}\nspec:\n  initial_state: A\n  states:\n    A: {{ kind: Human, prompt: \"{text}\", transitions: [{{ target: END }}] }}\n    END: {{ kind: System, command: echo }}\n"
+        )
+    };
+    let told = |schema: &str, text: &str, expected: expect_test::Expect| {
+        super::support::of_rule("maybe-undefined", "aegis", &[("w.yaml", &flow(schema, text))], expected);
+    };
+    let open = "{ type: object, properties: { place: { type: string } } }";
+    told(
+        open,
+        "At {{input.place}}",
+        expect_test::expect![[r#"
+        10:37 info maybe-undefined: `input.place` has no value if the input does not have it: its schema does not require it
+          | A: { kind: Human, prompt: "At {{input.place}}", transitions: [{
+          |                                 ^^^^^^^^^^^
+          help: guard it with `{{#if input.place}}`, or write `{{default input.place "..."}}`
+    "#]],
+    );
+    told(open, "{{#if input.place}}At {{input.place}}{{/if}}", expect_test::expect![""]);
+    told(
+        &open.replace("{ type: string }", "{ type: string, default: home }"),
+        "At {{input.place}}",
+        expect_test::expect![""],
+    );
+    told(&open.replace("object, ", "object, required: [place], "), "At {{input.place}}", expect_test::expect![""]);
+}

@@ -256,3 +256,39 @@ fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
     "#]],
     );
 }
+
+#[test]
+fn numbers_have_no_other_values_than_numbers_and_integers_no_others_between_them() {
+    let pipeline = |when: &str| {
+        format!(
+            "id: p\nkind: sequential\nsteps:\n  - agent: {{ id: tide, kind: llm, model: {{ provider: openai, name: m }}, instruction: I., prompt: x, outputSchema: {{ type: object, required: [metres, level], properties: {{ metres: {{ type: number }}, level: {{ type: integer }}, wind: {{ type: number }} }} }} }}\n  - when: \"{when}\"\n    agent: {{ id: warn, kind: llm, model: {{ provider: openai, name: m }}, instruction: I., prompt: y }}\noutput: {{ warn: \"{{{{warn}}}}\" }}\n"
+        )
+    };
+    let holds = |when: &str, expected: Expect| {
+        let (project, all) = super::support::check(Some("agntz"), &[("p.yaml", &pipeline(when))]);
+        let ours = all.iter().filter(|d| ["never-true", "always-true"].contains(&d.rule));
+        super::support::hold(&expected, &super::support::shown(&project, ours));
+    };
+    holds(
+        "{{tide.metres}} >= 2 || {{tide.metres}} < 3",
+        expect![[r#"
+        5:11 warning always-true: this condition is always true: in every case, one of its parts is
+          | - when: "{{tide.metres}} >= 2 || {{tide.metres}} < 3"
+          |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: to exclude several values, join the comparisons with `&&`
+    "#]],
+    );
+    holds(
+        "{{tide.level}} > 4 && {{tide.level}} < 5",
+        expect![[r#"
+        5:11 warning never-true: this condition can never be true: its parts exclude each other
+          | - when: "{{tide.level}} > 4 && {{tide.level}} < 5"
+          |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: if either one is enough, join them with `||`
+    "#]],
+    );
+    holds("{{tide.metres}} > 4 && {{tide.metres}} < 5", expect![""]);
+    holds("{{tide.level}} > 4 && {{tide.level}} < 6", expect![""]);
+    // A value that may be missing is in neither range.
+    holds("{{tide.wind}} >= 2 || {{tide.wind}} < 3", expect![""]);
+}

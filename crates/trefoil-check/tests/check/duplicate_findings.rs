@@ -261,11 +261,11 @@ fn the_result_of_a_state_that_never_ran_before() {
         "{{B.output}}",
         "b",
         expect![[r#"
-        7:41 warning unordered-read: `B.output` never has a value here, because `B` never runs before `A`
-          | A: { kind: System, command: "echo {{B.output}}", transitions: [{
-          |                                     ^^^^^^^^
-          help: check the transitions, or the name
-    "#]],
+            7:41 warning unordered-read: `B.output` never has a value here, because `B` never runs before `A`
+              | A: { kind: System, command: "echo {{B.output}}", transitions: [{
+              |                                     ^^^^^^^^
+              help: check the transitions, or the name
+        "#]],
     );
     says("a", "{{A.output}}", expect![""]);
     // An unknown value is missing, and nothing else is reported about it.

@@ -161,3 +161,129 @@ fn limits_that_no_run_keeps() {
     "#]],
     );
 }
+
+/// A chain of states, each with a way to an end after the first one.
+fn chain(limit: &str, length: usize) -> String {
+    let states: String = (0..length)
+        .map(|at| {
+            let last = at + 1 == length;
+            let next = if last {
+                String::new()
+            } else {
+                format!(", transitions: [{{ condition: exit_code_non_zero, target: STOP }}, {{ target: S{} }}]", at + 1)
+            };
+            format!("    S{at}: {{ kind: System, command: make{next} }}\n")
+        })
+        .collect();
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: '1' }}\nspec:\n  initial_state: S0\n{limit}  states:\n{states}    STOP: {{ kind: System, command: echo }}\n"
+    )
+}
+
+#[test]
+fn a_state_beyond_the_limit_never_runs() {
+    check(
+        &chain("  max_total_transitions: 3\n", 5),
+        expect![[r#"
+        6:26 warning endless-loop: `S3` never runs: the shortest path to it has 4 states, the limit is 3
+          | max_total_transitions: 3
+          |                        ^
+          at 11:5: this state
+          at 12:5: nor does this one run
+          help: set `max_total_transitions` to at least 5
+    "#]],
+    );
+    check(&chain("  max_total_transitions: 5\n", 5), expect![""]);
+    check(&chain("", 50), expect![""]);
+    check(
+        &chain("", 52),
+        expect![[r#"
+        57:5 warning endless-loop: `S50` never runs: the shortest path to it has 51 states, the default limit is 50
+          | S50: { kind: System, co
+          | ^^^
+          at 58:5: nor does this one run
+          help: set `max_total_transitions` to at least 52
+    "#]],
+    );
+    check(
+        &chain("", 102),
+        expect![[r#"
+        57:5 warning endless-loop: `S50` never runs: the shortest path to it has 51 states, the default limit is 50
+          | S50: { kind: System, co
+          | ^^^
+          at 58:5: nor does this one run
+          at 59:5: nor does this one run
+          at 60:5: nor does this one run
+          at 61:5: nor does this one run
+          help: the highest `max_total_transitions` is 100: move some of the states to another workflow
+    "#]],
+    );
+}
+
+#[test]
+fn a_visit_that_the_limits_exclude_is_never_counted() {
+    let looped = |limit: &str, expression: &str| {
+        workflow(&format!(
+            "    A: {{ kind: System, command: make, {limit}transitions: [{{ condition: custom, expression: '{expression}', target: END }}, {{ target: B }}] }}\n    B: {{ kind: System, command: make, transitions: [{{ target: A }}] }}\n{END}"
+        ))
+    };
+    let visits = |manifest: &str, expected: Expect| {
+        let (project, all) = super::support::check(Some("aegis"), &[("w.yaml", manifest)]);
+        let ours = all.iter().filter(|d| ["never-true", "always-true"].contains(&d.rule));
+        hold(&expected, &super::support::shown(&project, ours));
+    };
+    visits(
+        &looped("max_state_visits: 3, ", "iteration_number > 3"),
+        expect![[r#"
+        7:108 warning never-true: this comparison can never be true: `iteration_number` is from 1 to 3
+          | ...ons: [{ condition: custom, expression: 'iteration_number > 3', target: END }
+          |                                            ^^^^^^^^^^^^^^^^
+          at 7:57: the limit
+          help: compare with a number that is reached, or raise `max_state_visits`
+    "#]],
+    );
+    visits(&looped("max_state_visits: 3, ", "iteration_number >= 3"), expect![""]);
+    visits(
+        &looped("", "{{iteration_number}} == 6"),
+        expect![[r#"
+        7:89 warning never-true: this comparison can never be true: `iteration_number` is from 1 to 5
+          | ...s: [{ condition: custom, expression: '{{iteration_number}} == 6', target: EN
+          |                                            ^^^^^^^^^^^^^^^^
+          help: a run enters this state at most 5 times: see `max_state_visits` and `max_total_transitions`
+    "#]],
+    );
+    visits(&looped("", "{{iteration_number}} == 5"), expect![""]);
+    visits(
+        &looped("max_state_visits: 20, ", "iteration_number < 21"),
+        expect![[r#"
+        7:109 warning always-true: this comparison is always true: `iteration_number` is from 1 to 6
+          | ...ons: [{ condition: custom, expression: 'iteration_number < 21', target: END
+          |                                            ^^^^^^^^^^^^^^^^
+          help: a run enters this state at most 6 times: see `max_state_visits` and `max_total_transitions`
+    "#]],
+    );
+    // The total limit decides: two states in each round.
+    let total = looped("max_state_visits: 20, ", "iteration_number >= 8")
+        .replace("spec:\n", "spec:\n  max_total_transitions: 10\n");
+    visits(
+        &total,
+        expect![[r#"
+        8:109 warning never-true: this comparison can never be true: `iteration_number` is from 1 to 5
+          | ...ons: [{ condition: custom, expression: 'iteration_number >= 8', target: END
+          |                                            ^^^^^^^^^^^^^^^^
+          help: a run enters this state at most 5 times: see `max_state_visits` and `max_total_transitions`
+    "#]],
+    );
+    visits(&total.replace(">= 8", ">= 5"), expect![""]);
+    // Nothing leads back.
+    let once = looped("", "iteration_number >= 2").replace("[{ target: A }]", "[{ target: END }]");
+    visits(
+        &once,
+        expect![[r#"
+        7:87 warning never-true: this comparison can never be true: `iteration_number` is always 1
+          | ...ons: [{ condition: custom, expression: 'iteration_number >= 2', target: END
+          |                                            ^^^^^^^^^^^^^^^^
+          help: no transition leads back to this state, so it is entered only once
+    "#]],
+    );
+}

@@ -148,9 +148,18 @@ fn a_tool_that_may_fail_leaves_null() {
               | ... x}, r: {model: "openai:m", system: "{{ t.output.status }} {{ t.output }}"}
               |                                            ^^^^^^^^^^^^^^^
               help: add a default: `{{ t.output.status | default('...') }}`
+            2:102 warning maybe-undefined: `t.output` is null if `t` has failed, so the text says `null`
+              | ...i:m", system: "{{ t.output.status }} {{ t.output }}"}}
+              |                                            ^^^^^^^^
+              help: test it on the edge that leads here: `when: working.t.output != None`
         "#]],
     );
-    holds(&body("{{ t.output }} {{ t.output.status | default('') }}", ""), expect![""]);
+    holds(&body("{{ t.output }} {{ t.output.status | default('') }}", ""), expect![[r#"
+        2:80 warning maybe-undefined: `t.output` is null if `t` has failed, so the text says `null`
+          | ... x}, r: {model: "openai:m", system: "{{ t.output }} {{ t.output.stat
+          |                                            ^^^^^^^^
+          help: test it on the edge that leads here: `when: working.t.output != None`
+    "#]]);
     // If it failed, the edge is not taken.
     let edge = |when: &str| format!("edges:\n  - {{from: t, to: n, when: \"{when}\"}}\n");
     holds(&body("{{ t.output.body }}", &edge("working.t.output.status == 200")), expect![""]);
@@ -196,4 +205,36 @@ fn a_value_of_state_without_content() {
     );
     holds(&body("{{ working.tone }}", "''"), expect![""]);
     holds(&body("s", ""), expect![""]);
+}
+
+#[test]
+fn the_result_of_a_tool_that_failed_is_null_in_a_text() {
+    let flow = |skip: &str, edge: &str, system: &str| {
+        workflow(
+            system,
+            &format!(
+                "nodes:\n  f: {{type: tool, tool: http, config: {{url: 'https://example.com/o', method: GET}}{skip}}}\n  n: {{agent: r, writes: output.o}}\nedges: [{{from: f, to: n{edge}}}]\ninput: {{message: hi}}\n"
+            ),
+        )
+    };
+    holds(
+        &flow(", on_failure: skip", "", "Stock: {{ f.output }}"),
+        expect![[r#"
+        2:87 warning maybe-undefined: `f.output` is null if `f` has failed, so the text says `null`
+          | ... {model: "openai:m", system: "Stock: {{ f.output }}"}}
+          |                                            ^^^^^^^^
+          help: test it on the edge that leads here: `when: working.f.output != None`
+    "#]],
+    );
+    holds(
+        &flow(", on_failure: skip", "", "Stock: {{ f.output | default('none') }}"),
+        expect![[r#"
+        2:87 warning maybe-undefined: `f.output` is null if `f` has failed, so the text says `null`
+          | ... {model: "openai:m", system: "Stock: {{ f.output | default('none') }
+          |                                            ^^^^^^^^
+          help: test it on the edge that leads here: `when: working.f.output != None`; `default` does not apply to null
+    "#]],
+    );
+    holds(&flow(", on_failure: skip", ", when: \"working.f.output != None\"", "Stock: {{ f.output }}"), expect![""]);
+    holds(&flow("", "", "Stock: {{ f.output }}"), expect![""]);
 }

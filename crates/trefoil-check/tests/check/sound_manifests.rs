@@ -50,7 +50,7 @@ fn two_conditions_of_which_one_holds_leave_nothing_open() {
             r#"    A:
       kind: System
       command: update_blackboard
-      env: {{ n: "{{{{iteration_number}}}}", most: "3" }}
+      env: {{ n: "{{{{iteration_number}}}}", most: 3 }}
       transitions:
         - {{ condition: custom, expression: "{first}", target: B }}
         - {{ condition: custom, expression: "{second}", target: C }}

@@ -442,12 +442,12 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
         "blackboard.made.scor == '1'",
         "{{SORT.artcle}}",
         expect![[r#"
-            13:40 warning unknown-property: the schema of `blackboard.made` declares no `scor`
+            13:40 warning unknown-property: `blackboard.made` has no `scor`
               | expression: "blackboard.made.scor == '1'"
               |                              ^^^^
               at child.yaml:3:91: `score` is declared here
-              help: did you mean `score`?
-              suggestion: write `score`: 13:40 "score"
+              help: did you mean `score`? its properties are `article`, `score`
+              fix: write `score`: 13:40 "score"
             19:30 warning unknown-property: `SORT` has no `artcle`
               | command: "echo '{{SORT.artcle}}'"
               |                        ^^^^^^

@@ -51,6 +51,8 @@ pub struct Read {
     asked: bool,
     /// Whether it occurs in something that cannot be decided by trying.
     open: bool,
+    /// Whether it is certainly a number.
+    number: Option<NumberRange>,
 }
 
 #[derive(PartialEq)]
@@ -76,11 +78,30 @@ pub enum Truth {
     Never,
 }
 
+/// What is known about a value that is certainly a number.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberRange {
+    /// Whether it is an integer.
+    pub whole: bool,
+    /// The minimum.
+    pub low: f64,
+    /// The maximum.
+    pub high: f64,
+}
+
+/// The references of a condition that are numbers, by index.
+pub type Numbers<'n> = dyn Fn(usize) -> Option<NumberRange> + 'n;
+
 /// Whether a condition can hold.
 pub fn truth(cond: &Cond) -> Truth {
-    let Some(cases) = Cases::new([cond], &|_, _| None) else { return Truth::Sometimes };
+    truth_of(cond, &|_| None)
+}
+
+/// The same if some values are certainly numbers.
+pub fn truth_of(cond: &Cond, numbers: &Numbers<'_>) -> Truth {
+    let Some(cases) = Cases::with([cond], &|_, _| None, numbers) else { return Truth::Sometimes };
     if cases.is_open(0) {
-        return in_part(cond);
+        return in_part(cond, numbers);
     }
     let mut all = true;
     let mut any = false;
@@ -98,7 +119,7 @@ pub fn truth(cond: &Cond) -> Truth {
 }
 
 /// For parts joined with `and` of which some cannot be tried: if the others never hold together, the whole never holds.
-fn in_part(cond: &Cond) -> Truth {
+fn in_part(cond: &Cond, numbers: &Numbers<'_>) -> Truth {
     let Expression::And(parts) = cond.condition.expression() else { return Truth::Sometimes };
     // Each part is tried with all references of the whole.
     if parts.len().saturating_mul(cond.condition.references().len()) > WORK / 16 {
@@ -113,7 +134,7 @@ fn in_part(cond: &Cond) -> Truth {
     if rest.is_empty() || rest.len() == parts.len() {
         return Truth::Sometimes;
     }
-    match truth(&alone(Expression::And(rest))) {
+    match truth_of(&alone(Expression::And(rest)), numbers) {
         Truth::Never => Truth::Never,
         _ => Truth::Sometimes,
     }
@@ -122,6 +143,9 @@ fn in_part(cond: &Cond) -> Truth {
 impl Cases {
     /// The cases of these conditions; `None` if there are too many. `known`: a member of a slot with a constant value.
     pub fn new<'p>(conds: impl IntoIterator<Item = &'p Cond>, known: &Known<'_>) -> Option<Self> {
+        Self::with(conds, known, &|_| None)
+    }
+    fn with<'p>(conds: impl IntoIterator<Item = &'p Cond>, known: &Known<'_>, numbers: &Numbers<'_>) -> Option<Self> {
         let mut all = Self { conditions: Vec::new(), values: Vec::new(), count: 1 };
         let mut parts = 0usize;
         for cond in conds {
@@ -129,7 +153,7 @@ impl Cases {
             if parts > WORK {
                 return None;
             }
-            all.add(cond);
+            all.add(cond, numbers);
             if all.values.len() > VALUES {
                 return None;
             }
@@ -188,7 +212,9 @@ impl Cases {
             loop {
                 let (Some(chosen), Some(read)) = (case.chosen.get_mut(at), self.values.get(at)) else { return };
                 *chosen += 1;
-                if *chosen < if every { read.choices.len() + 1 } else { read.likely } {
+                // A number is not missing.
+                let all = read.choices.len() + usize::from(read.number.is_none());
+                if *chosen < if every { all } else { read.likely } {
                     break;
                 }
                 *chosen = 0;
@@ -196,7 +222,7 @@ impl Cases {
             }
         }
     }
-    fn add(&mut self, cond: &Cond) {
+    fn add(&mut self, cond: &Cond, numbers: &Numbers<'_>) {
         let mut condition = cond.condition.clone();
         let mut read = Vec::new();
         let mut constant = Vec::new();
@@ -207,6 +233,9 @@ impl Cases {
             let source = cond.sources.get(reference.binding.source as usize);
             constant.push(source.is_some_and(|s| matches!(s, Source::Const(_) | Source::Missing(..))));
             let at = self.value(reference, source);
+            if let Some((number, read)) = numbers(read.len()).zip(self.values.get_mut(at)) {
+                read.number = Some(number);
+            }
             read.push(at);
             Binding { source: at as u32, skip: reference.path.len() as u16 }
         });
@@ -238,6 +267,7 @@ impl Cases {
                 ordered: false,
                 asked: false,
                 open: false,
+                number: None,
             });
             self.values.len() - 1
         })
@@ -266,6 +296,19 @@ impl Read {
     fn add(&mut self, value: Value) {
         if !self.choices.contains(&value) {
             self.choices.push(value);
+        }
+    }
+    /// Removes what is not in a range, and adds the integers around each number if only those are.
+    fn only_numbers(&mut self, NumberRange { whole, low, high }: NumberRange) {
+        if whole {
+            let tried: Vec<f64> = self.choices.iter().filter_map(Value::as_f64).collect();
+            tried.iter().flat_map(|n| [n.floor(), n.ceil()]).for_each(|n| self.add(Value::from(n)));
+        }
+        [low, high].into_iter().filter(|n| n.is_finite()).for_each(|n| self.add(Value::from(n)));
+        let fits = |n: f64| low <= n && n <= high && (!whole || n.fract() == 0.0);
+        self.choices.retain(|v| v.as_f64().is_some_and(fits));
+        if self.choices.is_empty() {
+            self.choices.push(Value::from(if low.is_finite() { low } else { 0.0 }));
         }
     }
     /// Adds one value of every kind, in addition to those in conditions.
@@ -311,6 +354,9 @@ impl Read {
         }
         if self.choices.is_empty() || self.choices.iter().any(|v| v.as_str().is_some() || v.is_null()) {
             self.add(Value::from("something else"));
+        }
+        if let Some(range) = self.number {
+            self.only_numbers(range);
         }
         let expected = |v: &Value| match v.as_f64() {
             Some(n) => low.contains(&n) && (!whole || n.fract() == 0.0),

@@ -1,0 +1,91 @@
+//! The type of an object to which several steps add members (the Blackboard of AEGIS). It starts with constants, and each
+//! step merges its own members into it, so the types of the members are known even though the object refers to itself.
+//!
+//! A constant is not a promise: a run may start with another value of the same kind. So only the kind counts, not the value.
+//! Members that the input does not declare are expected to be other ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind};
+use trefoil_template::{Number, Value};
+
+use super::types::Types;
+use super::writers::Writer;
+use trefoil_ir::types;
+
+/// The types that a member may have, and whether it exists from the start.
+#[derive(Default)]
+struct SharedMember {
+    types: Vec<Value>,
+    seeded: bool,
+}
+
+/// The type of a slot that starts with constants and otherwise is only merged into itself; `None` for any other slot.
+pub(super) fn shared_object<'p>(of: &Types<'p>, flow: FlowId, slot: SlotId, writers: &[Writer<'p>]) -> Option<Value> {
+    let mut members: BTreeMap<Arc<str>, SharedMember> = BTreeMap::new();
+    let mut seeded = false;
+    for writer in writers {
+        let (layers, first) = match writer {
+            Writer::Value(Expr::Merge(layers)) => (layers, true),
+            Writer::Result(step) => match &of.program.step(*step)?.kind {
+                StepKind::Compute(Expr::Merge(layers)) => (layers, false),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        seeded |= first;
+        for layer in layers {
+            let mut add = |name: &Arc<str>, schema: &Value, seeded: bool| {
+                let member = members.entry(name.clone()).or_default();
+                member.types.push(widened(schema));
+                member.seeded |= seeded;
+            };
+            match layer {
+                Expr::Read(Source::Slot(own)) if *own == slot => {}
+                Expr::Read(Source::Slot(other)) => {
+                    let other = of.slot(flow, *other);
+                    let declared = other.get("properties").and_then(Value::as_object);
+                    declared.into_iter().flatten().for_each(|(name, schema)| add(name, schema, false));
+                }
+                Expr::Const(Value::Object(all)) => {
+                    all.iter().for_each(|(name, value)| add(name, &types::of_value(value), first));
+                }
+                Expr::Object(all) => all.iter().for_each(|(name, e)| add(name, &of.expr(flow, e, None), first)),
+                _ => return None,
+            }
+        }
+    }
+    let members = members.into_iter().map(|(name, member)| (name, types::union(member.types), !member.seeded));
+    seeded.then(|| types::laid_over(members))
+}
+
+/// A type without the values of its constants. Nothing is known of a constant that only marks a place: null, or empty.
+/// Text that reads as a number may be compared as one.
+fn widened(schema: &Value) -> Value {
+    if let Some(all) = types::alternatives(schema) {
+        return types::union(all.iter().map(widened));
+    }
+    if let Some(value) = schema.get("const") {
+        return match value {
+            Value::Null => types::any(),
+            Value::Str(text) if text.is_empty() => types::any(),
+            Value::Str(text) if text.trim().parse::<f64>().is_ok() => types::answer(),
+            Value::Number(Number::Int(_) | Number::UInt(_)) => types::of_kind("integer"),
+            other => types::of_kind(types::kind(other)),
+        };
+    }
+    if let Some(items) = schema.get("prefixItems").and_then(Value::as_list) {
+        return match items {
+            [] => types::of_kind("array"),
+            items => types::list(types::union(items.iter().map(widened))),
+        };
+    }
+    match schema.get("properties").and_then(Value::as_object) {
+        Some(all) if schema.get("additionalProperties") == Some(&Value::Bool(false)) => match all.is_empty() {
+            true => types::of_kind("object"),
+            false => types::object(all.iter().map(|(name, inner)| (name.clone(), widened(inner), false)), true),
+        },
+        _ => schema.clone(),
+    }
+}
