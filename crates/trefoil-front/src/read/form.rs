@@ -45,6 +45,9 @@ pub(super) fn list(node: &Node, what: &str) -> Option<String> {
         }
         Kind::Scalar(..) if is_key(what) => {
             let value = shown(node)?;
+            // A program and its arguments are separate items.
+            let words = value.split_whitespace().collect::<Vec<_>>().join(", ");
+            let value = if what == "command" { &words } else { value };
             Some(format!("write `{what}: [{}]`", example().unwrap_or("_").replace('_', value)))
         }
         _ => None,

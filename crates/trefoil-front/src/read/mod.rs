@@ -1,5 +1,6 @@
 //! Typed access to the spanned tree. Every problem is reported at its place, and reading continues.
 
+mod block;
 mod form;
 pub mod number;
 mod unknown;
@@ -10,11 +11,12 @@ use std::sync::Arc;
 
 use trefoil_ir::schema::pattern_weight;
 use trefoil_ir::{Detail, Facts};
-use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, Span, suggest};
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Diagnostics, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value, Words};
 
+pub use self::block::{KeyLine, KeyOwner, TextBlock};
 use self::number::NumberUnit;
 use crate::mend::respelt;
 use crate::project::{Document, Project};
@@ -52,32 +54,6 @@ impl Findings {
         self.facts.merge(part.facts);
         self.blocks.extend(part.blocks);
     }
-}
-
-/// A block text with lines that start like keys of the mapping that contains it, or of the next outer one.
-#[derive(Debug, Clone)]
-pub struct TextBlock {
-    /// Its file.
-    pub file: FileId,
-    /// The key whose value it is.
-    pub key: Text,
-    /// The text.
-    pub text: Text,
-    /// The lines.
-    pub lines: Vec<KeyLine>,
-}
-
-/// A line of such a block.
-#[derive(Debug, Clone)]
-pub struct KeyLine {
-    /// The offset of the key in the text.
-    pub at: usize,
-    /// The key, which is valid in the mapping and missing there.
-    pub key: &'static str,
-    /// Whether it is a key of the outer mapping.
-    pub outer: bool,
-    /// Whether the outer mapping has it soon after the block.
-    pub follows: bool,
 }
 
 /// A file being read, with its findings.
@@ -212,7 +188,8 @@ impl<'d> Reader<'d> {
                     nullable,
                     others: &[],
                     elsewhere: &[],
-                    around: &[],
+                    inert: Vec::new(),
+                    blocks_before: self.findings.borrow().blocks.len(),
                     deciding: &[],
                     forms: (&[], &[]),
                     finished: false,
@@ -370,8 +347,10 @@ pub struct Fields<'n, 'd> {
     others: &'static [(&'static str, &'static str)],
     /// Keys of other mappings that are written here by mistake, and where they belong.
     elsewhere: &'static [(&'static str, &'static str)],
-    /// Keys of the enclosing mapping that may follow this one.
-    around: &'static [&'static str],
+    /// Keys that are known, but belong in another mapping.
+    inert: Vec<&'static str>,
+    /// The number of block texts that were read before this mapping.
+    blocks_before: usize,
     /// Keys that affect what runs, each with the consequence if it is missing.
     deciding: &'static [(&'static str, &'static str)],
     /// Keys whose values are lists, and keys whose values are texts or numbers.
@@ -421,10 +400,6 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// rather than a key without effect.
     pub fn deciding(&mut self, keys: &'static [(&'static str, &'static str)]) {
         self.deciding = keys;
-    }
-    /// Sets keys of the enclosing mapping, which may have become part of a block text at the end of this one.
-    pub fn around(&mut self, keys: &'static [&'static str]) {
-        self.around = keys;
     }
     /// The entry that is written with a wrong name for `name`.
     pub fn written_as(&self, name: &str) -> Option<&'n Entry> {
@@ -501,6 +476,11 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn entries(&self) -> &'n [Entry] {
         &self.mapping.entries
     }
+    /// Marks keys that belong in another mapping, with that place.
+    pub fn misplaced(&mut self, keys: &[&'static str], place: &str) {
+        self.inert.extend(keys);
+        self.no_effect(keys, &format!("it belongs {place}"));
+    }
     /// Marks keys that are known but have no effect here; each one present is reported with a warning (nothing is
     /// silently ignored).
     pub fn no_effect(&mut self, keys: &[&'static str], why: &str) {
@@ -530,7 +510,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports the keys that were not read (decision C6), and those without a value.
     pub fn finish(mut self) {
         self.without_value();
-        self.mapping.entries.iter().for_each(|entry| self.note_block(entry));
+        self.note_blocks();
         let meant = self.report_unknown();
         self.finished = true;
         self.missing.retain(|key| !meant.contains(key));
@@ -550,31 +530,6 @@ impl Drop for Fields<'_, '_> {
 }
 
 impl Fields<'_, '_> {
-    /// Records the lines of a block text that start like missing keys.
-    fn note_block(&self, entry: &Entry) {
-        let Some(text) = entry.value.string().filter(|t| t.style == Style::Literal) else { return };
-        let mut lines = Vec::new();
-        let mut start = 0;
-        for line in text.value.split_inclusive('\n') {
-            let at = start + (line.len() - line.trim_start().len());
-            start += line.len();
-            let Some((word, _)) = line.trim().split_once(':') else { continue };
-            let absent = |key: &&&'static str| **key == word && self.mapping.get(word).is_none();
-            let Some(key) = self.known.iter().chain(self.around).find(absent) else { continue };
-            let outer = self.around.contains(key);
-            lines.push(KeyLine { at, key, outer, follows: outer && self.follows(entry.value.span, key) });
-        }
-        if !lines.is_empty() {
-            let block = TextBlock { file: self.reader.file, key: entry.key.clone(), text: text.clone(), lines };
-            self.reader.findings.borrow_mut().blocks.push(block);
-        }
-    }
-    /// Whether one of the lines after a value starts with this key.
-    fn follows(&self, value: Span, key: &str) -> bool {
-        let behind = self.reader.text.and_then(|t| t.get(value.end as usize..)).unwrap_or_default();
-        let mut lines = behind.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(8);
-        lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
-    }
     /// Reports a key with a colon and nothing after it: it is unfinished. An explicit `null` is intended.
     fn without_value(&self) {
         let known =

@@ -1,4 +1,4 @@
-//! Numbers in another notation: `"5"`, `4_096`, `0,7`, or `30s` for a key in seconds.
+//! Numbers in another notation: `"5"`, `4_096`, `0,7`, `8k`, `90%`, or `30s` for a key in seconds.
 
 use trefoil_syntax::yaml::{Node, Style};
 
@@ -29,7 +29,7 @@ pub fn meant(node: &Node, unit: Option<NumberUnit>) -> Option<String> {
         return Some(text.value.to_string());
     }
     let text = text.value.trim();
-    grouped(text).or_else(|| with_comma(text)).or_else(|| converted(text, unit?))
+    grouped(text).or_else(|| with_comma(text)).or_else(|| signed(text)).or_else(|| converted(text, unit?))
 }
 
 fn is_digits(part: &str) -> bool {
@@ -46,6 +46,24 @@ fn grouped(text: &str) -> Option<String> {
 fn with_comma(text: &str) -> Option<String> {
     let (whole, part) = text.split_once(',')?;
     (is_digits(whole) && is_digits(part) && part.len() != 3).then(|| format!("{whole}.{part}"))
+}
+
+/// `8k`, `90%`, `$3`: thousands, hundredths, an amount of money.
+fn signed(text: &str) -> Option<String> {
+    let number = |part: &str| {
+        part.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite() && part.trim().starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let shown = |n: f64| Some(((n * 1e6).round() / 1e6).to_string());
+    if let Some(part) = text.strip_suffix('%') {
+        return shown(number(part)? / 100.0);
+    }
+    if let Some(part) = text.strip_suffix(['k', 'K']) {
+        return shown(number(part)? * 1_000.0);
+    }
+    shown(number(text.strip_prefix('$')?)?)
 }
 
 /// `30s`, `1.5 minutes`: converted to the unit of the key.

@@ -1,7 +1,7 @@
 //! Keys of a mapping that were not read (decision C6): the probably intended key, or the available ones.
 
 use trefoil_syntax::hash::HashSet;
-use trefoil_syntax::yaml::{Entry, Kind, Scalar};
+use trefoil_syntax::yaml::{Entry, Kind, Scalar, Style};
 use trefoil_syntax::{Diagnostic, Location, Severity, Span, suggest};
 
 use super::{Fields, UNKNOWN_KEYS};
@@ -16,8 +16,7 @@ impl Fields<'_, '_> {
         if unknown.is_empty() {
             return required;
         }
-        let (alone, present) = (unknown.len() == 1, self.mapping.entries.iter().map(|e| &*e.key.value));
-        let present: HashSet<&str> = present.collect();
+        let present: HashSet<&str> = self.mapping.entries.iter().map(|e| &*e.key.value).collect();
         for (index, entry) in unknown.iter().enumerate() {
             if index == UNKNOWN_KEYS {
                 let message = format!("{} more unknown keys of {} are not shown", unknown.len() - index, self.what);
@@ -26,6 +25,11 @@ impl Fields<'_, '_> {
             }
             let key = &*entry.key.value;
             let at = self.reader.at(entry.key.span);
+            if let Some((d, key)) = self.glued(entry) {
+                required.extend(self.missing.iter().copied().filter(|missing| *missing == key));
+                self.reader.report(d);
+                continue;
+            }
             if let Some(d) = self.comma(entry).or_else(|| strange_space(key, at)) {
                 self.reader.report(d);
                 continue;
@@ -35,14 +39,12 @@ impl Fields<'_, '_> {
             let free = |name: &str| !present.contains(name);
             let other =
                 || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
-            // The only unknown key is probably the only missing one.
-            let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
             let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
             let foreign = |name: &'static str| suggest::Near { name, distance: usize::MAX, sure: false };
             // A word of another system takes precedence over a key with a similar spelling.
             let other = other().filter(|_| near.is_none_or(|near| near.distance > 0)).map(|(_, name)| foreign(name));
-            let meant = other.or(near).or_else(|| needed().map(|name| foreign(name)));
+            let meant = other.or(near);
             let place = self.elsewhere.iter().find(|(word, _)| *word == key);
             if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
                 d = d.help(format!("it belongs {place}"));
@@ -57,7 +59,7 @@ impl Fields<'_, '_> {
                     let comma = if misfit.is_some() { ";" } else { "" };
                     help = format!("{help}{comma} without it {without}");
                 }
-                let renames = misfit.is_none() && free(meant.name);
+                let renames = misfit.is_none() && free(meant.name) && !is_empty(entry);
                 if let Some(missing) = self.missing.iter().find(|name| **name == meant.name && renames) {
                     d.severity = Severity::Error;
                     d.message = format!("{}, and lacks `{missing}`", d.message);
@@ -82,17 +84,38 @@ impl Fields<'_, '_> {
         let unread = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
         let mut near = unread.filter_map(|entry| Some((entry, suggest::near(&entry.key.value, [missing])?)));
         let (entry, near) = near.next().filter(|_| near.next().is_none())?;
+        if let Some((d, _)) = self.glued(entry).filter(|(_, key)| *key == missing) {
+            return Some(d);
+        }
+        // A key of another form is another one, and one without a value has nothing to say.
+        if self.misfit(missing, &entry.value).is_some() || is_empty(entry) {
+            return None;
+        }
         let at = self.reader.at(entry.key.span);
         let message = format!("{} has no key `{}`, and lacks `{missing}`", self.what, entry.key.value);
         let d = Diagnostic::error("unknown-key", at, message).help(format!("did you mean `{missing}`?"));
         Some(respelt(d, at, &entry.key, near))
     }
+    /// A key and its value without a space between them, `{ agent:a }`: one word. Also returns the key.
+    fn glued(&self, entry: &Entry) -> Option<(Diagnostic, &'static str)> {
+        let (key, value) = entry.key.value.split_once(':').filter(|(_, value)| !value.is_empty() && is_empty(entry))?;
+        let key = self.known.iter().copied().find(|known| *known == key)?;
+        let at = self.reader.at(entry.key.span);
+        let message = format!("`{}` is one word, so {} has no `{key}` here", entry.key.value, self.what);
+        let severity = if self.missing.contains(&key) { Severity::Error } else { Severity::Warning };
+        let d = Diagnostic::new("unknown-key", severity, at, message);
+        let meant = format!("{key}: {value}");
+        let d = match entry.key.style {
+            Style::Plain => d.fix(format!("write `{meant}`: a key needs a space after `:`"), at, meant),
+            _ => d.help(format!("write `{meant}`: a key needs a space after `:`")),
+        };
+        Some((d, key))
+    }
     /// The second half of a number with a comma: in braces, a comma ends the value.
     fn comma(&self, entry: &Entry) -> Option<Diagnostic> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let key = &*entry.key.value;
-        let alone = matches!(&*entry.value.kind, Kind::Scalar(Scalar::Null, text) if text.value.is_empty());
-        if !alone || !digits(key) {
+        if !is_empty(entry) || !digits(key) {
             return None;
         }
         let index = self.mapping.entries.iter().position(|other| std::ptr::eq(other, entry))?;
@@ -108,6 +131,11 @@ impl Fields<'_, '_> {
         let d = Diagnostic::warning("unknown-key", at, message).help(format!("write `{name}: {number}`"));
         Some(d.fix(format!("write `{number}`"), at, number))
     }
+}
+
+/// Whether a key has no value.
+fn is_empty(entry: &Entry) -> bool {
+    matches!(&*entry.value.kind, Kind::Scalar(Scalar::Null, text) if text.value.is_empty())
 }
 
 /// A key that starts with a space character that YAML treats as a letter.

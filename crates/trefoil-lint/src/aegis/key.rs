@@ -57,7 +57,8 @@ fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     }
     let key = asked.name(at);
     let message = format!("nothing in this manifest defines `{key}`");
-    let help = format!("if the start input has `{key}`, declare it in `input_schema`");
+    let keys = mend::listed(asked.names.keys.keys().map(|key| &**key));
+    let help = format!("defined: {keys}; if the start input has `{key}`, declare it in `input_schema`");
     Some(asked.warning("unresolved-name", &message, &help))
 }
 

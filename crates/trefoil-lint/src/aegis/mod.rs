@@ -17,6 +17,7 @@ mod mounts;
 mod names;
 mod output;
 mod output_types;
+mod passed;
 mod prompt;
 mod result;
 mod state;
@@ -27,6 +28,7 @@ mod unit;
 
 use trefoil_syntax::Diagnostic;
 
+use passed::LazyMentions;
 use trefoil_front::aegis::callees::Callee;
 use trefoil_front::aegis::{Content, Unit, Units};
 use trefoil_front::{Document, Source};
@@ -72,12 +74,15 @@ const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut Found)] = &[
 /// The mistakes in everything that can be reached from entries.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let documents = units.all.iter().filter_map(|unit| Some((units.project.documents.get(unit.document)?, unit)));
-    let mut found: Vec<Diagnostic> = documents.flat_map(|(document, unit)| self::unit(units, document, unit)).collect();
+    let mentions: LazyMentions<'_> = LazyMentions::new(Box::new(|| passed::Mentions::of(units)));
+    let mut found: Vec<Diagnostic> =
+        documents.flat_map(|(document, unit)| self::unit(units, document, unit, &mentions)).collect();
     found.extend(cycle::cycles(&units.calls));
     found
 }
 
-fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> {
+fn unit(units: &Units<'_>, document: &Document, unit: &Unit, mentions: &LazyMentions<'_>) -> Vec<Diagnostic> {
+    let at = unit.document;
     let file = Source::of(units.project, document);
     let directory = &units.directory.seen_from(unit.document);
     let mut found = Vec::new();
@@ -86,6 +91,7 @@ fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> 
             let (callees, project) = (&Callee::of_agent(agent), units.project);
             let unit = AgentUnit { file, document, agent, names, texts, project };
             OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
+            passed::of_agent(&unit, mentions, at, &mut found);
             callee::unknown(file, callees, directory, Some(&*agent.identity.name), &mut found);
             judge::check(file, callees, directory, &mut found);
         }
@@ -93,6 +99,7 @@ fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> 
             let callees = &Callee::of_workflow(workflow, texts);
             let unit = Workflow { file, workflow, names, texts, callees, directory };
             OF_WORKFLOWS.iter().for_each(|find| find(&unit, &mut found));
+            passed::of_workflow(&unit, mentions, at, &mut found);
             callee::unknown(file, callees, directory, None, &mut found);
             judge::check(file, callees, directory, &mut found);
         }

@@ -55,7 +55,7 @@ fn shown<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<Vec<&'u str>> {
 pub fn unread(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
     let at = unit.file.at(prompt.span);
-    if !shown.contains(&"instruction") {
+    if unit.agent.instruction.is_some() && !shown.contains(&"instruction") {
         let d = Diagnostic::warning("unused", at, "`instruction` has no effect: `prompt_template` does not read it");
         found.push(d.help("write `{{instruction}}` where the model should read it"));
     }

@@ -138,7 +138,8 @@ fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
     let (help, near) = match &habit {
         Some((last, meant)) => {
             let written = path.iter().take(last + 1).map(|s| &*s.name).collect::<Vec<_>>().join(".");
-            (format!("write `{meant}` instead of `{written}`: names have no prefix here"), None)
+            let why = if *last > 0 && &**meant != "env" { ": names have no prefix here" } else { "" };
+            (format!("write `{meant}` instead of `{written}`{why}"), None)
         }
         None => advice(scope, name, &names),
     };

@@ -4,6 +4,7 @@
 pub mod lookalike;
 
 mod block;
+mod lone;
 mod syntax;
 mod unresolved;
 
@@ -20,6 +21,9 @@ const OF_TEXTS: &[fn(&BoundText, &mut Found)] = &[
     lookalike::placeholders,
     lookalike::literals,
 ];
+
+/// The finder for texts of dialects whose data keeps its type.
+pub use lone::placeholder as lone;
 
 /// The mistakes in a text. Called once for each, whatever its dialect.
 pub fn find(text: &BoundText, found: &mut Found) {

@@ -136,7 +136,7 @@ impl Place for PromptPlace {
         match plain(path).as_deref() {
             Some(["input", _]) => bound.end == End::There || self.0.declared.schema.is_none(),
             Some([root]) if alone => {
-                matches!(*root, "instruction" | "previous_error" | "iteration_number" | "agentskills")
+                matches!(*root, "instruction" | "input" | "previous_error" | "iteration_number" | "agentskills")
             }
             Some([_]) => true,
             _ => false,

@@ -247,6 +247,7 @@ pub fn is_meant(names: &WorkflowNames, path: &[Segment], bound: &Bound) -> bool 
         Some(["workflow" | "state" | "human" | "execution", _]) => there,
         Some(["input", _]) => there || names.input.schema.is_none(),
         Some([name, _, ..]) => names.index(name).is_some(),
+        Some([name]) => *name == "input" || name.contains('_') && names.keys.contains_key(*name),
         _ => false,
     }
 }

@@ -166,10 +166,9 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Opti
     extras::retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not supported yet; the agent runs on its own input");
     if place == AgentPlace::Step {
-        fields.no_effect(&["input", "when", "ref"], "it belongs on the step, next to `agent`");
-        fields.around(&["input"]);
+        fields.misplaced(&["input", "when", "ref"], "on the step, next to `agent`");
     } else {
-        fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
+        fields.misplaced(&["input", "when", "ref"], "on a step of a pipeline");
     }
     let kind = kind(&mut fields);
     fields.also_called(match kind {

@@ -16,6 +16,14 @@ pub fn property(reading: &mut SchemaReading<'_>, node: &Node, name: &Text, depth
     if !reading.shallow(node, depth) {
         return Value::Bool(true);
     }
+    if let Some(bare) = name.value.strip_suffix('?').filter(|bare| !bare.is_empty()) {
+        let at = reading.reader.at(name.span);
+        let message = format!("`?` is part of the name `{}`, which no template can read", name.value);
+        let d = Diagnostic::warning("invalid-schema", at, message);
+        let d = d.help(format!("write `{bare}`: every input may be missing, and is then null or its `default`"));
+        let near = suggest::Near { name: bare, distance: 1, sure: false };
+        reading.reader.report(respelt(d, at, name, near));
+    }
     if let Some(text) = node.string() {
         let known = reading.type_name(text);
         return if known { types::of_kind(&text.value) } else { Value::Bool(true) };

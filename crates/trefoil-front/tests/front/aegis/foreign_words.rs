@@ -198,8 +198,8 @@ fn names_that_stand_for_others() {
     of(
         "{{workflow.context.tone}}",
         expect![[r#"
-        warning w.yaml 9:37 unresolved-name: nothing in this manifest defines `tone` (if the start input has `tone`, declare it in `input_schema`)
-    "#]],
+            warning w.yaml 9:37 unresolved-name: nothing in this manifest defines `tone` (defined: `colour`; if the start input has `tone`, declare it in `input_schema`)
+        "#]],
     );
     let prompt = telling.replace(
         "instruction: Work.",

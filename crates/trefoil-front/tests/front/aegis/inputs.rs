@@ -129,3 +129,74 @@ fn what_is_declared_in_another_file_is_shown_there() {
         "#]],
     );
 }
+
+#[test]
+fn a_field_of_an_input_that_no_caller_passes_is_always_empty() {
+    let guide = |more: &str| {
+        agent("guide", more)
+            .replace("instruction: Work.", "prompt_template: 'At {{input.place}}: {{instruction}}', instruction: Work.")
+    };
+    let tour = |input: &str| {
+        workflow(&format!("    A: {{ kind: Agent, agent: guide, {input}transitions: [{{ target: END }}] }}\n{END}"))
+    };
+    let told = |files: &[(&str, &str)], expected: Expect| {
+        let all = super::support::findings(files);
+        let ours: String =
+            all.lines().filter(|line| line.contains("missing-input")).map(|line| format!("{line}\n")).collect();
+        crate::support::bless(&ours, &expected);
+    };
+    let text = tour("input: the old harbour, ");
+    told(
+        &[("guide.yaml", &guide("")), ("tour.yaml", &text)],
+        expect![[r#"
+        warning guide.yaml 6:34 missing-input: `input.place` is always empty: every call of `guide` passes text (read `{{input}}`, or declare `place` in `spec.input_schema` and pass `{"place": ...}`) [tour.yaml 7:44 passed here]
+    "#]],
+    );
+    // An agent without a schema gets JSON as text, too.
+    let json = tour("input: '{\"place\": \"harbour\"}', ");
+    told(
+        &[("guide.yaml", &guide("")), ("tour.yaml", &json)],
+        expect![[r#"
+        warning guide.yaml 6:34 missing-input: `input.place` is always empty: every call of `guide` passes text (read `{{input}}`, or declare `place` in `spec.input_schema` and pass `{"place": ...}`) [tour.yaml 7:44 passed here]
+    "#]],
+    );
+    told(&[("guide.yaml", &guide("  input_schema: { type: object }\n")), ("tour.yaml", &json)], expect![""]);
+    // Nobody calls it, somebody passes on the start input, calls it by a placeholder, or as a judge.
+    told(&[("guide.yaml", &guide(""))], expect![""]);
+    told(
+        &[("guide.yaml", &guide("")), ("tour.yaml", &text), ("more.yaml", &tour("").replace("name: w", "name: more"))],
+        expect![""],
+    );
+    let open = text.replace("agent: guide", "agent: \"{{input.who}}\"");
+    told(
+        &[("guide.yaml", &guide("")), ("tour.yaml", &text), ("more.yaml", &open.replace("name: w", "name: more"))],
+        expect![""],
+    );
+    let judged = tour("judges: [{ agent: guide }], input: x, ").replace("agent: guide, judges", "agent: other, judges");
+    told(
+        &[("guide.yaml", &guide("")), ("tour.yaml", &text), ("more.yaml", &judged.replace("name: w", "name: more"))],
+        expect![""],
+    );
+    // A called workflow gets a text as the field `input`, and an object as it is.
+    let child =
+        workflow("    A: { kind: System, command: 'echo {{input.place}}' }\n").replace("name: w", "name: child");
+    let calls = |input: &str| {
+        workflow(&format!(
+            "    A: {{ kind: Subworkflow, workflow_id: child, mode: blocking, result_key: r, input: '{input}' }}\n"
+        ))
+    };
+    told(
+        &[("child.yaml", &child), ("w.yaml", &calls("the old harbour"))],
+        expect![[r#"
+        warning child.yaml 7:41 missing-input: `input.place` is always empty: no call of `child` passes it (pass `{"place": ...}` as the state's `input`) [w.yaml 7:87 passed here]
+    "#]],
+    );
+    told(
+        &[("child.yaml", &child), ("w.yaml", &calls("{\"town\": \"x\"}"))],
+        expect![[r#"
+        warning child.yaml 7:41 missing-input: `input.place` is always empty: no call of `child` passes it (pass `{"place": ...}` as the state's `input`) [w.yaml 7:87 passed here]
+    "#]],
+    );
+    told(&[("child.yaml", &child), ("w.yaml", &calls("{\"place\": \"x\"}"))], expect![""]);
+    told(&[("child.yaml", &child), ("w.yaml", &calls("{{input}}"))], expect![""]);
+}

@@ -142,3 +142,71 @@ fn a_key_at_the_end_of_a_text_is_part_of_the_text() {
     found("        topic: bread\n        timeout: 30\n", expect![""]);
     found("        transitions:\n        - from the kitchen to the shop\n", expect![""]);
 }
+
+#[test]
+fn any_key_at_the_end_of_a_text_is_found_whatever_its_value() {
+    let told = |text: &str| {
+        let all = findings(&[("w.yaml", text)]);
+        all.lines().filter(|line| line.contains("swallowed-key")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let task = |last: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: g, version: '1' }}\nspec:\n  runtime: {{ model: smart }}\n  task:\n    prompt_template: \"{{{{instruction}}}} {{{{input}}}}\"\n    instruction: |\n      Sort the berries.\n{last}"
+        )
+    };
+    for key in [
+        "tools: [fs.read]",
+        "tools:\n        - fs.read\n        - fs.write",
+        "tools:\n      - { name: fs.read }",
+        "execution: { mode: iterative }",
+        "execution:\n        mode: one-shot\n        max_iterations: 3",
+        "security:\n        resources: { timeout: 60s }",
+        "input_schema: { type: object }",
+        "volumes: [{ name: data, mount_path: /data }]",
+        "env: { REGION: north }",
+        "context: [{ type: text, content: 'Be kind.' }]",
+    ] {
+        let found = told(&task(&format!("      {key}\n")));
+        assert!(found.len() == 1 && found[0].contains(" 10:7 "), "{key}: {found:?}");
+        // A folded text ends in the same way.
+        let folded = task(&format!("      {key}\n")).replace("instruction: |", "instruction: >-");
+        assert_eq!(told(&folded), found, "{key}");
+    }
+    let ask = |last: &str| {
+        workflow(&format!(
+            "    A:\n      kind: Human\n      prompt: |\n        Ship the pears?\n        {last}\n    END: {{ kind: System, command: echo }}\n"
+        ))
+    };
+    for key in [
+        "default_response: yes",
+        "default_response: not now",
+        "timeout: 2h",
+        "max_state_visits: 3",
+        "transitions: [{ condition: always, target: END }]",
+        "transitions:\n          - condition: always\n            target: END",
+        "transitions:\n        - { target: END }",
+    ] {
+        let found = told(&ask(key));
+        assert!(found.len() == 1 && found[0].contains(" 11:9 "), "{key}: {found:?}");
+    }
+    let both = told(&ask("timeout: 2h\n        transitions:\n          - { target: END }"));
+    assert_eq!(both.len(), 2, "{both:?}");
+    // Words of the text are not keys.
+    for line in [
+        "timeout: as long as it takes",
+        "transitions: none",
+        "timeout: 2h\n        Keep to it.",
+        "topic: fruit\n        timeout: 30",
+        "Answer like this:\n        default_response: yes",
+        "```yaml\n        timeout: 2h\n        ```",
+        "prompt: which one",
+        "transitions:",
+    ] {
+        assert_eq!(told(&ask(line)), [""; 0], "{line}");
+    }
+    for line in
+        ["tools: a spoon and a bowl", "tools:\n        - a spoon", "execution: as told.", "name: g", "input: {{input}}"]
+    {
+        assert_eq!(told(&task(&format!("      {line}\n"))), [""; 0], "{line}");
+    }
+}

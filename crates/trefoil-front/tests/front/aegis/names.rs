@@ -161,20 +161,20 @@ fn a_key_that_nothing_writes_is_a_warning_without_a_schema() {
         (
             "{{anything}}",
             expect![[r#"
-            warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `anything` (if the start input has `anything`, declare it in `input_schema`)
-        "#]],
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `anything` (defined: `language`, `summary`; if the start input has `anything`, declare it in `input_schema`)
+            "#]],
         ),
         (
             "{{workflow.context.tone}}",
             expect![[r#"
-            warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `tone` (if the start input has `tone`, declare it in `input_schema`)
-        "#]],
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `tone` (defined: `language`, `summary`; if the start input has `tone`, declare it in `input_schema`)
+            "#]],
         ),
         (
             "{{blackboard.digest.title}}",
             expect![[r#"
-            warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `digest` (if the start input has `digest`, declare it in `input_schema`)
-        "#]],
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `digest` (defined: `language`, `summary`; if the start input has `digest`, declare it in `input_schema`)
+            "#]],
         ),
         ("{{#each items}}x{{/each}}", expect![""]),
     ] {

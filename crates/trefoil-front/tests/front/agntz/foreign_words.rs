@@ -218,8 +218,8 @@ fn names_have_nothing_before_them() {
         "instruction: \"{{input.topic}} {{process.env.X}} {{environment.X}}\"\n",
         expect![[r#"
             error 5:17 unresolved-name: `input` is not defined here (write `topic` instead of `input.topic`: names have no prefix here) {maybe: "topic"}
-            error 5:33 unresolved-name: `process` is not defined here (write `env` instead of `process.env`: names have no prefix here) {maybe: "env"}
-            error 5:51 unresolved-name: `environment` is not defined here (write `env` instead of `environment`: names have no prefix here) {maybe: "env"}
+            error 5:33 unresolved-name: `process` is not defined here (write `env` instead of `process.env`) {maybe: "env"}
+            error 5:51 unresolved-name: `environment` is not defined here (write `env` instead of `environment`) {maybe: "env"}
         "#]],
     );
 }

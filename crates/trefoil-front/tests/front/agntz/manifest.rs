@@ -410,7 +410,7 @@ fn numbers_in_another_notation_are_fixed() {
             "maxTokens",
             "4k",
             expect![[r#"
-                error 6:14 wrong-type: `maxTokens` must be a whole number, not text
+                error 6:14 wrong-type: `maxTokens` must be a whole number, not text {fix: "4000"}
             "#]],
         ),
         (

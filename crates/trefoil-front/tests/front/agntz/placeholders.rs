@@ -308,3 +308,55 @@ fn small_slips_are_told() {
         "#]],
     );
 }
+
+#[test]
+fn comments_and_dollars_of_other_languages_are_text() {
+    says(
+        "instruction: \"{# short #} Cook {{topic}}.\"\n",
+        expect![[r#"
+        warning 5:15 not-a-placeholder: this comment is text: it is not removed {maybe: remove it: ""}
+    "#]],
+    );
+    says(
+        "instruction: \"Cook ${{topic}} now.\"\n",
+        expect![[r#"
+        warning 5:20 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
+    "#]],
+    );
+    says("instruction: \"Cook for ${{price}} now.\"\nprompt: \"{{topic}}{{kind}}\"\n", expect![""]);
+}
+
+#[test]
+fn a_lone_placeholder_with_something_around_it_is_text() {
+    let pipeline = |output: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ n: number, t: string }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, inputSchema: {{ n: number, t: string }}, instruction: Hi., prompt: \"{{{{n}}}} {{{{t}}}}\" }}\n    input: {{ n: \"{{{{n}}}}\", t: \"{{{{t}}}}\" }}\noutput:\n  b: \"{{{{b}}}}\"\n  v: {output}\n"
+        )
+    };
+    for (output, expected) in [
+        (
+            "|\n    {{n}}",
+            expect![[r#"
+            warning 10:7 schema-mismatch: this value is text, because a line break follows it: only a single placeholder keeps its type (write `"{{n}}"` on the line of the key)
+        "#]],
+        ),
+        (
+            ">\n    {{n}}",
+            expect![[r#"
+            warning 10:7 schema-mismatch: this value is text, because a line break follows it: only a single placeholder keeps its type (write `"{{n}}"` on the line of the key)
+        "#]],
+        ),
+        (
+            "' {{n}}'",
+            expect![[r#"
+            warning 9:10 schema-mismatch: this value is text, because there are spaces around it: only a single placeholder keeps its type {maybe: 9:6 "\"{{n}}\""}
+        "#]],
+        ),
+        ("|-\n    {{n}}", expect![""]),
+        ("|\n    {{t}}", expect![""]),
+        ("|\n    {{n}} of {{t}}", expect![""]),
+        ("\"{{n}}\"", expect![""]),
+    ] {
+        check_one(&pipeline(output), expected);
+    }
+}

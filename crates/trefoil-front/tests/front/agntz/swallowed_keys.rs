@@ -110,7 +110,7 @@ fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
             "input:\n          text: \"{{news}}\"",
             expect![[r#"
                 warning 11:17 unresolved-name: `text` is always null: the step has no `input` (add `input: { text: ... }` to the step; available: `userQuery`)
-                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with the enclosing key to make it a key) [10:7 the block starts here]
+                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with `agent:` to make it a key) [10:7 the block starts here]
                 warning 13:20 unresolved-name: `news` is always null: the step has no `input` (an agent does not see the state of its pipeline: pass it with `input: { news: "{{news}}" }`)
             "#]],
         ),
@@ -118,7 +118,7 @@ fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
             "input: { text: \"{{news}}\" }",
             expect![[r#"
                 warning 11:17 unresolved-name: `text` is always null: the step has no `input` (add `input: { text: ... }` to the step; available: `userQuery`)
-                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with the enclosing key to make it a key) [10:7 the block starts here]
+                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with `agent:` to make it a key) [10:7 the block starts here]
                 warning 12:27 unresolved-name: `news` is always null: the step has no `input` (an agent does not see the state of its pipeline: pass it with `input: { news: "{{news}}" }`)
             "#]],
         ),

@@ -28,7 +28,8 @@ fn words_of_other_systems_for_keys() {
     check_one(
         &flow("x", "nodes: {n: {agent: a, result: output.n}}\n"),
         expect![[r#"
-            error 3:23 unknown-key: node `n` has no key `result`, and lacks `writes` (did you mean `writes`?) {maybe: "writes"}
+            error 3:13 missing-key: node `n` needs `writes`
+            warning 3:23 unknown-key: node `n` has no key `result` (it is ignored; available: `type`, `writes`, `streaming`, `retry`, `on_failure`, `max_tokens_per_call`)
         "#]],
     );
 }

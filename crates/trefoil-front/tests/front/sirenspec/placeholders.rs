@@ -101,7 +101,10 @@ fn what_looks_like_a_placeholder() {
     one("{inputs.topic | default('x')}", "{{ inputs.topic | default('x') }}");
     one("$inputs.topic", "{{ inputs.topic }}");
     one("${{ inputs.message }}", "{{ inputs.message }}");
-    for fine in ["{other}", "$topic", "${{ inputs.topic }}", "$5.00", "{inputs.topic | upper}", "{\\\"topic\\\": 1}"] {
+    one("${{ inputs.topic }}", "{{ inputs.topic }}");
+    for fine in
+        ["{other}", "$topic", "a price of ${{ inputs.topic }}", "$5.00", "{inputs.topic | upper}", "{\\\"topic\\\": 1}"]
+    {
         check_one(&text(&format!("About {fine}, please.")), expect![""]);
     }
     check_one(
@@ -171,4 +174,22 @@ fn lists_with_something_around_them() {
     );
     over("'[\"{{ m.output }}\", 2]'", expect![""]);
     over("\" {{ m.output }}\\n\"", expect![""]);
+}
+
+#[test]
+fn comments_and_dollars_of_other_languages_are_text() {
+    let told = |system: &str, expected: Expect| check_one(&reader(system), expected);
+    told(
+        "{# short #} {{ d.output }}",
+        expect![[r#"
+        warning 6:14 not-a-placeholder: this comment is text: it is not removed {maybe: remove it: ""}
+    "#]],
+    );
+    told(
+        "Cook ${{ d.output }} now",
+        expect![[r#"
+        warning 6:19 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
+    "#]],
+    );
+    told("A sum of ${{ d.output }} each", expect![""]);
 }

@@ -531,3 +531,34 @@ fn what_speaks_for_the_format() {
     beside("interactions: [{key: x, response: y}]\n", expect!["a SirenSpec cassette, not a workflow"]);
     beside("interactions: []\n", expect![""]);
 }
+
+#[test]
+fn a_key_is_not_renamed_to_a_missing_one_that_it_does_not_resemble() {
+    let flow = |agent: &str, node: &str| {
+        format!("version: \"0.1\"\nagents:\n  a: {agent}\nnodes: {{ n: {node} }}\ninput: {{ message: hi }}\n")
+    };
+    check_one(
+        &flow("{ system: Sort., max_tokens: 50 }", "{ agent: a, writes: output.x }"),
+        expect![[r#"
+        error 3:8 missing-key: agent `a` needs `model`
+        warning 3:23 unknown-key: agent `a` has no key `max_tokens` (it is ignored; available: `model`, `guardrails`)
+    "#]],
+    );
+    // A key without a space after its colon is one word.
+    check_one(
+        &flow("{ model: 'openai:m', system: Sort. }", "{ agent:a, writes: output.x }"),
+        expect![[r#"
+        warning 3:3 unused: agent `a` is never used
+        error 4:15 unknown-key: `agent:a` is one word, so node `n` has no `agent` here {fix: write `agent: a`: a key needs a space after `:`: "agent: a"}
+    "#]],
+    );
+    // A misspelt key without a value says nothing.
+    check_one(
+        &flow("{ model: 'openai:m', system: Sort. }", "{ agnet, writes: output.x }"),
+        expect![[r#"
+        warning 3:3 unused: agent `a` is never used
+        error 4:15 missing-key: node `n` needs `agent`
+        warning 4:15 unknown-key: node `n` has no key `agnet` (did you mean `agent`?)
+    "#]],
+    );
+}

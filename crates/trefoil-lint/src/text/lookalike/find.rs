@@ -29,6 +29,8 @@ pub enum Form<'t> {
     Brace,
     /// `== x` after `{{#if topic}}`.
     Comparison,
+    /// `{# words #}`: a comment of another language.
+    Comment,
 }
 
 /// The brackets of placeholders in other languages; the first match is used.
@@ -84,8 +86,10 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
                 continue;
             }
             found.extend(tag.trim_start().starts_with("#if ").then(|| comparison(text, at)).flatten());
-        } else if let Some(one) =
-            bracketed(text, at, is_there).or_else(|| block(text, at)).or_else(|| variable(text, at, is_there))
+        } else if let Some(one) = comment(text, at)
+            .or_else(|| bracketed(text, at, is_there))
+            .or_else(|| block(text, at))
+            .or_else(|| variable(text, at, is_there))
         {
             at = one.range.end;
             found.push(one);
@@ -161,6 +165,14 @@ fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
     Some(Lookalike { range: at..at + end, form: Form::BlockEnd })
 }
 
+/// `{# words #}`.
+fn comment(text: &str, at: usize) -> Option<Lookalike<'_>> {
+    let inner = nearby(text.get(at..)?.strip_prefix("{#")?);
+    let inner = inner.get(..inner.find("#}")?)?;
+    let words = inner.contains(char::is_alphabetic) && !inner.contains(['{', '}']);
+    words.then(|| Lookalike { range: at..at + inner.len() + 4, form: Form::Comment })
+}
+
 /// `topic}}` without the opening braces.
 fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
     let before = text.get(..at)?.trim_end_matches(' ');
@@ -221,6 +233,7 @@ mod tests {
         }
         assert_eq!(all("About $writer.draft."), [("$writer.draft", Form::Placeholder("writer.draft"))]);
         assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);
+        assert_eq!(all("a {# short #} b"), [("{# short #}", Form::Comment)]);
         assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::BlockEnd)]);
         assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::BlockStart)]);
         assert_eq!(all("{{#if topic}} == 'a'"), [("==", Form::Comparison)]);
@@ -237,6 +250,7 @@ mod tests {
             "a }} b }}",
             "$topic $5.00 {topic | upper} {topic|other}",
             "{{#if {{x}} == topic}}",
+            "{#} {##} {#1#} {# open",
         ] {
             assert_eq!(all(text), [], "{text}");
         }

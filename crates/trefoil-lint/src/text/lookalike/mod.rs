@@ -6,6 +6,7 @@
 
 mod find;
 
+use trefoil_ir::types;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, FileId, Location};
 use trefoil_template::{Expression, Function, Value};
@@ -17,6 +18,9 @@ use trefoil_front::bound::{BoundText, Content};
 use trefoil_front::names::{Tags, is_path};
 
 const RULE: &str = "not-a-placeholder";
+
+/// The number of words before a dollar sign that may say that it is one.
+const WORDS_BEFORE: usize = 3;
 
 /// Checks the text outside the tags.
 pub fn placeholders(text: &BoundText, found: &mut Found) {
@@ -143,6 +147,10 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
                 _ => d.help("write `{{#if path}}`"),
             })
         }
+        Form::Comment => {
+            let d = warning("this comment is text: it is not removed".to_owned());
+            Some(if straight { d.suggestion("remove it", place, "") } else { d.help("remove it") })
+        }
         Form::Comparison => {
             Some(warning(format!("`{whole}` after the tag is text, so nothing is compared")).help(tags.comparison?))
         }
@@ -161,10 +169,11 @@ fn dollar(text: &BoundText, found: &mut Found) {
         let Some(end) = rest.find("}}") else { return };
         let inner = rest.get(..end).unwrap_or_default();
         let path = inner.split('|').next().unwrap_or(inner).trim();
-        let alone = value.get(..at).unwrap_or_default().trim().is_empty()
-            && rest.get(end + 2..).unwrap_or_default().trim().is_empty();
         let sure = path == "inputs.message" || path.starts_with("env.") || path.starts_with("secrets.");
-        if !is_path(path) || !alone && !sure || path.rsplit('.').next().is_none_or(is_amount) {
+        let before = value.get(..at).unwrap_or_default();
+        let of_money = || before.split_whitespace().rev().take(WORDS_BEFORE).any(is_amount);
+        let amount = || path.rsplit('.').next().is_none_or(is_amount) || is_number(text, path) || of_money();
+        if !is_path(path) || !sure && amount() {
             continue;
         }
         let place = text.place_of(at as u32..at as u32 + 1);
@@ -173,11 +182,21 @@ fn dollar(text: &BoundText, found: &mut Found) {
     }
 }
 
+/// Whether the value of a path is declared as a number.
+fn is_number(text: &BoundText, path: &str) -> bool {
+    let mut uses = text.uses.iter().filter(|used| used.reference.dotted() == path);
+    let declared = uses.find_map(|used| used.bound.last().map(|entry| &entry.schema));
+    declared.and_then(types::solid_kinds).is_some_and(|kinds| kinds == ["number"])
+}
+
 /// Whether a name is that of an amount of money, judging by its words.
 fn is_amount(name: &str) -> bool {
     const WORDS: &[&str] = &[
-        "price", "cost", "costs", "amount", "total", "sum", "budget", "fee", "fees", "value", "balance", "usd",
-        "dollars",
+        "price", "prices", "cost", "costs", "amount", "amounts", "total", "totals", "sum", "budget", "fee", "fees",
+        "value", "balance", "usd", "dollar", "dollars", "salary", "wage", "income", "revenue", "profit", "loss",
+        "rent", "tax", "tip", "refund", "discount", "charge", "charges", "payment", "paid", "spent", "bill", "deposit",
+        "savings", "saving", "bid", "offer", "quote", "rate", "limit", "cap", "max", "min", "maximum", "minimum", "n",
+        "count", "number", "money",
     ];
     let mut words = vec![String::new()];
     for c in name.chars() {

@@ -1,0 +1,163 @@
+//! Keys that are indented too far: lines of a block text that look like keys of a mapping around it. Texts explain things
+//! with such words and show YAML examples, so a finding is a guess. It is worth more at the end of a text, where a key that
+//! follows it ends up, and if the value has the form that the key needs.
+
+mod form;
+
+use trefoil_front::names::is_path;
+use trefoil_front::read::{KeyLine, KeyOwner, TextBlock};
+use trefoil_syntax::yaml::{self, Kind, Node, Scalar, Style};
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile};
+
+use form::KeyForms;
+
+/// Keys whose words are also common in prose.
+const EVERYDAY: &[&str] = &["name", "description", "id", "kind", "type", "input", "output", "title", "version"];
+
+/// The most words of a text without quotes that is taken for a value.
+const MOST_WORDS: usize = 6;
+
+/// Lines of a block text that were almost certainly meant as keys.
+pub fn keys(block: &TextBlock, format: &str) -> Vec<Diagnostic> {
+    let Some(forms) = KeyForms::of(format) else { return Vec::new() };
+    let owned = block.lines.iter().filter_map(|line| Some((line, line.owner.as_ref()?)));
+    owned
+        .filter(|(line, owner)| is_key(block, line, owner, forms))
+        .map(|(line, owner)| finding(block, line, owner))
+        .collect()
+}
+
+fn is_key(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms) -> bool {
+    let (before, here) = block.content.split_at_checked(line.at).unwrap_or_default();
+    let (first, next) = here.split_once('\n').unwrap_or((here, ""));
+    let rest = first.trim().get(owner.key.len() + 1..).unwrap_or_default();
+    if is_example(before) {
+        return false;
+    }
+    like_yaml(owner.key, rest, next)
+        || titled(owner.key, rest, before, next)
+        || is_last(block, line, owner, forms, before, here)
+}
+
+fn finding(block: &TextBlock, line: &KeyLine, KeyOwner { key, beside, .. }: &KeyOwner) -> Diagnostic {
+    let place = Location::new(block.file, line.span);
+    let name = &block.key.value;
+    let message = format!("this line is part of the text of `{name}`, not a key");
+    Diagnostic::warning("swallowed-key", place, message)
+        .label(Location::new(block.file, block.key.span), "the block starts here")
+        .help(format!("align `{key}:` with `{beside}:` to make it a key"))
+}
+
+/// Whether a line that starts with a key and a colon is more likely a key than a sentence, wherever it is.
+fn like_yaml(key: &str, rest: &str, next: &str) -> bool {
+    if !(rest.is_empty() || rest.starts_with(' ')) {
+        return false;
+    }
+    let value = rest.trim();
+    let begins = ["\"{{", "'{{", "{ "].iter().any(|b| value.starts_with(b)) || matches!(value, "|" | "|-" | ">" | ">-");
+    let list = value.is_empty() && next.trim_start().starts_with("- ") && next.contains("input:");
+    if key == "transitions" && value.is_empty() && next.trim_start().starts_with("- ") {
+        return ["condition:", "target:"].iter().any(|word| next.contains(word));
+    }
+    let data = |v: &str| v.is_empty() || v.starts_with(['"', '\'', '{', '[']) || v.parse::<f64>().is_ok();
+    !EVERYDAY.contains(&key) && (begins || is_compound(key) && data(value) || key == "examples" && list)
+}
+
+/// Whether a line at the end of a block is a prompt: `prompt: News {{news}}`. A sentence continues in lower case, or ends
+/// before the placeholder.
+fn titled(key: &str, rest: &str, before: &str, next: &str) -> bool {
+    let value = rest.trim();
+    let title = value.starts_with(char::is_uppercase) && !value.contains(". ");
+    key == "prompt"
+        && value.contains("{{")
+        && title
+        && next.trim().is_empty()
+        && !before.trim().is_empty()
+        && !before.lines().any(is_label)
+}
+
+/// Whether only keys follow to the end of the text, and the value has a form that this key needs. Prose does not end like
+/// that, and lists of words with values have other lines of the same form.
+fn is_last(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms, before: &str, here: &str) -> bool {
+    let inner = |line: &&str| line.trim().is_empty() || line.starts_with([' ', '-']);
+    let own: usize = 1 + here.lines().skip(1).take_while(inner).count();
+    let mut at = line.at;
+    for (number, text) in here.split_inclusive('\n').enumerate() {
+        let known = || block.lines.iter().any(|line| line.at == at && line.owner.is_some());
+        if number >= own && !inner(&text) && !known() {
+            return false;
+        }
+        at += text.len();
+    }
+    if before.trim().is_empty() {
+        return false;
+    }
+    let snippet: String = here.split_inclusive('\n').take(own).collect();
+    let parsed = yaml::parse(FileId(0), &SourceFile::new("", snippet.as_str()), &yaml::Limits::default());
+    let Some(root) = parsed.root.filter(|_| parsed.diagnostics.is_empty()) else { return false };
+    let value = root.mapping().and_then(|mapping| mapping.get(owner.key)).map(|entry| &entry.value);
+    value.is_some_and(|value| forms.allow(owner.key, value) && is_worth(owner, forms, value, before))
+}
+
+/// Whether a value is more likely that of a key than a part of a text.
+fn is_worth(owner: &KeyOwner, forms: &KeyForms, value: &Node, before: &str) -> bool {
+    let (key, labels) = (owner.key, before.lines().any(is_label));
+    let text = match &*value.kind {
+        Kind::Sequence(items) => return items.iter().all(is_tidy),
+        Kind::Mapping(_) => return is_tidy(value),
+        Kind::Scalar(Scalar::Null, _) => return false,
+        Kind::Scalar(Scalar::Str, text) => text,
+        Kind::Scalar(..) => return is_compound(key) || !labels,
+    };
+    let quoted = matches!(text.style, Style::Single | Style::Double);
+    let one = is_plain_word(&text.value);
+    match text.style {
+        Style::Literal | Style::Folded => true,
+        _ if forms.lists(key, &text.value) => is_compound(key) || !labels,
+        _ if is_compound(key) => {
+            let short = key.contains('_') && text.value.split_whitespace().count() <= MOST_WORDS;
+            quoted || one || short && !text.value.ends_with(['.', '!', '?', ':', ';', ','])
+        }
+        _ if owner.needed => quoted || one,
+        _ => !labels && !EVERYDAY.contains(&key) && (quoted || one),
+    }
+}
+
+/// Whether a value has no text in the form of prose: words without quotes that have spaces between them.
+fn is_tidy(value: &Node) -> bool {
+    match &*value.kind {
+        Kind::Sequence(items) => items.iter().all(is_tidy),
+        Kind::Mapping(mapping) => mapping.entries.iter().all(|entry| {
+            entry.key.style == Style::Plain
+                && is_path(&entry.key.value)
+                && (entry.value.string().is_some() || is_tidy(&entry.value))
+        }),
+        Kind::Scalar(Scalar::Str, text) => text.style != Style::Plain || is_plain_word(&text.value),
+        Kind::Scalar(..) => true,
+    }
+}
+
+/// Whether a text is one word: a name, a path, a time.
+fn is_plain_word(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/' | '@' | '*');
+    !text.is_empty() && text.chars().all(plain) && !text.ends_with(['.', ':'])
+}
+
+fn is_compound(key: &str) -> bool {
+    key.contains(|c: char| c.is_ascii_uppercase() || c == '_')
+}
+
+/// Whether a line is a word or two with a colon, in lower case.
+fn is_label(line: &str) -> bool {
+    let word = line.trim().split_once(':').map_or("", |(word, _)| word.trim_start_matches(['-', '*', ' ']));
+    word.starts_with(char::is_lowercase) && word.split(' ').count() <= 2
+}
+
+/// Whether a line is part of an example in the text: in a code fence, indented further than the text around it, or
+/// after a line that ends with a colon.
+fn is_example(before: &str) -> bool {
+    let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));
+    let fences = above.lines().filter(|line| line.trim_start().starts_with("```")).count();
+    let last = above.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    fences % 2 == 1 || !indent.is_empty() || last.trim_end().ends_with(':')
+}

@@ -1,0 +1,36 @@
+//! A single placeholder with spaces or a line break around it, in a position that would keep its type: it is text.
+
+use trefoil_ir::{Position, types};
+use trefoil_syntax::yaml::Style;
+use trefoil_syntax::{Diagnostic, Severity};
+
+use super::Found;
+use trefoil_front::bound::BoundText;
+
+/// Checks the values of dialects whose data keeps its type (decision A1).
+pub fn placeholder(text: &BoundText, found: &mut Found) {
+    let value = &*text.source.value;
+    let trimmed = value.trim();
+    let lone = trimmed.len() < value.len()
+        && trimmed.starts_with("{{")
+        && trimmed.ends_with("}}")
+        && trimmed.matches("{{").count() == 1
+        && !trimmed.starts_with("{{#");
+    let ([used], true) = (text.uses.as_slice(), lone && text.place.position() == Position::Data) else { return };
+    let kinds = used.bound.last().and_then(|entry| types::solid_kinds(&entry.schema)).filter(|kinds| !kinds.is_empty());
+    let severity = match kinds {
+        Some(kinds) if kinds == ["string"] => return,
+        Some(kinds) if !kinds.contains(&"string") => Severity::Warning,
+        _ => Severity::Info,
+    };
+    let around = if value.ends_with('\n') { "a line break follows it" } else { "there are spaces around it" };
+    let message = format!("this value is text, because {around}: only a single placeholder keeps its type");
+    let d = Diagnostic::new("schema-mismatch", severity, used.at, message);
+    let meant = format!("\"{trimmed}\"");
+    found.push(match text.source.style {
+        Style::Plain | Style::Single | Style::Double if !trimmed.contains(['"', '\\']) => {
+            d.suggestion(format!("write `{meant}`"), text.at, meant)
+        }
+        _ => d.help(format!("write `{meant}` on the line of the key")),
+    });
+}
