@@ -195,7 +195,6 @@ fn tell(fixed: &Fixed) -> u8 {
 fn tell_withdrawn(fixed: &Fixed) {
     for withdrawn in &fixed.withdrawn {
         let Mended { file, line, rule, message } = &withdrawn.fix;
-        let why = format!("it would lead to another finding: {} ({})", withdrawn.why, withdrawn.rule);
-        output::say(shown!("not fixed {}:{}: {} ({}): {}", file, line, message, rule, why));
+        output::say(shown!("not fixed {}:{}: {} ({}): {}", file, line, message, rule, withdrawn.why));
     }
 }

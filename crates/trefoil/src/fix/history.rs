@@ -1,4 +1,4 @@
-//! What fixes changed in each file, and which of them caused new findings.
+//! What fixes changed in each file, and which of them caused new findings or did not help.
 //!
 //! Every position is tracked in two texts: before the first round, and now. A finding is new if the same rule found
 //! nothing at the same position before. It is attributed to a fix if it is where the fix changed the text, refers to
@@ -47,6 +47,8 @@ struct ReplacedPiece {
 /// A fix that was applied.
 struct Applied {
     known: KnownFinding,
+    /// The message of the finding.
+    message: String,
     fix: Mended,
     file: PathBuf,
     /// The round of the file.
@@ -86,13 +88,14 @@ impl History {
         let own = fix.edits.iter().filter(|edit| edit.location.file == id);
         self.applied.push(Applied {
             known: KnownFinding { file: path.clone(), at, rule: d.rule },
+            message: d.message.clone(),
             fix: done.clone(),
             round: earlier.len(),
             pieces: own.flat_map(|edit| pieces(file.text(), edit)).collect(),
             file: path,
         });
     }
-    /// The fixes that caused new findings, with the findings.
+    /// The fixes that caused new findings, with the findings, and those whose own finding is still there.
     pub fn made(&self, report: &Report) -> BTreeMap<KnownFinding, Withdrawn> {
         let files = &report.files;
         let mut out = BTreeMap::new();
@@ -100,12 +103,18 @@ impl History {
         for d in news {
             let (Some(known), Some(id)) = (self.known(d, files), d.file) else { continue };
             let (Some(file), true) = (files.get(id), self.changes.contains_key(&known.file)) else { continue };
+            if let Some(applied) = self.applied.iter().find(|a| a.known == known && a.message == d.message) {
+                let why = "the finding would still be there".to_owned();
+                out.entry(known).or_insert_with(|| Withdrawn { fix: applied.fix.clone(), why });
+                continue;
+            }
             if self.before.as_ref().is_some_and(|before| before.contains(&known)) {
                 continue;
             }
             for applied in self.applied.iter().filter(|applied| applied.file == known.file) {
                 if self.touched(applied).any(|touched| concerns(d, id, file.text(), touched)) {
-                    let withdrawn = || Withdrawn { fix: applied.fix.clone(), why: d.message.clone(), rule: d.rule };
+                    let why = || format!("it would lead to another finding: {} ({})", d.message, d.rule);
+                    let withdrawn = || Withdrawn { fix: applied.fix.clone(), why: why() };
                     out.entry(applied.known.clone()).or_insert_with(withdrawn);
                 }
             }

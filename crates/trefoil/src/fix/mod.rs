@@ -3,7 +3,7 @@
 //! This happens in memory; the result is written at the end, or only shown. Only the bytes of the fixes change. A file
 //! is replaced as a whole or not at all, only if it has not changed since the check, and only if it was named or is
 //! really in a named folder. Fixes that need review are not applied, and neither are those that cause new findings
-//! where they changed the text (see `history`).
+//! where they changed the text, or after which their own finding is still there (see `history`).
 
 mod history;
 mod write;
@@ -34,7 +34,7 @@ pub struct Fixed {
     pub report: Report,
     /// The applied fixes, in order.
     pub done: Vec<Mended>,
-    /// Safe fixes that were not applied, because they would cause new findings.
+    /// Safe fixes that were not applied, because they would cause new findings or would not help.
     pub withdrawn: Vec<Withdrawn>,
     /// The files that changed, by name.
     pub changes: Vec<Change>,
@@ -60,10 +60,8 @@ pub struct Mended {
 pub struct Withdrawn {
     /// The fix; its line is that before all changes.
     pub fix: Mended,
-    /// The message of the new finding.
+    /// The reason.
     pub why: String,
-    /// The rule of that finding.
-    pub rule: &'static str,
 }
 
 /// A file before and after.

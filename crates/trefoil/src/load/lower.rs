@@ -447,6 +447,10 @@ impl Folder {
             |d: &Diagnostic| d.file.zip(d.span).is_some_and(|(f, s)| self.refused.contains(&Location::new(f, s)));
         let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
         made.findings.retain(|d| self.holds(d) && !echo(d));
+        // Only the first document of a file is read, so what the rest may hold is not missing.
+        let parted = |m: &Manifest| m.diagnostics.iter().any(|d| d.rule == "yaml-multiple-documents");
+        let parted: HashSet<FileId> = self.manifests.values().filter(|m| parted(m)).map(|m| m.file).collect();
+        made.findings.retain(|d| d.file.is_none_or(|file| !parted.contains(&file)));
         let read = made.touched.iter().filter_map(|file| self.manifest(*file));
         made.findings.extend(read.flat_map(|manifest| manifest.diagnostics.iter().cloned()));
         let problems = self.problems.iter().filter(|d| d.file.is_some_and(|f| made.touched.contains(&f)));

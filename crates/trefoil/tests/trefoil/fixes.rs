@@ -14,6 +14,11 @@ const CASES: &[(&str, bool, &str)] = &[
         "id: a # the id\nkind: llm\nmodel: { provider: openai,   name: m }\n<<instrction=>instruction>>:   Write. # so\n",
     ),
     (
+        "unknown-key",
+        true,
+        "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: x } }\nnodes: { m: { <<agent:a=>agent: a>>, writes: output.m } }\ninput: { message: hi }\n",
+    ),
+    (
         "unknown-value",
         true,
         "id: a\nkind:  <<lllm=>llm>>   # a kind\nmodel: { provider: openai, name: m }\ninstruction: Write.\n",
