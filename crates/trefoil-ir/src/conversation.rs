@@ -44,6 +44,12 @@ impl Conversation {
     pub const CALL: crate::StepKind = crate::StepKind::Compute(crate::Expr::Read(crate::Source::Result));
     /// The maximum number of tool calls in one turn. Further calls are not made, and the model is told so.
     pub const MOST_CALLS: u32 = 32;
+
+    /// The maximum number of tool calls in this many turns.
+    pub fn most_calls(&self, turns: u32) -> u64 {
+        let all = u64::from(turns) * u64::from(Self::MOST_CALLS);
+        self.calls.most.map_or(all, |most| all.min(u64::from(most)))
+    }
 }
 
 /// A tool that a model may call, or all tools of one source.

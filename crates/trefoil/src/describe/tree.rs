@@ -128,7 +128,7 @@ impl<'p> Description<'p> {
                     false => offer.name.to_string(),
                 };
                 let names: Vec<_> = it.offers.iter().map(called).collect();
-                let calls = it.max_calls.map(|calls| format!(" and {calls} tool calls")).unwrap_or_default();
+                let calls = it.calls.most.map(|calls| format!(" and {calls} tool calls")).unwrap_or_default();
                 let turns = format!("up to {} turns{calls}", it.max_turns);
                 let mut notes = vec![turns, format!("may call {}", names.join(", "))];
                 let gate = it.gate.and_then(|gate| match &self.program.step(gate)?.kind {

@@ -303,14 +303,14 @@ fn a_model_that_cannot_be_asked_keeps_a_run_from_starting() {
     let flow = Flow::from_text("writer.yaml", WRITER).unwrap();
     let start = |engine: Engine| block_on(async { engine.start(&flow, json!({ "degrees": 1 })) });
     let nothing = || Engine::new().registry(Registry::new(std::iter::empty::<(String, String)>()));
-    for engine in [
-        nothing(),
-        nothing().model("gpt"),
-        nothing().model("scripted=/no/such/file.yaml"),
-        nothing().model("x=openai:y"),
+    for (engine, rule) in [
+        (nothing(), "missing-model"),
+        (nothing().model("gpt"), "missing-model"),
+        (nothing().model("scripted=/no/such/file.yaml"), "invalid-script"),
+        (nothing().model("x=openai:y"), "missing-model"),
     ] {
         let found = not_started(start(engine));
-        assert!(rules(&found).contains(&"missing-model"), "{found}");
+        assert!(rules(&found).contains(&rule), "{found}");
     }
     let found = not_started(start(nothing().model("gpt")));
     assert!(found.to_string().contains("`gpt` is not a model"), "{found}");
