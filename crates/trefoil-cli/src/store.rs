@@ -289,7 +289,10 @@ pub fn advice(error: &StoreError) -> Option<String> {
             format!("see what is damaged with `{}`", text(PrintedCommand::CheckStore))
         }
         StoreError::NoRun { .. } => format!("list the runs with `{}`", text(PrintedCommand::List)),
-        StoreError::NoContent { run } => format!("see what is left with `{}`", text(PrintedCommand::Show(run))),
+        StoreError::NoContent { run } => {
+            let (show, export) = (text(PrintedCommand::Show(run)), text(PrintedCommand::Export(run)));
+            format!("see what is left with `{show}` and `{export}`")
+        }
         StoreError::Held { run, .. } => {
             format!("wait until it ends, or cancel it with `{}`", text(PrintedCommand::Cancel(run)))
         }

@@ -43,6 +43,8 @@ pub enum PrintedCommand<'a> {
     Release(&'a str),
     /// Deletes a run.
     Delete(&'a str),
+    /// Writes the journal of a run.
+    Export(&'a str),
     /// Lists the runs.
     List,
     /// Deletes runs to free space.
@@ -128,6 +130,7 @@ impl RunOptions {
             C::Cancel(run) => format!("trefoil runs cancel {run}{store}"),
             C::Release(run) => format!("trefoil runs release {run}{store}"),
             C::Delete(run) => format!("trefoil runs delete {run}{store}"),
+            C::Export(run) => format!("trefoil runs export {run}{store}"),
             C::List => format!("trefoil runs list{store}"),
             C::Prune => format!("trefoil store prune{store}"),
             C::CheckStore => format!("trefoil store check{store}"),
@@ -208,6 +211,7 @@ mod tests {
             C::Cancel(run),
             C::Release(run),
             C::Delete(run),
+            C::Export(run),
             C::List,
             C::Prune,
             C::CheckStore,
@@ -216,7 +220,7 @@ mod tests {
         all.iter().for_each(|one| match one {
             C::Check(_) | C::Plan(_) | C::Graph(_) | C::Try { .. } | C::Reuse { .. } | C::Resume { .. } => {}
             C::Edited { .. } | C::Fork { .. } | C::Answer { .. } | C::Show(_) | C::Trace(_) | C::TraceStep { .. } => {}
-            C::TraceFile(_) | C::Cancel(_) | C::Release(_) | C::Delete(_) | C::List | C::Prune => {}
+            C::TraceFile(_) | C::Cancel(_) | C::Release(_) | C::Delete(_) | C::Export(_) | C::List | C::Prune => {}
             C::CheckStore | C::Explain(_) => {}
         });
         all

@@ -210,7 +210,8 @@ fn personal_data_that_every_reader_redacts_is_not_stored() {
     assert!(shown.exits(0).out.contains("verdict  pii changed: personal data in the input: `email`"), "{}", shown.out);
     // An edited run says that it gets the redacted input.
     folder.write("edited.yaml", workflow("", "").replace("You look.", "You read."));
-    let edited = ["resume", &id, "--with", "edited.yaml", "--store", "redacted.db", "--model", "embedded"];
+    let edited =
+        ["resume", &id, "--with", "edited.yaml", "--from-scratch", "--store", "redacted.db", "--model", "embedded"];
     run(&folder, &edited, &[])
         .exits(0)
         .says(&["pii changed: personal data in the input: `email`; it is stored redacted"]);

@@ -210,7 +210,7 @@ fn every_printed_command_does_what_it_says_where_it_is_printed() {
     let detached = trefoil(&folder, &[&["run", "ship.yaml", "-i", "x", "--detach"], &STORE[..]].concat());
     each(&folder, &detached, &["runs show"], 0);
     // Printed in states that only a process which hangs, a full disk or damage makes.
-    for command in ["runs release", "store prune", "store check", "runs delete"] {
+    for command in ["runs release", "runs export", "store prune", "store check", "runs delete"] {
         let run = if command.starts_with("runs") { " last" } else { "" };
         pasted(&folder, &format!("trefoil {command}{run} --store 'my runs.db'")).exits(0);
     }

@@ -367,7 +367,8 @@ fn runs_that_reuse_results_hide_what_the_earlier_ones_and_their_flows_have_sent(
         forked.exits(0);
         // The new program does not name it, and asks twice.
         folder.write("two.yaml", steps(&["  - ref: again\n", &calls("c", "asker")]).replace("one", "two"));
-        let edited = run(&folder, &[&["resume", &id, "--with", "two.yaml"], &go_on[..]].concat(), &[]);
+        let edited =
+            run(&folder, &[&["resume", &id, "--with", "two.yaml", "--from-scratch"], &go_on[..]].concat(), &[]);
         edited.exits(0);
         nothing_is_left(&folder, &[&ran, &forked, &edited]);
     }
