@@ -102,8 +102,8 @@ fn failed_null(cx: &mut Context<'_>, left: &HashMap<(FlowId, SlotId), StepId>, r
     cx.report(d.help(format!("test it on the edge that leads here: `when: {tested} != None`{and}")));
 }
 
-/// A property that its schema does not require, in a text: of the input, or of an answer. Where a missing input is null, its
-/// default is part of its declaration.
+/// A property that its schema does not require, in a text of a workflow: of the start input, or of an answer. An agent does
+/// not know what its callers pass. Where a missing input is null, its default is part of its declaration.
 fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
     let text = !matches!(read.position, Position::Condition | Position::Url | Position::Header);
     if !text || !read.optional || read.guarded || read.stop.is_some() || read.undeclared.is_some() {
@@ -112,6 +112,10 @@ fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
     let (Some(reference), Some(flow)) = (read.reference, cx.model.program.flow(read.flow)) else { return };
     let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
     let Some((name, before)) = path.split_last() else { return };
+    let workflow = cx.model.program.step(flow.body).is_some_and(|body| matches!(body.kind, StepKind::StateMachine(_)));
+    if !workflow {
+        return;
+    }
     let parent = cx.model.types().source(read.flow, read.source, before, None).schema;
     let intake = &flow.intake;
     let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
