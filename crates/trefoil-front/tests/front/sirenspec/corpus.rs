@@ -1,6 +1,5 @@
 //! Real workflows, each with exactly the expected findings.
 
-use std::path::PathBuf;
 
 use super::support::findings;
 
