@@ -91,10 +91,9 @@ impl Folder {
 }
 
 impl Made {
-    /// Adds the files as they were probably meant. The programs stay: what runs is what is written.
+    /// Adds the files as they were probably meant. The programs stay, and so do the files that are broken: what runs is what is written.
     fn as_meant(&mut self, meant: Self, told: Vec<Diagnostic>) {
         self.touched.extend(meant.touched.iter().copied());
-        self.broken.extend(meant.broken.iter().copied());
         self.cut.extend(meant.cut.iter().copied());
         self.seeks |= meant.seeks;
         self.meant = Some(Box::new((meant, told)));
