@@ -154,12 +154,15 @@ fn a_tool_that_may_fail_leaves_null() {
               help: test it on the edge that leads here: `when: working.t.output != None`
         "#]],
     );
-    holds(&body("{{ t.output }} {{ t.output.status | default('') }}", ""), expect![[r#"
+    holds(
+        &body("{{ t.output }} {{ t.output.status | default('') }}", ""),
+        expect![[r#"
         2:80 warning maybe-undefined: `t.output` is null if `t` has failed, so the text says `null`
           | ... x}, r: {model: "openai:m", system: "{{ t.output }} {{ t.output.stat
           |                                            ^^^^^^^^
           help: test it on the edge that leads here: `when: working.t.output != None`
-    "#]]);
+    "#]],
+    );
     // If it failed, the edge is not taken.
     let edge = |when: &str| format!("edges:\n  - {{from: t, to: n, when: \"{when}\"}}\n");
     holds(&body("{{ t.output.body }}", &edge("working.t.output.status == 200")), expect![""]);

@@ -154,7 +154,8 @@ impl Plan {
     #[must_use]
     pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
         for reason in reasons {
-            let place = reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span)));
+            let place =
+                reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span)));
             if self.obstacles.iter().all(|known| known.what != reason.message) {
                 self.obstacles.push(Obstacle { what: reason.message.clone(), help: reason.help.clone(), place });
             }

@@ -1,6 +1,5 @@
 //! Real workflows, each with exactly the expected findings.
 
-
 use super::support::findings;
 
 /// The findings of each file, by line and rule. Files that are not listed must have none.
