@@ -100,6 +100,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil/src/trace/write.rs", "writes the trace where the operator wants it"),
     ("tools/mutations/", "runs over manifests of its own, and is not shipped"),
     ("tools/testbed/src/postgres.rs", "makes a folder for a server, and is not shipped"),
+    ("tools/untested/src/lib.rs", "looks for material that tests share, and is not shipped"),
     ("tools/fuzz-targets/", "makes folders of its own, and is not shipped"),
 ];
 

@@ -3,7 +3,7 @@
 
 use trefoil_ir::{Callee, Cond, DeclarationKind, FlowId, Source, State, StepId, StepKind, types, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
-use trefoil_template::{Comparison, Expression, Value};
+use trefoil_template::{Comparison, Expression, Function, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::conditions::is_written;
@@ -53,6 +53,15 @@ enum Wants {
     Between(f64, f64),
 }
 
+/// The value that is compared as a score.
+fn measured(figure: &Expression) -> Option<u32> {
+    match figure {
+        Expression::Reference(reference) => Some(*reference),
+        Expression::Call(Function::Share, of) => measured(of.first()?),
+        _ => None,
+    }
+}
+
 /// The numbers that must all match.
 fn figures(when: &Cond) -> Vec<Figure<'_>> {
     let mut found = Vec::new();
@@ -71,19 +80,21 @@ fn figures(when: &Cond) -> Vec<Figure<'_>> {
             _ => None,
         };
         let (reference, wants) = match (operands, comparisons) {
-            ([Expression::Reference(r), limit], [how]) => {
-                let Some(limit) = number(limit) else { continue };
+            ([figure, limit], [how]) => {
+                let (Some(reference), Some(limit)) = (measured(figure), number(limit)) else { continue };
                 let wants = match how {
                     Comparison::Greater => Wants::Above(limit),
                     Comparison::GreaterEqual => Wants::AtLeast(limit),
                     Comparison::Less => Wants::Below(limit),
                     _ => continue,
                 };
-                (*r, wants)
+                (reference, wants)
             }
-            ([low, Expression::Reference(r), high], [Comparison::LessEqual, Comparison::LessEqual]) => {
-                let (Some(low), Some(high)) = (number(low), number(high)) else { continue };
-                (*r, Wants::Between(low, high))
+            ([low, figure, high], [Comparison::LessEqual, Comparison::LessEqual]) => {
+                let (Some(low), Some(reference), Some(high)) = (number(low), measured(figure), number(high)) else {
+                    continue;
+                };
+                (reference, Wants::Between(low, high))
             }
             _ => continue,
         };

@@ -7,12 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind};
+use trefoil_ir::{Expr, Program, SlotId, Source, StepKind, types};
 use trefoil_template::{Number, Value};
 
-use super::types::Types;
 use super::writers::Writer;
-use trefoil_ir::types;
 
 /// The types that a member may have, and whether it exists from the start.
 #[derive(Default)]
@@ -21,14 +19,21 @@ struct SharedMember {
     seeded: bool,
 }
 
-/// The type of a slot that starts with constants and otherwise is only merged into itself; `None` for any other slot.
-pub(super) fn shared_object<'p>(of: &Types<'p>, flow: FlowId, slot: SlotId, writers: &[Writer<'p>]) -> Option<Value> {
+/// The type of a slot that starts with constants and otherwise is only merged into itself; `None` for any other slot. `slot_type`
+/// and `expr_type` know the types of other slots and of expressions.
+pub(super) fn shared_object(
+    program: &Program,
+    slot: SlotId,
+    writers: &[Writer<'_>],
+    slot_type: impl Fn(SlotId) -> Value,
+    expr_type: impl Fn(&Expr) -> Value,
+) -> Option<Value> {
     let mut members: BTreeMap<Arc<str>, SharedMember> = BTreeMap::new();
     let mut seeded = false;
     for writer in writers {
         let (layers, first) = match writer {
             Writer::Value(Expr::Merge(layers)) => (layers, true),
-            Writer::Result(step) => match &of.program.step(*step)?.kind {
+            Writer::Result(step) => match &program.step(*step)?.kind {
                 StepKind::Compute(Expr::Merge(layers)) => (layers, false),
                 _ => return None,
             },
@@ -44,14 +49,14 @@ pub(super) fn shared_object<'p>(of: &Types<'p>, flow: FlowId, slot: SlotId, writ
             match layer {
                 Expr::Read(Source::Slot(own)) if *own == slot => {}
                 Expr::Read(Source::Slot(other)) => {
-                    let other = of.slot(flow, *other);
+                    let other = slot_type(*other);
                     let declared = other.get("properties").and_then(Value::as_object);
                     declared.into_iter().flatten().for_each(|(name, schema)| add(name, schema, false));
                 }
                 Expr::Const(Value::Object(all)) => {
                     all.iter().for_each(|(name, value)| add(name, &types::of_value(value), first));
                 }
-                Expr::Object(all) => all.iter().for_each(|(name, e)| add(name, &of.expr(flow, e, None), first)),
+                Expr::Object(all) => all.iter().for_each(|(name, e)| add(name, &expr_type(e), first)),
                 _ => return None,
             }
         }

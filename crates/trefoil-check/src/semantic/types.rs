@@ -167,7 +167,8 @@ impl<'p> Types<'p> {
             if writers.len() > MOST_WRITERS {
                 return types::any();
             }
-            super::shared::shared_object(self, flow, slot, writers)
+            let (of_slot, of_expr) = (|other| self.slot(flow, other), |expr: &Expr| self.expr(flow, expr, None));
+            super::shared::shared_object(self.program, slot, writers, of_slot, of_expr)
                 .unwrap_or_else(|| types::union(writers.iter().map(|w| self.written(flow, w))))
         });
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));

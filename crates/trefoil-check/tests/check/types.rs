@@ -470,19 +470,19 @@ fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
     given(
         "n: high",
         expect![[r#"
-            5:53 warning wrong-input-type: `n` of `child` has a number as its default, but this is text
+            5:53 warning wrong-input-type: `n` of `child` is declared as a number, but this is text
               | ... workflow, ref: ./child.yaml, inputs: { n: high }, writes: ou
               |                                            ^
-              at child.yaml:5:22: the default
+              at child.yaml:5:22: declared here
         "#]],
     );
     given(
         "n: \"{{ s.output }}\"",
         expect![[r#"
-            5:60 warning wrong-input-type: `n` of `child` has a number as its default, but this is text
+            5:60 warning wrong-input-type: `n` of `child` is declared as a number, but this is text
               | ...ow, ref: ./child.yaml, inputs: { n: "{{ s.output }}" }, writes: outp
               |                                            ^^^^^^^^
-              at child.yaml:5:22: the default
+              at child.yaml:5:22: declared here
         "#]],
     );
     given("n: 3", expect![""]);
@@ -492,10 +492,10 @@ fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
     given(
         "l: 7",
         expect![[r#"
-            5:53 warning wrong-input-type: `l` of `child` has a list as its default, but this is a number
+            5:53 warning wrong-input-type: `l` of `child` is declared as a list, but this is a number
               | ... workflow, ref: ./child.yaml, inputs: { l: 7 }, writes: outpu
               |                                            ^
-              at child.yaml:5:28: the default
+              at child.yaml:5:28: declared here
         "#]],
     );
 }

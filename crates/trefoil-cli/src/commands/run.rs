@@ -124,6 +124,7 @@ pub fn followed(operator: FoundSettings) -> Result<Settings, u8> {
     Err(exit::NOT_STARTED)
 }
 
+/// Starts the run. reason: one order of what is checked, asked and begun.
 fn start(args: &Run) -> Result<u8, u8> {
     let settings = followed(args.target.settings())?;
     let options = LoadOptions {

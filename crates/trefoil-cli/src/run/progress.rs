@@ -152,7 +152,7 @@ impl Progress {
             _ => None,
         }
     }
-    /// Applies events of calls to models, tools and commands.
+    /// Applies events of calls to models, tools and commands. reason: a table, one arm for each event.
     fn call(&mut self, event: &Event) -> Option<usize> {
         let at = event.at_ms;
         match &event.kind {

@@ -44,6 +44,7 @@ impl Output {
     }
 }
 
+/// Shows a run. reason: the lines in their order.
 pub fn run(args: &Show) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;

@@ -120,9 +120,8 @@ fn an_explicit_none_is_one_try_in_every_format_and_place() {
         (
             "llm in a pipeline",
             &Agntz,
-            format!(
-                "id: p\nkind: sequential\nsteps:\n  - agent: {{ id: g, kind: llm, model: {{ provider: openai, name: m, maxRetries: 0 }}, instruction: I., prompt: x }}\n"
-            ),
+            "id: p\nkind: sequential\nsteps:\n  - agent: { id: g, kind: llm, model: { provider: openai, name: m, maxRetries: 0 }, instruction: I., prompt: x }\n"
+                .to_owned(),
             1,
         ),
         ("llm with tools", &Agntz, format!("{}tools: [{{ kind: local, tools: [t] }}]\n", llm(", maxRetries: 0")), 1),

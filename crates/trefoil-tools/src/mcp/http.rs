@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
@@ -115,7 +114,7 @@ impl Guarded {
                     trouble.tell(too_many());
                     None
                 }
-                Ok(Some(piece)) => Some((Ok(Bytes::from(piece)), Some((opened, trouble, counter)))),
+                Ok(Some(piece)) => Some((Ok(piece), Some((opened, trouble, counter)))),
                 Ok(None) => None,
                 Err(fault) => {
                     trouble.tell(fault.clone().into());

@@ -81,8 +81,8 @@ impl OpenRequests {
             Some(RequestId::String(text)) => text.parse().ok().map(RequestId::Number),
             _ => None,
         };
-        let known = [named.as_ref(), number.as_ref(), asked].into_iter().flatten();
-        let known = known.filter(|id| open.contains_key(id)).next().cloned();
+        let mut known = [named.as_ref(), number.as_ref(), asked].into_iter().flatten();
+        let known = known.find(|id| open.contains_key(id)).cloned();
         let only = || match named {
             // An answer to a request that is no longer waited for.
             Some(_) => Err(AnsweredRequest::Nothing),

@@ -104,6 +104,7 @@ impl Context<'_> {
         self.value(expr)
     }
 
+    /// The value of an expression. reason: a table, one arm for each kind.
     fn value(&self, expr: &Expr) -> Result<Value, EvalStop> {
         Ok(match expr {
             Expr::Const(value) => value.clone(),
