@@ -3,6 +3,7 @@
 use trefoil_ir::Transition;
 use trefoil_syntax::{Diagnostic, Severity};
 
+use super::impossible_transition::has_figures;
 use crate::rule::{Context, Group, Rule, Run};
 
 use crate::semantic::conditions::{is_joined, is_written};
@@ -29,6 +30,8 @@ fn run(cx: &mut Context<'_>) {
                     Taken::Yes => continue,
                     // Reported by `constant-condition`.
                     Taken::Impossible if constant => continue,
+                    // Reported by `impossible-transition`, with the reason.
+                    Taken::Impossible if transition.when.as_ref().is_some_and(has_figures) => continue,
                     Taken::Impossible => ("its condition can never hold", None),
                     Taken::NoFailure => ("this state cannot fail", None),
                     Taken::Known => {

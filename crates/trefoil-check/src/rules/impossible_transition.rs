@@ -53,6 +53,11 @@ enum Wants {
     Between(f64, f64),
 }
 
+/// Whether a condition of the format compares numbers in an answer.
+pub(super) fn has_figures(when: &Cond) -> bool {
+    !is_written(when) && !figures(when).is_empty()
+}
+
 /// The value that is compared as a score.
 fn measured(figure: &Expression) -> Option<u32> {
     match figure {

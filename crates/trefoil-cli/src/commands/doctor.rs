@@ -184,7 +184,7 @@ fn settings(offer: &Offer) -> Finding {
 
 fn store(args: &StoreArgs) -> Result<Finding, u8> {
     let wrong = |error: &StoreError| Finding {
-        help: crate::store::advice(&error).map(Into::into),
+        help: crate::store::advice(error),
         ..finding("store", Checkup::Wrong, error.to_string())
     };
     let store = match args.try_look() {

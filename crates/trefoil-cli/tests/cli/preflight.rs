@@ -39,11 +39,11 @@ fn an_unset_variable_of_a_node_that_always_runs_is_found_before_the_first_call()
     let set = finish(set);
     assert_eq!(set.code, 0, "{}", set.err);
     // With a default, or in a node that may not run, nothing is certain.
-    folder.write("d.yaml", &NEEDS.replace("TREFOIL_TEAM }}", "TREFOIL_TEAM | default('x') }}"));
+    folder.write("d.yaml", NEEDS.replace("TREFOIL_TEAM }}", "TREFOIL_TEAM | default('x') }}"));
     let ran = folder.trefoil(&["run", "d.yaml", "--model", "embedded", "--quiet"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let edge = "edges: [ { from: a, to: z, when: \"working.a == 'never'\" } ]\ninput";
-    folder.write("e.yaml", &NEEDS.replace("input", edge));
+    folder.write("e.yaml", NEEDS.replace("input", edge));
     let ran = folder.trefoil(&["run", "e.yaml", "--model", "embedded", "--quiet"]);
     assert_ne!(ran.code, 2, "{}", ran.err);
 }
@@ -51,7 +51,7 @@ fn an_unset_variable_of_a_node_that_always_runs_is_found_before_the_first_call()
 #[test]
 fn a_function_is_a_matter_of_permission_and_its_module_is_tried_where_it_is_allowed() {
     let folder = Folder::new();
-    folder.write("py.yaml", &python("no_such_module_17"));
+    folder.write("py.yaml", python("no_such_module_17"));
     let ran = folder.trefoil(&["run", "py.yaml", "--model", "embedded", "--quiet"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     expect![[r#"
@@ -90,7 +90,7 @@ fn other_commands_say_the_same() {
     let doctor = folder.trefoil(&["doctor", "w.yaml"]);
     assert_eq!(doctor.code, 1, "{}", doctor.out);
     assert!(doctor.out.contains(said), "{}", doctor.out);
-    folder.write("py.yaml", &python("no_such_module_17"));
+    folder.write("py.yaml", python("no_such_module_17"));
     let off = folder.trefoil(&["doctor", "py.yaml"]);
     assert!(off.out.contains("no_such_module_17.add`, which is off by default"), "{}", off.out);
     let tried = folder.trefoil(&["doctor", "py.yaml", "--allow-command"]);
@@ -176,8 +176,8 @@ fn a_host_is_allowed_with_its_port_and_without_a_real_model_only_by_name() {
         }
     });
     let tool = |url: &str| format!("id: t\nkind: tool\ntool: {{ kind: http, name: x, method: GET, url: \"{url}\" }}\n");
-    folder.write("h.yaml", &tool(&format!("http://127.0.0.1:{port}/x")));
-    folder.write("p.yaml", &tool("https://api.example.com/x"));
+    folder.write("h.yaml", tool(&format!("http://127.0.0.1:{port}/x")));
+    folder.write("p.yaml", tool("https://api.example.com/x"));
     let run = |flow: &str, more: &[&str]| {
         let mut words = vec!["run", flow, "--quiet", "--model", "embedded"];
         words.extend(more);
@@ -239,7 +239,7 @@ fn a_script_that_does_not_exist_is_no_missing_model() {
     let ran = folder.trefoil(&["run", "a.yaml", "--quiet", "--model", "scripted=none.json"]);
     assert_eq!(ran.code, 2, "{}", ran.out);
     expect![[r#"
-        error[invalid-script]: none.json: cannot read the script: No such file or directory (os error 2)
+        error[invalid-script]: none.json: cannot read the script: no such file or directory
          |
          = help: correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it
     "#]]

@@ -449,7 +449,7 @@ fn what_a_run_warns_of_is_in_its_events_and_its_trace() {
     let (_, json, _) = views(&folder);
     let quiet = stored(&folder, &[&run[..], &["-q", "--events", "jsonl"]].concat());
     let told = quiet.lines().into_iter().find(|event| event["event"] == "warning").unwrap();
-    let said = format!("{}", told["message"].as_str().unwrap());
+    let said = told["message"].as_str().unwrap().to_owned();
     assert!(ran.err.contains(&said), "{said}");
     for json in [&json, &trace(&folder)] {
         assert_eq!(json["warnings"], Value::from(vec![said.clone()]));

@@ -142,8 +142,8 @@ impl Made {
 /// The misspelt word that a finding is about, if one is probably meant.
 fn slip(d: &Diagnostic, files: &Files) -> Option<Slip> {
     // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
-    let certain = |fix: &&Box<Fix>| OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == Severity::Error);
-    let [edit] = d.fix.as_ref().filter(certain)?.edits.as_slice() else { return None };
+    let certain = |fix: &&Fix| OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == Severity::Error);
+    let [edit] = d.fix.as_deref().filter(certain)?.edits.as_slice() else { return None };
     let (file, at) = (edit.location.file, edit.location.span);
     // A suggestion may be another word, which is only a guess.
     let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;

@@ -94,7 +94,7 @@ fn mender(schema: &str, faults: &str) -> String {
 #[test]
 fn the_shorthand_object_takes_a_list() {
     let run = |schema: &str| {
-        let flow = Flow::from_text("p.yaml", &mender(schema, "\"{{look.faults}}\"")).unwrap();
+        let flow = Flow::from_text("p.yaml", mender(schema, "\"{{look.faults}}\"")).unwrap();
         let engine = Engine::new().provider(echo()).tool("inspect", async |_: serde_json::Value| {
             Ok(json!({ "faults": [{ "where": "a" }, { "where": "b" }] }))
         });
