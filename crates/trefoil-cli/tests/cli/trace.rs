@@ -441,7 +441,7 @@ fn a_branch_stopped_by_its_sibling_is_cancelled_in_every_view() {
 #[test]
 fn what_a_run_warns_of_is_in_its_events_and_its_trace() {
     let folder = Folder::new();
-    folder.write("b.yaml", "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: \"{{q}}\"\ninputSchema: { q: string }\n");
+    folder.write("b.yaml", "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: \"About {{q}}\"\ninputSchema: { q: string }\n");
     let run = ["run", "b.yaml", "--model", "embedded", "--trace", "t.json"];
     let ran = stored(&folder, &run);
     ran.exits(0).says(&["the input `q` is not set"]);

@@ -95,7 +95,7 @@ fn a_pattern_that_can_run_for_ever_is_refused_at_its_place() {
              required: [x]\n  properties:\n    x:\n      type: string\n      pattern: '{pattern}'\n"
         )
     };
-    for pattern in ["^(?=(a+)+$)", r"^(a+)\1+$"] {
+    for pattern in ["^a(?=(a+)+$)", r"^(a+)\1+$"] {
         folder.write("a.yaml", agent(pattern));
         folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["invalid-schema", "can run forever", "a.yaml:12:"]);
     }

@@ -175,8 +175,9 @@ fn flow(last: &str) -> String {
 fn commands(folder: &Folder) -> Vec<String> {
     let below = |command: &[&str]| -> Vec<String> {
         let help = folder.trefoil(&[command, &["--help"]].concat()).out;
-        let list =
-            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
+        // Commands come in groups, before arguments and options.
+        let list = help.lines().take_while(|line| !["Arguments:", "Options:"].contains(line));
+        let list = list.filter(|line| line.starts_with("  "));
         // The others continue a description.
         let names = list.filter_map(|line| line[2..].split(' ').next().filter(|name| !name.is_empty()));
         names.filter(|name| !["help", "dev"].contains(name)).map(ToOwned::to_owned).collect()
