@@ -282,7 +282,7 @@ fn no_option_or_template_sends_a_terminal_what_it_would_obey() {
     world.shows(&["trust", &named], &[]);
     world.shows(&["trust", &trusted], &[]);
     world.shows(&["trust", "--list"], &[]);
-    world.is_clean(130);
+    world.is_clean(120);
 }
 
 #[test]
