@@ -53,7 +53,7 @@ impl trefoil::ports::HumanInbox for LaterAnswers {
 
 /// The obstacles of a run of a flow. `input`: that of the run, if it is to be judged.
 pub fn of_flow(engine: &Engine, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, u8> {
-    block_on(engine.obstacles(flow, input))
+    block_on(engine.obstacles(flow, input))?.map_err(|error| crate::commands::run::did_not_start(&error))
 }
 
 /// Where a finding is: `FILE:LINE`.

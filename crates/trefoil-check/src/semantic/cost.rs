@@ -5,8 +5,8 @@ use std::rc::Rc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Callee, Conversation, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
-    StepId, StepKind, ToolCall, ValidatorKind, walk,
+    Callee, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId,
+    StepKind, ToolCall, ValidatorKind, walk,
 };
 use trefoil_template::{Value, read_json};
 
@@ -136,7 +136,10 @@ impl<'p> Costs<'p> {
     /// One execution of a step, including its retries.
     pub fn step(&mut self, flow: FlowId, id: StepId) -> Calls {
         let Some(step) = self.program.step(id) else { return Calls::default() };
-        let once = self.once(flow, step).times(&self.passes(flow, step));
+        // The model decides which tools it calls and how often, so a conversation counts its turns itself.
+        let whole = matches!(step.kind, StepKind::Conversation(_));
+        let passes = if whole { Bound::known(1) } else { self.passes(flow, step) };
+        let once = self.once(flow, step).times(&passes);
         if self.once { once } else { once.times(&Bound::known(tries(step))) }
     }
     /// The maximum number of times that the contents of a step start in one execution.
@@ -184,13 +187,11 @@ impl<'p> Costs<'p> {
                 once
             }
             StepKind::Conversation(it) => {
-                // The model decides which tools it calls and how often.
-                // Of a maximum for the whole conversation, each turn has its share.
-                let share = it.calls.most.map_or(u32::MAX, |most| most.div_ceil(it.max_turns.max(1)));
-                let often = if self.once { 1 } else { u64::from(Conversation::MOST_CALLS.min(share)) };
+                let turns = self.passes(flow, step);
+                let often = if self.once { 1 } else { it.most_calls(it.max_turns) };
                 let called = it.offers.iter().fold(Calls::default(), |all, o| all.or(&self.step(flow, o.step)));
                 let checked = it.gate.map(|gate| self.step(flow, gate)).unwrap_or_default();
-                self.step(flow, it.turn).plus(&called.plus(&checked).times(&Bound::known(often)))
+                self.step(flow, it.turn).times(&turns).plus(&called.plus(&checked).times(&Bound::known(often)))
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => self.flow(*id),

@@ -281,6 +281,8 @@ fn an_answer_without_the_needed_call_is_returned_once_and_then_fails() {
     assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("done"));
     expect![[r#"
         User: x
+        Assistant: I am done.
+        User: You have not called any tool. This task requires a tool call: call a tool, then answer.
         Assistant: Sorry. a:fast{"n":1}
         Tool to a: {"fast":{"n":1}}"#]]
     .assert_eq(&talker.last());

@@ -115,9 +115,19 @@ async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
     // The next call restarts the server.
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     fails(expect![[r#"Unusable("the server sent a message of more than 8 MB")"#]], said(&host, "huge").await);
-    fails(expect!["Timeout"], said(&host, "floods").await);
-    fails(expect!["Timeout"], said(&host, "lies").await);
-    fails(expect!["Timeout"], said(&host, "ecko").await);
+    fails(expect![[r#"Unusable("the server wrote more than 32 MB for one request")"#]], said(&host, "floods").await);
+    fails(
+        expect![[
+            r#"Unusable("the result from `stand-in` does not match the tool's output schema: \"seven\" is not of type \"integer\" (at `/n`)")"#
+        ]],
+        said(&host, "lies").await,
+    );
+    fails(
+        expect![[
+            r#"Advised { why: "`stand-in` has no tool `ecko`; did you mean `echo`?", help: "write the name of one of its tools, or use a version of the server that has this one" }"#
+        ]],
+        said(&host, "ecko").await,
+    );
 }
 
 #[tokio::test]

@@ -208,24 +208,32 @@ impl FlowCall {
 impl Engine {
     /// Everything that is certain to stop a run of a flow, in one list. Python modules are imported to try them, if Python is
     /// allowed; nothing else is called. `input`: that of the run, if it is to be judged.
+    ///
+    /// # Errors
+    ///
+    /// What prevents that it is found out, such as a store that cannot be read.
     #[doc(hidden)]
-    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Findings {
-        let nothing = || Findings::new(flow.loaded().files.clone(), Vec::new());
-        let mut found = match self.ready(flow).and_then(|ready| input.map_or(Ok(()), |input| ready.check_input(input)))
-        {
+    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, Error> {
+        let ready = self.ready(flow).and_then(|ready| input.map_or(Ok(()), |input| ready.check_input(input)));
+        let mut found = match ready {
+            Ok(()) => Findings::new(flow.loaded().files.clone(), Vec::new()),
             Err(Error::NotStarted(why)) => why,
-            _ => nothing(),
+            Err(other) => return Err(other),
         };
         let prompts = input.map(|input| empty_prompts(&flow.loaded().program, input.as_ref())).unwrap_or_default();
         prompts.into_iter().for_each(|empty| found.push(empty));
         self.missing_modules(flow).await.into_iter().for_each(|missing| found.push(missing));
-        found
+        Ok(found)
     }
 
     /// The Python modules of a flow that cannot be imported, if Python is allowed.
     #[doc(hidden)]
     pub async fn missing_modules(&self, flow: &Flow) -> Vec<Diagnostic> {
         let Some(python) = &self.parts.python else { return Vec::new() };
+        // Most flows call no Python, and then nothing else is looked up.
+        if modules_of(&flow.loaded().program, &|_| true).is_empty() {
+            return Vec::new();
+        }
         let (modules, tools) = {
             let needs = Needs::of(self, flow, None);
             let is_ours = |call: &ToolCall| !needs.hosts.is_before(&call.name, &call.kind);

@@ -191,7 +191,7 @@ pub fn ended(
         (TURN, Outcome::Done(answer)) => match talk.wants.take() {
             Some((text, calls)) => return call(turn, f, it, text, calls),
             None if it.calls.needed && talk.made == 0 && !talk.offered.is_empty() => {
-                return remind(turn, f, it, answer.text(), by);
+                return remind(turn, f, it, answer.text());
             }
             None => turn.push(Task::Settle(f, outcome.clone())),
         },
@@ -224,13 +224,23 @@ pub fn ended(
     Ok(())
 }
 
+/// The key of a turn of a conversation.
+fn turn_key(turn: &mut Turn<'_>, conversation: &Key, number: u32) -> Key {
+    turn.core.keys.make(conversation, |path| {
+        path.pass(number);
+    })
+}
+
 /// Returns an answer without any tool call once, where one is needed.
-fn remind(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, by: Option<Key>) -> Result<(), EvalStop> {
+fn remind(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value) -> Result<(), EvalStop> {
+    let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
     let Some(talk) = talk(turn, f) else { return Ok(()) };
-    if std::mem::replace(&mut talk.reminded, true) || talk.turn >= it.max_turns {
+    let number = talk.turn;
+    if std::mem::replace(&mut talk.reminded, true) || number >= it.max_turns {
         return Err(RunError::new("TOOL_CALL_MISSING", "the model answered without calling a tool").into());
     }
-    if let Some(by) = by {
+    let by = turn_key(turn, &key, number);
+    if let Some(talk) = self::talk(turn, f) {
         talk.said.push(Said { text, calls: Vec::new(), by });
     }
     ask(turn, f, it)
@@ -256,9 +266,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
         error.location = it.calls.most_at;
         return Err(error.into());
     }
-    let by = turn.core.keys.make(&key, |path| {
-        path.pass(number);
-    });
+    let by = turn_key(turn, &key, number);
     let Some(talk) = self::talk(turn, f) else { return Ok(()) };
     let mut begun = Vec::new();
     let mut notes = Vec::new();
