@@ -328,7 +328,8 @@ fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     Err(exit::NOT_STARTED)
 }
 
-/// Refuses a file of another flow, if nothing of the run would be kept. A flow that was only renamed keeps what it has.
+/// Refuses a file of another flow, if it has nothing to do with the run: nothing would be kept, and nothing would stop
+/// for an activity of the run. A flow that was only renamed has both.
 fn refuse_other(args: &Resume, run: &str, flow: &Flow, edit: &Edit, settings: &Settings) -> Result<(), u8> {
     let store = args.store.look_into()?;
     let (was, now) = (wait(store.record(run))?.flow, &flow.loaded().program.name);
@@ -338,7 +339,7 @@ fn refuse_other(args: &Resume, run: &str, flow: &Flow, edit: &Edit, settings: &S
     let engine = args.host.models.apply(Engine::new(), settings);
     // What cannot be foreseen is reported when it runs.
     let Ok(seen) = block_on(preview(&engine, store, run, flow, edit))? else { return Ok(()) };
-    if seen.lines.iter().flat_map(Line::and_called).any(|line| line.fate.is_kept()) {
+    if seen.lines.iter().flat_map(Line::and_called).any(Line::is_decided_by_earlier) {
         return Ok(());
     }
     output::refuse(

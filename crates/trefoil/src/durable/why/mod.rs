@@ -32,6 +32,12 @@ impl Line {
     pub fn and_called(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
         Box::new(std::iter::once(self).chain(self.called.iter().flat_map(Self::and_called)))
     }
+
+    /// Whether an activity of the earlier run decides it: its result is used, or it stops because of what that may have
+    /// done. An activity that is only repeated may have the same key by chance.
+    pub fn is_decided_by_earlier(&self) -> bool {
+        self.fate.is_kept() || (self.fate == Fate::Stopped && !self.reasons.is_empty())
+    }
 }
 
 /// The decision about an activity.
