@@ -461,14 +461,15 @@ impl Usage {
     }
     /// Adds the usage of another call.
     pub fn add(&mut self, other: Usage) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
-        self.written_tokens = self.written_tokens.saturating_add(other.written_tokens);
-        self.unknown_calls = self.unknown_calls.saturating_add(other.unknown_calls);
-        self.cost_micro = self.cost_micro.saturating_add(other.cost_micro);
-        self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);
-        self.calls_beneath = self.calls_beneath.saturating_add(other.calls_beneath);
+        let sum = |all: &mut u64, more: u64| *all = all.saturating_add(more).min(Self::MOST);
+        sum(&mut self.input_tokens, other.input_tokens);
+        sum(&mut self.output_tokens, other.output_tokens);
+        sum(&mut self.cached_tokens, other.cached_tokens);
+        sum(&mut self.written_tokens, other.written_tokens);
+        sum(&mut self.unknown_calls, other.unknown_calls);
+        sum(&mut self.cost_micro, other.cost_micro);
+        sum(&mut self.unpriced_calls, other.unpriced_calls);
+        sum(&mut self.calls_beneath, other.calls_beneath);
     }
     /// The difference to usage that was reported before.
     #[must_use]

@@ -1,8 +1,10 @@
 //! Files and folders of the user that nobody else may read or change, whatever the umask.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// Creates a folder for this user only, with those above it, if it does not exist.
 pub(crate) fn folder(path: &Path) -> io::Result<()> {
@@ -13,20 +15,41 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Creates a file for this user only. It must not exist.
-pub(crate) fn new_file(path: &Path) -> io::Result<File> {
-    open(OpenOptions::new().write(true).create_new(true), path)
-}
-
 /// Opens a file for writing; creates it for this user only, if it does not exist.
 pub(crate) fn file(path: &Path) -> io::Result<File> {
-    open(OpenOptions::new().write(true).create(true).truncate(false), path)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
-fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+/// Replaces or creates a file that only this user can read, as a whole or not at all. After a power failure, the file is
+/// either the old or the new one.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = folder_of(path);
+    folder(parent)?;
+    let mut file = beside(path)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    // Other systems cannot open a folder, and do not need this.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
+    File::open(parent)?.sync_all()?;
+    Ok(())
+}
+
+/// A temporary file for this user only, in the folder of another file, which it may replace: renaming only works within a
+/// file system. It is removed if it does not.
+pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    // Without its name, which means nothing to a user.
+    let bare = |failed: io::Error| failed.raw_os_error().map_or(failed, io::Error::from_raw_os_error);
+    NamedTempFile::new_in(folder_of(path)).map_err(bare)
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(all(test, unix))]
@@ -41,12 +64,13 @@ mod tests {
         let inside = outside.path().join("a").join("b");
         folder(&inside).unwrap();
         folder(&inside).unwrap();
-        new_file(&inside.join("new")).unwrap();
-        assert!(new_file(&inside.join("new")).is_err());
         file(&inside.join("lock")).unwrap();
         file(&inside.join("lock")).unwrap();
+        replace(&inside.join("whole"), b"old").unwrap();
+        replace(&inside.join("whole"), b"new").unwrap();
+        assert_eq!(std::fs::read(inside.join("whole")).unwrap(), b"new");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!([mode(&outside.path().join("a")), mode(&inside)], [0o700; 2]);
-        assert_eq!([mode(&inside.join("new")), mode(&inside.join("lock"))], [0o600; 2]);
+        assert_eq!(["lock", "whole"].map(|name| mode(&inside.join(name))), [0o600; 2]);
     }
 }

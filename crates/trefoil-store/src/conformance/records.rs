@@ -15,6 +15,7 @@ use trefoil_runtime::Usage;
 
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     figures(store).await?;
+    impossible_figures(store).await?;
     ends(store).await?;
     large_values(store).await?;
     files(store).await?;
@@ -51,6 +52,19 @@ async fn figures(store: &dyn Store) -> Result<(), String> {
     let record = done(store.record("figures").await, "reading a record")?;
     equal(&(record.status, record.wake_at), &(Status::Running, None), "a run that goes on")?;
     refused(store.record("nobody").await, "read a record of nothing", |e| matches!(e, StoreError::NoRun { .. }))
+}
+
+/// Sums of impossible numbers end where those of the machine end: nothing overflows, and the record can be read.
+async fn impossible_figures(store: &dyn Store) -> Result<(), String> {
+    let now = store.clock().wall_ms();
+    let lease = begun(store, "impossible", "main", now).await?;
+    for (seq, key) in [(1, "a"), (3, "b"), (5, "c")] {
+        let entries = [entry(seq, scheduled(key)), entry(seq + 1, completed(key, "text".into(), Usage::MOST))];
+        done(store.append(&lease, batch(&entries)?).await, "appending")?;
+    }
+    let record = done(store.record("impossible").await, "reading a record")?;
+    let usage = record.spent.usage;
+    equal(&(usage.input_tokens, usage.output_tokens), &(Usage::MOST, 6), "the sum of the largest numbers")
 }
 
 async fn ends(store: &dyn Store) -> Result<(), String> {

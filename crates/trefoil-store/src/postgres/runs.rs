@@ -1,5 +1,7 @@
 //! Creating runs, appending to them, and leases.
 
+use trefoil_machine::Usage;
+
 use super::blobs;
 use super::connect::Session;
 use super::fault::Done;
@@ -133,8 +135,9 @@ const WRITE: &str = "\
 WITH held AS (
   UPDATE run SET
     next = next + $4, bytes = bytes + $5,
-    calls = calls + $6, tokens_in = tokens_in + $7, tokens_out = tokens_out + $8, tokens_cached = tokens_cached + $9,
-    unknown_calls = unknown_calls + $10, cost_micro = cost_micro + $11, unpriced_calls = unpriced_calls + $12,
+    calls = calls + $6, tokens_in = least(tokens_in + $7, $38), tokens_out = least(tokens_out + $8, $38),
+    tokens_cached = least(tokens_cached + $9, $38), unknown_calls = least(unknown_calls + $10, $38),
+    cost_micro = least(cost_micro + $11, $38), unpriced_calls = least(unpriced_calls + $12, $38),
     in_flight = in_flight + $13, free = coalesce($14, free),
     flow = coalesce($15, flow), program = coalesce($16, program), started = coalesce($17, started),
     status = $18, wake_at = $19, noted = noted AND NOT $24,
@@ -224,6 +227,7 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
                 &seqs,
                 &bodies,
                 &large,
+                &int(Usage::MOST),
             ],
         )
         .await?;

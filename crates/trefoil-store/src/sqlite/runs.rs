@@ -1,6 +1,7 @@
 //! Creating runs, appending to them, and leases. Every function here runs inside a transaction.
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+use trefoil_machine::Usage;
 
 use super::blobs;
 use super::entries::{self, number};
@@ -112,9 +113,12 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
     let (spent, usage) = (batch.spent, batch.spent.usage);
     let counted = c
         .prepare_cached(
-            "UPDATE run SET next = next + ?3, calls = calls + ?4, tokens_in = tokens_in + ?5, tokens_out = tokens_out + ?6, \
-             tokens_cached = tokens_cached + ?7, unknown_calls = unknown_calls + ?8, cost_micro = cost_micro + ?9, \
-             unpriced_calls = unpriced_calls + ?10, lease_until = coalesce(?11, lease_until), in_flight = in_flight + ?12, \
+            // The sums end at `Usage::MOST`, as those of the machine do; beyond 64 bits they would become fractions.
+            "UPDATE run SET next = next + ?3, calls = calls + ?4, tokens_in = min(tokens_in + ?5, ?14), \
+             tokens_out = min(tokens_out + ?6, ?14), tokens_cached = min(tokens_cached + ?7, ?14), \
+             unknown_calls = min(unknown_calls + ?8, ?14), cost_micro = min(cost_micro + ?9, ?14), \
+             unpriced_calls = min(unpriced_calls + ?10, ?14), lease_until = coalesce(?11, lease_until), \
+             in_flight = in_flight + ?12, \
              free = coalesce(?13, free) WHERE no = ?1 AND next = ?2",
         )?
         .execute(params![
@@ -131,6 +135,7 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
             batch.lease_until.map(int),
             batch.in_flight,
             batch.free,
+            int(Usage::MOST),
         ])?;
     Ok(counted == 1)
 }

@@ -22,6 +22,7 @@ use super::LARGEST;
 use super::keep::{self, Exclusive};
 use super::passphrase::{self, Passphrase};
 use crate::door;
+use crate::private;
 use crate::settings::config_folder;
 
 /// The environment variable with the key.
@@ -265,7 +266,7 @@ impl Vault {
 
     fn write(&self, contents: &Contents) -> Result<(), VaultError> {
         let text = serde_json::to_string_pretty(contents).unwrap_or_default();
-        keep::put(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
+        private::replace(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
     }
 
     /// The key of these contents; `None`: there is none yet.
@@ -298,7 +299,7 @@ impl Vault {
             .fill(&mut bytes)
             .map_err(|_| failed(&self.key_file, &"the system's random number generator failed"))?;
         let text = STANDARD.encode(bytes);
-        keep::put(&self.key_file, text.as_bytes()).map_err(|why| failed(&self.key_file, &why))?;
+        private::replace(&self.key_file, text.as_bytes()).map_err(|why| failed(&self.key_file, &why))?;
         key_of(&text).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))
     }
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
@@ -126,15 +125,8 @@ impl Trust {
         for (path, hash) in &self.hashes {
             let _ = writeln!(text, "{hash}  {}", path.display());
         }
-        private::folder(folder).map_err(failed)?;
-        // Written as a whole or not at all, because half a list would remove trust.
-        let beside = folder.join(format!(".{LIST}.{}.tmp", std::process::id()));
-        // What an interrupted process has left.
-        let _ = std::fs::remove_file(&beside);
-        let written = private::new_file(&beside)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| std::fs::rename(&beside, &path));
-        written.map_err(failed)
+        // Half a list would remove trust.
+        private::replace(&path, text.as_bytes()).map_err(failed)
     }
 }
 

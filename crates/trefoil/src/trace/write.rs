@@ -4,15 +4,20 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 use crate::private;
 
-/// A file to be written. It replaces the old one when it is complete.
+/// A file to be written.
 #[derive(Debug)]
-pub struct Pending {
-    file: File,
-    path: PathBuf,
-    /// A temporary file in the same folder; `None`: a device or a pipe, which is written directly.
-    beside: Option<PathBuf>,
+pub struct Pending(Place);
+
+#[derive(Debug)]
+enum Place {
+    /// A device or a pipe, which is written directly.
+    Device(File),
+    /// A temporary file in the same folder, which replaces the old file when it is complete.
+    Beside(NamedTempFile, PathBuf),
 }
 
 impl Pending {
@@ -21,36 +26,30 @@ impl Pending {
         match std::fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(std::io::Error::other("it is a folder")),
             Ok(there) if !there.is_file() => {
-                let file = OpenOptions::new().write(true).open(path)?;
-                return Ok(Self { file, path: path.to_owned(), beside: None });
+                return Ok(Self(Place::Device(OpenOptions::new().write(true).open(path)?)));
             }
             // A link is replaced, not followed.
             _ => {}
         }
-        let name = path.file_name().ok_or_else(|| std::io::Error::other("it is not a file name"))?;
-        let mut failed = std::io::Error::other("no free name for a temporary file next to it");
-        for attempt in 0..100u32 {
-            let mut beside = std::ffi::OsString::from(".");
-            beside.push(name);
-            beside.push(format!(".{}-{attempt}.tmp", std::process::id()));
-            let beside = path.with_file_name(beside);
-            match private::new_file(&beside) {
-                Ok(file) => return Ok(Self { file, path: path.to_owned(), beside: Some(beside) }),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => failed = error,
-                Err(error) => return Err(error),
-            }
+        if path.file_name().is_none() {
+            return Err(std::io::Error::other("it is not a file name"));
         }
-        Err(failed)
+        Ok(Self(Place::Beside(private::beside(path)?, path.to_owned())))
     }
 
     /// Writes the file and moves it into place.
-    pub fn finish(mut self, text: &str) -> std::io::Result<()> {
-        self.file.write_all(text.as_bytes())?;
-        self.file.flush()?;
-        let Some(beside) = &self.beside else { return Ok(()) };
-        std::fs::rename(beside, &self.path)?;
-        self.beside = None;
-        Ok(())
+    pub fn finish(self, text: &str) -> std::io::Result<()> {
+        match self.0 {
+            Place::Device(mut device) => {
+                device.write_all(text.as_bytes())?;
+                device.flush()
+            }
+            Place::Beside(mut beside, path) => {
+                beside.write_all(text.as_bytes())?;
+                beside.persist(path)?;
+                Ok(())
+            }
+        }
     }
 }
 
@@ -66,12 +65,4 @@ pub fn write_page(html: &str) -> std::io::Result<PathBuf> {
     file.write_all(html.as_bytes())?;
     file.flush()?;
     Ok(file.keep().map_err(|failed| failed.error)?.1)
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if let Some(beside) = &self.beside {
-            let _ = std::fs::remove_file(beside);
-        }
-    }
 }
