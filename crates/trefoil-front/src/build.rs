@@ -105,7 +105,11 @@ impl Builder {
     }
     /// A stand-in for a flow that could not be built because of mistakes.
     pub fn stand_in(&mut self, sort: &'static str, origin: Location) -> Flow {
-        let refused = Refused { feature: "a manifest with errors".into(), message: "fix the manifest first".into() };
+        let refused = Refused {
+            feature: "a manifest with errors".into(),
+            message: "fix the manifest first".into(),
+            ..Refused::default()
+        };
         let slot = SlotId(0);
         Flow {
             name: "?".into(),

@@ -200,8 +200,10 @@ pub enum JsonType {
     Number,
     /// `true` for the text `true`.
     Boolean,
-    /// Any JSON.
-    Json,
+    /// A JSON object.
+    Object,
+    /// A JSON list.
+    List,
 }
 
 /// An expression.

@@ -62,4 +62,6 @@ pub struct Judge {
     pub weight: f64,
     /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Where that is declared.
+    pub timeout_at: Option<Location>,
 }

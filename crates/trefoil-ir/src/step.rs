@@ -329,10 +329,14 @@ pub enum Callee {
 }
 
 /// A feature that is recognised but not supported yet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Refused {
     /// The name of the feature in the warning.
     pub feature: Arc<str>,
     /// The reason, and what to do.
     pub message: Arc<str>,
+    /// The type of its result, if it is known.
+    pub returns: Option<Value>,
+    /// The time limits of its parts: a name, milliseconds, and where the limit is declared.
+    pub limits: Vec<(Arc<str>, u64, Location)>,
 }

@@ -463,6 +463,11 @@ pub fn structured(of: &Value) -> Value {
     if kinds(of).is_some_and(|k| !k.contains(&"string")) {
         return of.clone();
     }
+    // Words that are no JSON.
+    let plain = |word: &Value| !word.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[', '`']));
+    if choices(of).is_some_and(|words| !words.is_empty() && words.iter().all(plain)) {
+        return of.clone();
+    }
     match of.get("contentSchema").map(|held| (held, kinds(held))) {
         Some((held, Some(kinds))) if !kinds.is_empty() && kinds.iter().all(|k| ["object", "array"].contains(k)) => {
             held.clone()

@@ -39,7 +39,9 @@ fn run(cx: &mut Context<'_>) {
             continue;
         }
         let path = read.path();
-        let state = result(model, &results, read).filter(|_| *why == Why::NotVisited);
+        let state = result(model, &results, read);
+        let failed = state.as_ref().filter(|_| *why == Why::Failed).map(|(name, _)| format!("{name} has failed"));
+        let state = state.filter(|_| *why == Why::NotVisited);
         let own = |state| read.step.and_then(|step| model.named(step)) == Some(state);
         let again = state.as_ref().is_some_and(|(_, state)| own(*state));
         if let Why::Excluded { .. } = why {
@@ -54,7 +56,10 @@ fn run(cx: &mut Context<'_>) {
             Some((name, _)) => {
                 format!("`{path}` may have no value, because {name} may not have run before {}", here(model, read))
             }
-            None => format!("`{path}` has no value if {}", because(model, &left, read, why)),
+            None => {
+                let because = failed.unwrap_or_else(|| because(model, &left, read, why));
+                format!("`{path}` has no value if {because}")
+            }
         };
         let d = cx.finding(read.at, message);
         // In a typical loop, the first pass lacks the result of a later step.

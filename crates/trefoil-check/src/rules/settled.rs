@@ -52,13 +52,17 @@ fn compared(cx: &mut Context<'_>, wanted: bool) {
     let model = cx.model;
     let mut told: Vec<Location> = Vec::new();
     for compared in model.comparisons() {
-        let Some(Settled { holds, why, help, change }) = settled(compared) else { continue };
+        let Some((Settled { holds, why, help, change }, usual)) = settled_at_all(compared) else { continue };
         told.push(compared.at);
         if holds != wanted {
             continue;
         }
         let verdict = if holds { "is always true" } else { "can never be true" };
-        let mut d = cx.finding(compared.at, format!("this comparison {verdict}: {why}"));
+        let message = match usual {
+            Some(number) => format!("with {number} as `{}`, this comparison {verdict}: {why}", compared.other.words),
+            None => format!("this comparison {verdict}: {why}"),
+        };
+        let mut d = cx.finding(compared.at, message);
         d.help = help;
         if let Some(limit) = compared.visits {
             d = visited(d, limit, compared);
@@ -196,6 +200,20 @@ fn changed(d: Diagnostic, compared: &Compared, change: &Change) -> Diagnostic {
     }
 }
 
+/// The same as [`settled`], also with the number that the manifest sets unless an input sets another one, which is then
+/// returned as well.
+fn settled_at_all(compared: &Compared) -> Option<(Settled, Option<String>)> {
+    if let Some(found) = settled(compared) {
+        return Some((found, None));
+    }
+    let number = compared.other.usual.as_ref().filter(|_| compared.value.usual.is_none())?;
+    let literal = Some(number.clone());
+    let other = Side { literal, schema: types::of_value(number), ..compared.other.clone() };
+    // A number that is too high for a guard is also too high for its opposite, which is reported.
+    let found = settled(&Compared { other, ..compared.clone() }).filter(|found| !found.holds)?;
+    Some((found, Some(number.to_text().to_string())))
+}
+
 /// Whether the result is constant in every run, why, and what to write instead.
 fn settled(compared: &Compared) -> Option<Settled> {
     if compared.same {
@@ -296,7 +314,8 @@ fn unequal(compared: &Compared) -> Option<Settled> {
         return None;
     }
     let words: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(Value::to_text).collect();
-    let all = words.iter().take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    let spoken = |word: &str| if word.is_empty() { "empty text".to_owned() } else { format!("`{word}`") };
+    let all = words.iter().take(12).map(|word| spoken(word)).collect::<Vec<_>>().join(", ");
     let is = if words.len() == 1 { "is" } else { "is one of" };
     let d = never(format!("`{}` {is} {all}", value.words));
     let near =
@@ -360,7 +379,7 @@ fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {
 }
 
 fn bound(of: &Value, key: &str) -> Option<f64> {
-    of.get(key).and_then(Value::as_f64)
+    [key, "const"].into_iter().find_map(|key| of.get(key).and_then(Value::as_f64))
 }
 
 fn written(side: &Side) -> String {

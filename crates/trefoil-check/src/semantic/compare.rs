@@ -52,6 +52,8 @@ pub struct Side {
     pub literal: Option<Value>,
     /// The spelling of the literal, if it is in the manifest.
     pub spelling: Option<Spelling>,
+    /// The number, if it is one of the manifest with which a run starts unless its input has another one.
+    pub usual: Option<Value>,
     /// Whether it may be missing.
     pub optional: bool,
     /// The slots that the path reads, if it is compared directly.
@@ -206,14 +208,18 @@ impl WrittenText<'_> {
         types: &Types<'_>,
         found: &mut Vec<Compared>,
     ) {
-        let (place, swapped) = match (reference(left), reference(right)) {
-            (Some(i), _) => (i, false),
-            (None, Some(i)) => (i, true),
-            (None, None) => return,
-        };
-        let Some(span) = self.spans.get(place as usize) else { return };
+        let places = [reference(left), reference(right)];
         let same = self.same(left, right);
         let (Some(left), Some(right)) = (self.side(left, types), self.side(right, types)) else { return };
+        // The number of the manifest is what another value is compared with.
+        let fixed = left.usual.is_some() && right.usual.is_none();
+        let (place, swapped) = match places {
+            [Some(_), Some(other)] if fixed => (other, true),
+            [Some(place), _] => (place, false),
+            [None, Some(place)] => (place, true),
+            [None, None] => return,
+        };
+        let Some(span) = self.spans.get(place as usize) else { return };
         let (value, other) = if swapped { (right, left) } else { (left, right) };
         let comparison = if swapped { comparison.turned().unwrap_or(comparison) } else { comparison };
         let at = Location::new(self.file, *span);
@@ -249,6 +255,7 @@ impl WrittenText<'_> {
             schema,
             literal: None,
             spelling: None,
+            usual: None,
             optional: true,
             slots: Vec::new(),
         };
@@ -258,6 +265,7 @@ impl WrittenText<'_> {
                 schema: types::of_value(value),
                 literal: Some(value.clone()),
                 spelling: at.0.and_then(|at| self.written.get(at as usize).copied()),
+                usual: None,
                 optional: false,
                 slots: Vec::new(),
             },
@@ -272,7 +280,8 @@ impl WrittenText<'_> {
                     Some(_) => types::union([known, types::of_kind("string")]),
                     None => known,
                 };
-                Side { optional: walk.optional, slots: source.slots(), ..side(reference.dotted(), known) }
+                let usual = types.seed(self.flow, source, &path).filter(|value| value.as_f64().is_some()).cloned();
+                Side { usual, optional: walk.optional, slots: source.slots(), ..side(reference.dotted(), known) }
             }
             Expression::Call(function, arguments) => {
                 let kind = match function {

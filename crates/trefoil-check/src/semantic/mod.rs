@@ -11,6 +11,7 @@ pub mod compare;
 pub mod conditions;
 pub mod cost;
 mod defined;
+pub mod durations;
 pub mod effects;
 mod exclusive;
 pub mod fit;

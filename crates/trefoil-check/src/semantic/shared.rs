@@ -1,8 +1,8 @@
 //! The type of an object to which several steps add members (the Blackboard of AEGIS). It starts with constants, and each
 //! step merges its own members into it, so the types of the members are known even though the object refers to itself.
 //!
-//! A constant is not a promise: a run may start with another value of the same kind. So only the kind counts, not the value.
-//! Members that the input does not declare are expected to be other ones.
+//! A constant is not a promise: a run may start with another value of the same kind. So only the kind counts, not the value,
+//! but for the words that steps write. Members that the input does not declare are expected to be other ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) fn shared_object(
         for layer in layers {
             let mut add = |name: &Arc<str>, schema: &Value, seeded: bool| {
                 let member = members.entry(name.clone()).or_default();
-                member.types.push(widened(schema));
+                member.types.push(widened(schema, !seeded));
                 member.seeded |= seeded;
             };
             match layer {
@@ -65,17 +65,62 @@ pub(super) fn shared_object(
     seeded.then(|| types::laid_over(members))
 }
 
-/// A type without the values of its constants. Nothing is known of a constant that only marks a place: null, or empty.
+/// Whether a text only marks a place, or reads as a number.
+fn is_mark(text: &str) -> bool {
+    text.is_empty() || text.trim().parse::<f64>().is_ok()
+}
+
+/// The value of a member that the start of a machine sets, unless a run starts with another one: no step writes it, and the
+/// input does not declare it.
+pub(super) fn seed<'p>(
+    program: &'p Program,
+    slot: SlotId,
+    writers: &[Writer<'p>],
+    path: &[&str],
+    slot_type: impl Fn(SlotId) -> Value,
+) -> Option<&'p Value> {
+    let (name, rest) = path.split_first()?;
+    let mut found = None;
+    for writer in writers {
+        let (layers, first) = match writer {
+            Writer::Value(Expr::Merge(layers)) => (layers, true),
+            Writer::Result(step) => match &program.step(*step)?.kind {
+                StepKind::Compute(Expr::Merge(layers)) => (layers, false),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        for layer in layers {
+            match layer {
+                Expr::Read(Source::Slot(own)) if *own == slot => {}
+                Expr::Read(Source::Slot(other)) => {
+                    let other = slot_type(*other);
+                    let declared = other.get("properties").and_then(Value::as_object);
+                    if declared.is_some_and(|all| all.contains_key(*name)) {
+                        return None;
+                    }
+                }
+                Expr::Const(Value::Object(all)) if first => found = all.get(*name),
+                Expr::Object(all) if !all.iter().any(|(key, _)| **key == **name) => {}
+                _ => return None,
+            }
+        }
+    }
+    rest.iter().try_fold(found?, |value, name| value.get(name))
+}
+
+/// A type without the values of its constants, or with those that are words. Nothing is known of a constant that only marks a place: null, or empty.
 /// Text that reads as a number may be compared as one.
-fn widened(schema: &Value) -> Value {
+fn widened(schema: &Value, words: bool) -> Value {
     if let Some(all) = types::alternatives(schema) {
-        return types::union(all.iter().map(widened));
+        return types::union(all.iter().map(|one| widened(one, words)));
     }
     if let Some(value) = schema.get("const") {
         return match value {
             Value::Null => types::any(),
+            Value::Str(text) if words && (text.is_empty() || !is_mark(text)) => schema.clone(),
             Value::Str(text) if text.is_empty() => types::any(),
-            Value::Str(text) if text.trim().parse::<f64>().is_ok() => types::answer(),
+            Value::Str(text) if is_mark(text) => types::answer(),
             Value::Number(Number::Int(_) | Number::UInt(_)) => types::of_kind("integer"),
             other => types::of_kind(types::kind(other)),
         };
@@ -83,13 +128,13 @@ fn widened(schema: &Value) -> Value {
     if let Some(items) = schema.get("prefixItems").and_then(Value::as_list) {
         return match items {
             [] => types::of_kind("array"),
-            items => types::list(types::union(items.iter().map(widened))),
+            items => types::list(types::union(items.iter().map(|one| widened(one, words)))),
         };
     }
     match schema.get("properties").and_then(Value::as_object) {
         Some(all) if schema.get("additionalProperties") == Some(&Value::Bool(false)) => match all.is_empty() {
             true => types::of_kind("object"),
-            false => types::object(all.iter().map(|(name, inner)| (name.clone(), widened(inner), false)), true),
+            false => types::object(all.iter().map(|(name, inner)| (name.clone(), widened(inner, words), false)), true),
         },
         _ => schema.clone(),
     }

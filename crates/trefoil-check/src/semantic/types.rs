@@ -3,6 +3,7 @@
 //! A slot's type is the union of the types of all its writers, in any order; [`super::defined`] determines whether it
 //! has a value at all. Something that refers to itself (a Blackboard merged into itself) has any type.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,13 +91,24 @@ impl Walk {
 }
 
 /// The text of an expression without placeholders.
-fn literal(expr: &Expr) -> Option<&str> {
+fn literal(expr: &Expr) -> Option<Cow<'_, str>> {
     match expr {
-        Expr::Const(value) => value.as_str(),
-        Expr::Template(text) | Expr::Typed(text) => text.template.literal(),
+        Expr::Const(value) => value.as_str().map(Cow::from),
+        Expr::Template(text) | Expr::Typed(text) => text.template.literal().map(Cow::from),
         Expr::AsText(inner) => literal(inner),
+        Expr::Concat(parts) => parts.iter().map(literal).collect::<Option<String>>().map(Cow::from),
         _ => None,
     }
+}
+
+/// The type of text that prints a single value: the words that the value may be, and nothing if it is missing.
+fn printed(walk: &Walk) -> Option<Value> {
+    let words = types::choices(&walk.schema)?;
+    let words = words.into_iter().map(|word| if word.is_null() { Value::from("") } else { word });
+    let missing = walk.optional.then(|| Value::from(""));
+    let all: Option<Vec<Value>> =
+        words.chain(missing).map(|word| word.as_str().is_some().then(|| types::of_value(&word))).collect();
+    all.filter(|all| !all.is_empty()).map(types::union)
 }
 
 /// The object or list in a text, or the text.
@@ -175,6 +187,17 @@ impl<'p> Types<'p> {
         found
     }
 
+    /// The value at a path unless a run starts with another one (see [`super::shared::seed`]).
+    pub fn seed(&self, flow: FlowId, source: &Source, path: &[&str]) -> Option<&'p Value> {
+        let (slot, path) = match source {
+            Source::Slot(slot) => (*slot, path.to_vec()),
+            Source::Member(slot, member) => (*slot, member.iter().map(|m| &**m).chain(path.iter().copied()).collect()),
+            _ => return None,
+        };
+        let writers = self.writers.of_slot(flow, slot);
+        super::shared::seed(self.program, slot, writers, &path, |other| self.slot(flow, other))
+    }
+
     /// The flows whose inner results a slot holds.
     pub fn exporters(&self, flow: FlowId, slot: SlotId) -> &[FlowId] {
         self.writers.exporters(flow, slot)
@@ -243,7 +266,7 @@ impl<'p> Types<'p> {
                 let known = self.returned.get(&*call.name).filter(|_| call.kind == ToolKind::Local);
                 known.cloned().unwrap_or_else(types::any)
             }
-            StepKind::Refused(_) => types::any(),
+            StepKind::Refused(refused) => refused.returns.clone().unwrap_or_else(types::any),
             StepKind::Command(_) => command(),
             StepKind::Human(_) => types::answer(),
             StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),
@@ -303,7 +326,11 @@ impl<'p> Types<'p> {
         match expr {
             Expr::Const(value) => types::of_value(value),
             Expr::Typed(source) => self.typed(flow, source, result),
-            Expr::Template(_) | Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
+            Expr::Template(source) => {
+                let lone = self.lone(flow, source, result).filter(|(_, default)| !default);
+                lone.and_then(|(walk, _)| printed(&walk)).unwrap_or_else(text)
+            }
+            Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
             Expr::AsText(inner) | Expr::AsMessage(inner) => {
                 let inner = of(inner);
                 if types::kinds(&inner).is_some_and(|k| k == ["string"]) { inner } else { text() }
@@ -318,13 +345,14 @@ impl<'p> Types<'p> {
                     JsonType::Integer => "integer",
                     JsonType::Number => "number",
                     JsonType::Boolean => "boolean",
-                    JsonType::Json => return types::any(),
+                    JsonType::Object => "object",
+                    JsonType::List => "array",
                 };
                 types::union([types::of_kind(kind), types::of_kind("null")])
             }
             // Text may contain an object or a list; anything else is unchanged.
             Expr::Structured(inner) => match literal(inner) {
-                Some(text) => types::of_value(&structured(text)),
+                Some(text) => types::of_value(&structured(&text)),
                 None => types::structured(&of(inner)),
             },
             Expr::Verdict(inner) => types::structured(&of(inner)),
@@ -341,20 +369,26 @@ impl<'p> Types<'p> {
     }
 
     fn typed(&self, flow: FlowId, text: &'p Text, result: Option<&Value>) -> Value {
-        match text.template.references().first() {
-            Some(reference) if text.template.is_single() && text.template.expressions().is_empty() => {
-                let Some(source) = text.sources.get(reference.binding.source as usize) else { return types::any() };
-                let path: Vec<&str> =
-                    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-                let found = self.source(flow, source, &path, result).schema;
-                match reference.default {
-                    Some(_) => types::union([found, types::of_kind("string")]),
-                    None => found,
-                }
-            }
-            _ if text.template.is_single() => types::any(),
-            _ => types::of_kind("string"),
+        match self.lone(flow, text, result) {
+            Some((walk, true)) => types::union([walk.schema, types::of_kind("string")]),
+            Some((walk, false)) => walk.schema,
+            None if text.template.is_single() => types::any(),
+            None => types::of_kind("string"),
         }
+    }
+
+    /// The value of a text that consists of a single path, and whether the path has a default.
+    fn lone(&self, flow: FlowId, text: &'p Text, result: Option<&Value>) -> Option<(Walk, bool)> {
+        let reference = text.template.references().first()?;
+        if !text.template.is_single() || !text.template.expressions().is_empty() {
+            return None;
+        }
+        let source = text.sources.get(reference.binding.source as usize)?;
+        let path: Vec<&str> =
+            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+        let walk = self.source(flow, source, &path, result);
+        let walk = if walk.stop.is_some() { Walk::unknown() } else { walk };
+        Some((walk, reference.default.is_some()))
     }
 
     /// The value of a source at a path.
@@ -476,6 +510,7 @@ impl<'p> Types<'p> {
                 types::item_of(&items)
             }
             Writer::Number => types::of_kind("integer"),
+            Writer::Counted(most) => types::whole_between(1, u64::from(*most)),
             Writer::Text => types::of_kind("string"),
             Writer::Unknown => types::any(),
         }

@@ -21,6 +21,8 @@ pub enum Writer<'p> {
     Item(FlowId, &'p Expr),
     /// A count.
     Number,
+    /// A number from 1 to this one.
+    Counted(u32),
     /// Text.
     Text,
     /// Any value.
@@ -119,7 +121,7 @@ impl<'p> Writers<'p> {
                 }
             }
             StepKind::Attempts(attempts) => {
-                self.add(id, attempts.iteration, Writer::Number);
+                self.add(id, attempts.iteration, Writer::Counted(attempts.max));
                 self.add(id, attempts.previous_error, Writer::Text);
             }
             StepKind::Call(call) => {

@@ -99,10 +99,10 @@ fn keys_that_only_states_write_have_types() {
     compared(
         &[("w.yaml", &manifest)],
         expect![[r#"
-            19:45 warning text-as-number: `blackboard.mood` is declared as text but compared as a number
+            19:45 warning text-as-number: `blackboard.mood` never reads as a number, so this can never be true
               | - { condition: custom, expression: "blackboard.mood > 4", target: END }
               |                                     ^^^^^^^^^^^^^^^
-              help: declare it as a number; text that does not read as a number makes the comparison false
+              help: compare words with `==`; only numbers, and text that reads as a number, can be ordered
             20:47 warning never-true: this comparison can never be true: `blackboard.tries` is a number, and `three` is text
               | - { condition: custom, expression: "{{blackboard.tries}} == 'three'", targ
               |                                       ^^^^^^^^^^^^^^^^
@@ -134,4 +134,85 @@ fn outputs_that_a_child_declares_have_types() {
     for expression in ["workflow.context.found.total > 3", "CALL.output.mood == 'calm'"] {
         compared(&[("w.yaml", &*parent(expression)), ("child.yaml", child)], expect![""]);
     }
+}
+
+/// An agent whose answer has a `mood`.
+const MOODY: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: moody, version: '1' }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Answer. }\n  execution:\n    mode: iterative\n    validation:\n      - { type: json_schema, schema: { type: object, required: [mood, list], properties: { mood: { type: string, enum: [calm, wild] }, list: { type: array } } } }\n";
+
+#[test]
+fn words_that_steps_write_are_all_that_a_key_may_be() {
+    let manifest = |word: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  initial_state: START\n  states:\n    START: {{ kind: System, command: update_blackboard, env: {{ mood: calm }}, transitions: [{{ target: ASK }}] }}\n    ASK: {{ kind: Agent, agent: moody, input: x, transitions: [{{ target: NOTE }}] }}\n    NOTE:\n      kind: System\n      command: update_blackboard\n      env: {{ mood: \"{{{{ASK.output.mood}}}}\" }}\n      transitions: [{{ condition: custom, expression: \"{{{{blackboard.mood == '{word}'}}}}\", target: END }}, {{ target: ASK }}]\n    END: {{ kind: System, command: echo end }}\n"
+        )
+    };
+    compared(
+        &[("w.yaml", &manifest("sad")), ("moody.yaml", MOODY)],
+        expect![[r#"
+        13:57 warning never-true: this comparison can never be true: `blackboard.mood` is one of `calm`, `wild`
+          | ...s: [{ condition: custom, expression: "{{blackboard.mood == 'sad'}}", target
+          |                                            ^^^^^^^^^^^^^^^
+    "#]],
+    );
+    compared(&[("w.yaml", &manifest("wild")), ("moody.yaml", MOODY)], expect![""]);
+}
+
+#[test]
+fn the_output_of_a_called_workflow_keeps_the_words_and_the_kinds_of_what_it_prints() {
+    let child = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: child\n  output_schema: { type: object, properties: { mood: { type: string }, list: { type: array } } }\n  output_template: { mood: '{{ASK.output.mood}}', list: '{{json ASK.output.list}}' }\nspec:\n  initial_state: ASK\n  states:\n    ASK: { kind: Agent, agent: moody, input: x }\n";
+    let calls = |condition: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  initial_state: A\n  states:\n    A: {{ kind: Subworkflow, workflow_id: child, mode: blocking, result_key: r, transitions: [{{ condition: custom, expression: \"{{{{{condition}}}}}\", target: END }}, {{ target: END }}] }}\n    END: {{ kind: System, command: echo end }}\n"
+        )
+    };
+    let told = |condition: &str, expected: Expect| {
+        compared(&[("w.yaml", &calls(condition)), ("child.yaml", child), ("moody.yaml", MOODY)], expected);
+    };
+    told(
+        "r.mood == 'sad'",
+        expect![[r#"
+            7:130 warning never-true: this comparison can never be true: `r.mood` is one of `calm`, `wild`, empty text
+              | ...s: [{ condition: custom, expression: "{{r.mood == 'sad'}}", target
+              |                                            ^^^^^^
+        "#]],
+    );
+    told("r.mood == 'wild'", expect![""]);
+    told(
+        "r.list > 3",
+        expect![[r#"
+        7:130 warning never-true: this comparison can never be true: `r.list` is a list, which cannot be ordered
+          | ...s: [{ condition: custom, expression: "{{r.list > 3}}", target: END
+          |                                            ^^^^^^
+    "#]],
+    );
+    told("(length r.list) > 3", expect![""]);
+}
+
+#[test]
+fn what_a_container_returns_and_what_echo_prints_is_known() {
+    let state = |body: &str, condition: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  initial_state: A\n  states:\n    A: {{ kind: {body}, transitions: [{{ condition: custom, expression: \"{{{{{condition}}}}}\", target: END }}, {{ target: END }}] }}\n    END: {{ kind: System, command: echo end }}\n"
+        )
+    };
+    let steps = "ParallelContainerRun, completion: all_succeed, steps: [{ name: one, image: i, command: [c] }]";
+    compared(
+        &[("w.yaml", &state(steps, "A.output.one.exit_code == 'ok'"))],
+        expect![[r#"
+        7:161 warning never-true: this comparison can never be true: `A.output.one.exit_code` is a number, and `ok` is text
+          | ...s: [{ condition: custom, expression: "{{A.output.one.exit_code == 'ok'}}", target:
+          |                                            ^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    compared(&[("w.yaml", &state(steps, "A.output.one.exit_code == 0"))], expect![""]);
+    compared(
+        &[("w.yaml", &state("System, command: echo done", "A.output.words"))],
+        expect![[r#"
+        7:103 warning property-of-text: `A.output` is text, so `A.output.words` is always empty
+          | ...dition: custom, expression: "{{A.output.words}}", target: END },
+          |                                            ^^^^^
+          help: remove the rest of the path, or make the value an object
+    "#]],
+    );
+    compared(&[("w.yaml", &state("System, command: ./done", "A.output.words"))], expect![""]);
 }

@@ -16,6 +16,7 @@ mod endless_loop;
 mod flow;
 mod json;
 mod judges;
+mod limits;
 mod models;
 mod nodes;
 mod prompts;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Entry, Style, Text};
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Style, Text};
 use trefoil_syntax::{FileId, Span};
 
-use super::Fields;
+use super::{Fields, Reader};
 
 /// A block text with lines that start like keys of the mappings that contain it.
 #[derive(Debug, Clone)]
@@ -35,49 +35,67 @@ pub struct KeyLine {
 #[derive(Debug, Clone)]
 pub struct KeyOwner {
     /// The key.
-    pub key: &'static str,
+    pub key: Arc<str>,
     /// Whether the mapping needs it.
     pub needed: bool,
     /// The key of the mapping whose value contains the block: the line is to be aligned with it.
     pub beside: Arc<str>,
 }
 
-impl KeyLine {
-    /// The key, if it is one.
-    pub fn key(&self) -> Option<&'static str> {
-        self.owner.as_ref().map(|owner| owner.key)
-    }
-}
-
 impl Fields<'_, '_> {
     /// Records the block texts of this mapping, and which lines of those in it start like keys that are missing here.
     pub(super) fn note_blocks(&self) {
-        let mut findings = self.reader.findings.borrow_mut();
-        let text = self.reader.text.unwrap_or_default();
-        findings.blocks.extend(self.mapping.entries.iter().filter_map(|entry| block(self.reader.file, text, entry)));
-        let inside = findings.blocks.iter_mut().skip(self.blocks_before);
-        for block in inside.filter(|block| block.file == self.reader.file) {
+        let known = self.known.iter().copied().filter(|key| !self.inert.contains(key));
+        let known: Vec<&str> = known.collect();
+        let needed: Vec<&str> = self.missing.iter().chain(&self.needed).copied().collect();
+        self.reader.note_blocks(self.mapping, &known, &needed, self.blocks_before);
+    }
+}
+
+impl Reader<'_> {
+    /// The number of block texts so far.
+    pub fn blocks(&self) -> usize {
+        self.findings.borrow().blocks.len()
+    }
+
+    /// Records the block texts of a mapping, and which lines of those in it start like keys that are missing there.
+    /// `known`: the keys that it may have; `needed`: those that are missing. `before`: the number of block texts before it
+    /// was read.
+    pub fn note_blocks(&self, mapping: &Mapping, known: &[&str], needed: &[&str], before: usize) {
+        let mut findings = self.findings.borrow_mut();
+        let text = self.text.unwrap_or_default();
+        for entry in &mapping.entries {
+            texts(&entry.value, &mut |one| findings.blocks.extend(block(self.file, text, &entry.key, one)));
+        }
+        let inside = findings.blocks.iter_mut().skip(before);
+        for block in inside.filter(|block| block.file == self.file) {
             let at = block.key.span.start;
             let holds = |entry: &&Entry| entry.key.span.start <= at && at < entry.value.span.end;
-            let Some(beside) = self.mapping.entries.iter().find(holds).map(|entry| &entry.key.value) else { continue };
+            let Some(beside) = mapping.entries.iter().find(holds).map(|entry| &entry.key.value) else { continue };
             for line in block.lines.iter_mut().filter(|line| line.owner.is_none()) {
                 let word = text.get(line.span.start as usize..line.span.end as usize).unwrap_or_default();
-                let absent = |key: &&&'static str| {
-                    **key == word && self.mapping.get(word).is_none() && !self.inert.contains(*key)
-                };
-                line.owner = self.known.iter().find(absent).map(|key| KeyOwner {
-                    key,
-                    needed: self.missing.contains(key),
-                    beside: beside.clone(),
-                });
+                if known.contains(&word) && mapping.get(word).is_none() {
+                    let needed = needed.contains(&word);
+                    line.owner = Some(KeyOwner { key: word.into(), needed, beside: beside.clone() });
+                }
             }
         }
     }
 }
 
+/// The texts that are a value, or items of it.
+fn texts<'n>(node: &'n Node, visit: &mut impl FnMut(&'n Text)) {
+    match &*node.kind {
+        Kind::Sequence(items) => items.iter().for_each(|item| texts(item, visit)),
+        _ => node.string().into_iter().for_each(visit),
+    }
+}
+
 /// A block text with lines that start with a word and a colon.
-fn block(file: FileId, source: &str, entry: &Entry) -> Option<TextBlock> {
-    let text = entry.value.string().filter(|t| matches!(t.style, Style::Literal | Style::Folded))?;
+fn block(file: FileId, source: &str, key: &Text, text: &Text) -> Option<TextBlock> {
+    if !matches!(text.style, Style::Literal | Style::Folded) {
+        return None;
+    }
     let written = source.get(text.span.start as usize..text.span.end as usize)?;
     let (header, body) = written.split_once('\n')?;
     let first = body.lines().find(|line| !line.trim().is_empty())?;
@@ -97,7 +115,7 @@ fn block(file: FileId, source: &str, entry: &Entry) -> Option<TextBlock> {
         content.push_str(kept);
         start += line.len();
     }
-    (!lines.is_empty()).then(|| TextBlock { file, key: entry.key.clone(), content: content.into(), lines })
+    (!lines.is_empty()).then(|| TextBlock { file, key: key.clone(), content: content.into(), lines })
 }
 
 fn is_word(text: &str) -> bool {

@@ -185,11 +185,12 @@ impl<'d> Reader<'d> {
                     what,
                     known,
                     missing,
+                    needed: Vec::new(),
                     nullable,
                     others: &[],
                     elsewhere: &[],
                     inert: Vec::new(),
-                    blocks_before: self.findings.borrow().blocks.len(),
+                    blocks_before: self.blocks(),
                     deciding: &[],
                     forms: (&[], &[]),
                     finished: false,
@@ -341,6 +342,8 @@ pub struct Fields<'n, 'd> {
     known: Vec<&'static str>,
     /// Missing required keys. Reported at the end, unless an unknown key was meant as one of them.
     missing: Vec<&'static str>,
+    /// Missing keys that the caller reports.
+    needed: Vec<&'static str>,
     /// Keys for which null is valid, or about which everything was already reported.
     nullable: Vec<&'static str>,
     /// Common wrong names, and the right keys.
@@ -382,6 +385,10 @@ impl<'n, 'd> Fields<'n, 'd> {
             self.missing.push(key);
         }
         entry
+    }
+    /// Notes that a key is missing, which the caller reports.
+    pub fn note_need(&mut self, key: &'static str) {
+        self.needed.push(key);
     }
     /// The place for a finding that one of these keys needs a value: the key without a value, otherwise the start of
     /// the mapping.

@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 use trefoil_template::limits::PATTERNS_BYTES;
 
-use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
+use super::keywords::{DELICATE, Holds, KEYWORD_NAMES, KEYWORDS, holds};
 use super::reading::{SchemaReading, TYPES};
 use super::{LESS, fit};
 use crate::mend::respelt;
@@ -27,10 +27,11 @@ pub fn subschema(reading: &mut SchemaReading<'_>, node: &Node, depth: usize) -> 
         return Value::Bool(true);
     };
     let partial = reading.take_partial();
-    let before = reading.failed();
+    let (before, blocks) = (reading.failed(), reading.reader.blocks());
     for entry in &mapping.entries {
         keyword(reading, entry, depth);
     }
+    reading.reader.note_blocks(mapping, KEYWORD_NAMES.as_slice(), &[], blocks);
     let value = to_value(node);
     if before == reading.failed() {
         cross_checks(reading, node, &value, partial);

@@ -97,6 +97,10 @@ pub const KEYWORDS: &[(&str, Holds)] = &[
     ("contentSchema", Holds::Schema),
 ];
 
+/// The names of the keywords.
+pub static KEYWORD_NAMES: std::sync::LazyLock<Vec<&'static str>> =
+    std::sync::LazyLock::new(|| KEYWORDS.iter().map(|(name, _)| *name).collect());
+
 /// Keywords of a root whose result a filled-in null could change.
 pub const COMBINING: &[&str] = &[
     "allOf",

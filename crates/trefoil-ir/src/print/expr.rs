@@ -48,7 +48,8 @@ impl Printer<'_> {
                     JsonType::Integer => "integer",
                     JsonType::Number => "number",
                     JsonType::Boolean => "boolean",
-                    JsonType::Json => "json",
+                    JsonType::Object => "object",
+                    JsonType::List => "list",
                 };
                 format!("{to}({})", self.expr(inner))
             }

@@ -106,7 +106,7 @@ impl Printer<'_> {
                     format!("call named {} of {}", self.text(name), choice.join(", "))
                 }
             },
-            StepKind::Refused(Refused { feature, message: _ }) => format!("refused {}", word(feature)),
+            StepKind::Refused(Refused { feature, .. }) => format!("refused {}", word(feature)),
         }
     }
     fn kind_body(&mut self, kind: &StepKind) {
@@ -146,7 +146,7 @@ impl Printer<'_> {
                     self.line(format!("exports -> {}", self.slot(*exports)));
                 }
             }
-            StepKind::Refused(Refused { feature: _, message }) => self.line(&**message),
+            StepKind::Refused(Refused { message, .. }) => self.line(&**message),
         }
     }
     fn for_each(&mut self, each: &ForEach) {
@@ -303,7 +303,7 @@ impl Printer<'_> {
         self.line(format!("validate {} {what}, score {min_score} confidence {min_confidence}", ticked(name)));
         if let ValidatorKind::Judges { judges, .. } = kind {
             self.nested(|p| {
-                for Judge { name, flow, input, weight, timeout_ms } in judges {
+                for Judge { name, flow, input, weight, timeout_ms, timeout_at: _ } in judges {
                     let mut line = format!("judge {} {}", ticked(name), p.flow_name(flow.0));
                     let _ = write!(line, " weight {weight} input {}", p.expr(input));
                     if let Some(ms) = timeout_ms {

@@ -116,8 +116,14 @@ fn everything() -> Program {
         agreement_factor: 0.5,
         confidence_factor: 0.5,
     };
-    let judge =
-        Judge { name: "j".into(), flow: inner, input: Expr::Read(Source::Result), weight: 1.0, timeout_ms: Some(1) };
+    let judge = Judge {
+        name: "j".into(),
+        flow: inner,
+        input: Expr::Read(Source::Result),
+        weight: 1.0,
+        timeout_ms: Some(1),
+        timeout_at: None,
+    };
     let validator = |kind, name: &str| Validator {
         kind,
         min_score: 0.5,
@@ -150,7 +156,7 @@ fn everything() -> Program {
     steps.push(called);
     let callee = Callee::Named { name: b.text("{{input.who}}"), flows: vec![("inner".into(), inner)] };
     steps.push(b.step("named", StepKind::Call(Box::new(Call { callee, input: None, exports: None }))));
-    let refused = Refused { feature: "f".into(), message: "m".into() };
+    let refused = Refused { feature: "f".into(), message: "m".into(), ..Refused::default() };
     steps.push(b.step("refused", StepKind::Refused(refused)));
     let ballot = Ballot { by: "a".into(), value: Expr::Const(1i64.into()), weight: 1.0 };
     let slot = || Source::Slot(SlotId(0));

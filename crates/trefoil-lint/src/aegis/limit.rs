@@ -1,24 +1,10 @@
-//! Timeouts: those made meaningless by another one, and those too short for any model.
+//! Timeouts that are too short for any model.
 
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::unit::{AgentUnit, Found, Workflow};
 use trefoil_front::Source;
 use trefoil_front::aegis::manifest::state::StateKind;
-
-/// A timeout of one iteration that is longer than that of all iterations.
-pub fn iteration(unit: &AgentUnit<'_, '_>, found: &mut Found) {
-    let agent = unit.agent;
-    if let (Some(at), Some(deadline)) = (agent.execution.iteration_timeout_at, agent.deadline_ms)
-        && deadline < agent.execution.iteration_timeout_ms
-    {
-        let message = format!(
-            "`iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after {} s",
-            deadline / 1_000
-        );
-        found.push(Diagnostic::warning("conflicting-limits", unit.file.at(at), message));
-    }
-}
 
 /// The timeouts of an agent's iterations.
 pub fn too_short(unit: &AgentUnit<'_, '_>, found: &mut Found) {

@@ -67,7 +67,6 @@ const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut Found)] = &[
     prompt::unread_context,
     prompt::templates,
     prompt::files,
-    limit::iteration,
     limit::too_short,
 ];
 

@@ -33,10 +33,40 @@ pub struct Mentions {
 /// The mentions, collected if a finder needs them.
 pub type LazyMentions<'u> = LazyCell<Mentions, Box<dyn FnOnce() -> Mentions + 'u>>;
 
-/// A mention of a unit: where, and the text that is passed to it; `None`: it is mentioned otherwise, or passes no text.
+/// A mention of a unit.
 struct Mention {
     at: Location,
-    input: Option<Text>,
+    /// The text that is passed to it; `None`: it is mentioned otherwise, or gets something else.
+    input: Option<Passed>,
+    /// Whether an intent is passed to it.
+    intent: bool,
+}
+
+/// What a call passes.
+#[derive(Clone)]
+enum Passed {
+    /// A text as written.
+    Written(Text),
+    /// The text that is to be judged.
+    Answer,
+}
+
+impl Passed {
+    /// The fields of the object in the text; `None`: unknown.
+    fn fields(&self) -> Option<BTreeSet<Arc<str>>> {
+        match self {
+            Self::Written(text) => passed(&text.value),
+            Self::Answer => None,
+        }
+    }
+}
+
+/// A call of an agent or a workflow.
+struct StateCall<'n> {
+    unit: Unit,
+    name: &'n Text,
+    input: Option<Passed>,
+    intent: bool,
 }
 
 impl Mentions {
@@ -50,16 +80,16 @@ impl Mentions {
             let seen = units.directory.seen_from(at);
             let own = units.directory.place(at);
             let calls = calls(&document.root);
-            let mut add = |unit: Unit, name: &Text, input: Option<&Text>| {
+            let mut add = |unit: Unit, name: &Text, input: Option<&Passed>, intent: bool| {
                 let place = Location::new(document.file, name.content());
                 for callee in seen.find(unit, &name.value).into_iter().filter(|_| Some(place) != own) {
-                    by_unit.entry(callee).or_default().push(Mention { at: place, input: input.cloned() });
+                    by_unit.entry(callee).or_default().push(Mention { at: place, input: input.cloned(), intent });
                 }
             };
             let mut known = BTreeSet::new();
-            for (unit, name, input) in &calls {
+            for StateCall { unit, name, input, intent } in &calls {
                 known.insert(name.span.start);
-                add(*unit, name, *input);
+                add(*unit, name, input.as_ref(), *intent);
                 open |= name.value.contains("{{");
             }
             let mut stack = vec![&document.root];
@@ -69,7 +99,7 @@ impl Mentions {
                     Kind::Sequence(items) => stack.extend(items),
                     Kind::Scalar(_, text) if known.contains(&text.span.start) => {}
                     Kind::Scalar(_, text) => {
-                        [Unit::Agent, Unit::Workflow].iter().for_each(|unit| add(*unit, text, None))
+                        [Unit::Agent, Unit::Workflow].iter().for_each(|unit| add(*unit, text, None, true))
                     }
                 }
             }
@@ -78,14 +108,24 @@ impl Mentions {
     }
 
     /// The callers of a unit; `None`: there are none, or some pass something unknown.
-    fn callers(&self, document: usize) -> Option<Vec<(Location, &Text)>> {
+    fn callers(&self, document: usize) -> Option<Vec<Caller<'_>>> {
         let mentions = self.by_unit.get(&document).filter(|all| !all.is_empty() && !self.open)?;
-        mentions.iter().map(|mention| Some((mention.at, mention.input.as_ref()?))).collect()
+        let callers = mentions
+            .iter()
+            .map(|mention| Some(Caller { at: mention.at, input: mention.input.as_ref()?, intent: mention.intent }));
+        callers.collect()
     }
 }
 
+/// A mention that passes something known.
+struct Caller<'m> {
+    at: Location,
+    input: &'m Passed,
+    intent: bool,
+}
+
 /// The calls of agents and workflows in the states of a document, with the texts that they pass.
-fn calls(root: &Node) -> Vec<(Unit, &Text, Option<&Text>)> {
+fn calls(root: &Node) -> Vec<StateCall<'_>> {
     let states = (|| root.mapping()?.get("spec")?.value.mapping()?.get("states"))();
     let Some(states) = states.map(|entry| &entry.value) else { return Vec::new() };
     let named = states.mapping().map(|m| m.entries.iter().map(|e| &e.value).collect::<Vec<_>>());
@@ -93,34 +133,74 @@ fn calls(root: &Node) -> Vec<(Unit, &Text, Option<&Text>)> {
     let mut found = Vec::new();
     for state in states.into_iter().filter_map(Node::mapping) {
         found.extend(call(state));
-        let agents = state.get("agents").and_then(|entry| entry.value.sequence()).unwrap_or_default();
-        found.extend(agents.iter().filter_map(Node::mapping).filter_map(call));
+        let each = |key| state.get(key).and_then(|entry| entry.value.sequence()).unwrap_or_default().iter();
+        found.extend(each("agents").filter_map(Node::mapping).filter_map(call));
+        let judges = ["judges", "judges_for_parallel"].into_iter().flat_map(each).filter_map(Node::mapping);
+        found.extend(judges.filter_map(call).map(|call| StateCall { input: Some(Passed::Answer), ..call }));
     }
     found
 }
 
-fn call(of: &Mapping) -> Option<(Unit, &Text, Option<&Text>)> {
+fn call(of: &Mapping) -> Option<StateCall<'_>> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| of.get(key)?.value.string());
-    let input = text(&["input", "input_template"]);
-    let agent = text(&["agent", "agent_id"]).map(|name| (Unit::Agent, name, input));
-    agent.or_else(|| text(&["workflow_id", "workflow"]).map(|name| (Unit::Workflow, name, input)))
+    let input = text(&["input", "input_template"]).cloned().map(Passed::Written);
+    let (unit, name) = match text(&["agent", "agent_id"]) {
+        Some(name) => (Unit::Agent, name),
+        None => (Unit::Workflow, text(&["workflow_id", "workflow"])?),
+    };
+    Some(StateCall { unit, name, input, intent: of.get("intent").is_some() })
 }
 
-/// Fields in the prompt of an agent that gets only text.
+/// What the prompt of an agent reads though no call passes it: fields if it gets only text, optional fields of an object, the
+/// intent.
 pub fn of_agent(unit: &AgentUnit<'_, '_>, mentions: &LazyMentions<'_>, at: usize, found: &mut Found) {
-    let fields = fields(unit.texts.uses().map(|(_, used)| used), FREE);
-    if fields.is_empty() || unit.names.prompt.declared.schema.is_some() {
+    let uses = || unit.texts.uses().map(|(_, used)| used);
+    let schema = unit.names.prompt.declared.schema.as_ref();
+    let fields = fields(uses(), FREE);
+    let mut texts = unit.texts.bound();
+    let intent = texts.find_map(|text| {
+        let gap = |used: &&Use| used.name(0) == "intent" && !used.reference.guarded;
+        text.uses.iter().find(|used| gap(used) && is_amid_words(&text.source.value, used.reference.span.start))
+    });
+    if fields.is_empty() && intent.is_none() {
         return;
     }
     let Some(callers) = mentions.callers(at) else { return };
     let name = &unit.agent.identity.name;
+    let objects: Option<Vec<BTreeSet<Arc<str>>>> = callers.iter().map(|caller| caller.input.fields()).collect();
+    let passes = |field: &str| objects.as_ref().is_none_or(|all| all.iter().any(|fields| fields.contains(field)));
     for (used, field) in fields {
-        let message = format!("`input.{field}` is always empty: every call of `{name}` passes text");
+        let (message, help) = match schema {
+            None => (
+                format!("`input.{field}` is always empty: every call of `{name}` passes text"),
+                format!(
+                    "read `{{{{input}}}}`, or declare `{field}` in `spec.input_schema` and pass `{{\"{field}\": ...}}`"
+                ),
+            ),
+            Some(schema) => {
+                let declared = schema.properties().find(|(property, _)| &***property == field);
+                let optional = declared.is_some_and(|(_, of)| of.get("default").is_none()) && !schema.requires(field);
+                if !optional || used.reference.guarded || passes(field) {
+                    continue;
+                }
+                (
+                    format!("`input.{field}` is always empty: no call of `{name}` passes it"),
+                    format!(
+                        "pass `\"{field}\": ...` in the state's `input`, or print it in `{{{{#if input.{field}}}}}`"
+                    ),
+                )
+            }
+        };
         let d = Diagnostic::warning("missing-input", used.at, message);
-        let d = labelled(d, &callers);
-        found.push(d.help(format!(
-            "read `{{{{input}}}}`, or declare `{field}` in `spec.input_schema` and pass `{{\"{field}\": ...}}`"
-        )));
+        found.push(labelled(d, &callers).help(help));
+    }
+    // A text that may be an object can have one as well.
+    let within = || schema.is_some_and(|schema| schema.of_objects()) && passes("intent");
+    if let Some(used) = intent.filter(|_| callers.iter().all(|caller| !caller.intent) && !within()) {
+        let message = format!("`intent` is always empty: no call of `{name}` passes one");
+        let d = Diagnostic::warning("missing-input", used.at, message);
+        let help = "write `intent: ...` in the state, or print it in `{{#if intent}}`";
+        found.push(labelled(d, &callers).help(help));
     }
 }
 
@@ -131,7 +211,7 @@ pub fn of_workflow(unit: &Workflow<'_, '_>, mentions: &LazyMentions<'_>, at: usi
         return;
     }
     let Some(callers) = mentions.callers(at) else { return };
-    let passed: Option<Vec<BTreeSet<Arc<str>>>> = callers.iter().map(|(_, text)| passed(&text.value)).collect();
+    let passed: Option<Vec<BTreeSet<Arc<str>>>> = callers.iter().map(|caller| caller.input.fields()).collect();
     let Some(passed) = passed else { return };
     let name = &unit.workflow.identity.name;
     for (used, field) in fields {
@@ -144,6 +224,18 @@ pub fn of_workflow(unit: &Workflow<'_, '_>, mentions: &LazyMentions<'_>, at: usi
     }
 }
 
+/// Whether a line has words next to its placeholders, so that it says nothing if one of them is empty.
+fn is_amid_words(text: &str, at: u32) -> bool {
+    let (before, after) = text.split_at_checked(at as usize).unwrap_or_default();
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = text.get(start..before.len() + after.find('\n').unwrap_or(after.len())).unwrap_or_default();
+    let outside = line.split("{{").enumerate().map(|(nth, part)| match nth {
+        0 => part,
+        _ => part.rsplit_once("}}").map_or("", |(_, rest)| rest),
+    });
+    outside.flat_map(str::chars).any(char::is_alphanumeric)
+}
+
 /// The first use of each field of the input.
 fn fields<'u>(uses: impl Iterator<Item = &'u Use>, free: &[&str]) -> Vec<(&'u Use, &'u str)> {
     let mut seen = BTreeSet::new();
@@ -153,9 +245,12 @@ fn fields<'u>(uses: impl Iterator<Item = &'u Use>, free: &[&str]) -> Vec<(&'u Us
     fields.filter(|(_, field)| seen.insert(*field)).collect()
 }
 
-fn labelled(d: Diagnostic, callers: &[(Location, &Text)]) -> Diagnostic {
-    let places = callers.iter().take(MOST_LABELS).map(|(at, text)| Location::new(at.file, text.span));
-    places.fold(d, |d, at| d.label(at, "passed here"))
+fn labelled(d: Diagnostic, callers: &[Caller<'_>]) -> Diagnostic {
+    let place = |caller: &Caller<'_>| match caller.input {
+        Passed::Written(text) => (Location::new(caller.at.file, text.span), "passed here"),
+        Passed::Answer => (caller.at, "judges here"),
+    };
+    callers.iter().take(MOST_LABELS).map(place).fold(d, |d, (at, role)| d.label(at, role))
 }
 
 /// The fields that a workflow gets from this text; `None`: unknown.

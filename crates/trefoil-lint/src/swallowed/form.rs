@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use regex::Regex;
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::{Value, read_json};
@@ -74,6 +75,9 @@ impl KeyForms {
         }
         if let (Some(words), Some(text)) = (form.get("enum").and_then(Value::as_list), node.string()) {
             return words.iter().any(|word| word.as_str() == Some(&*text.value));
+        }
+        if let (Some(pattern), Some(text)) = (form.get("pattern").and_then(Value::as_str), node.string()) {
+            return Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text.value));
         }
         let kinds: Vec<&str> = match form.get("type") {
             Some(Value::List(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),

@@ -34,8 +34,8 @@ fn is_key(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms)
     if is_example(before) {
         return false;
     }
-    like_yaml(owner.key, rest, next)
-        || titled(owner.key, rest, before, next)
+    like_yaml(&owner.key, rest, next)
+        || titled(&owner.key, rest, before, next)
         || is_last(block, line, owner, forms, before, here)
 }
 
@@ -95,13 +95,13 @@ fn is_last(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms
     let snippet: String = here.split_inclusive('\n').take(own).collect();
     let parsed = yaml::parse(FileId(0), &SourceFile::new("", snippet.as_str()), &yaml::Limits::default());
     let Some(root) = parsed.root.filter(|_| parsed.diagnostics.is_empty()) else { return false };
-    let value = root.mapping().and_then(|mapping| mapping.get(owner.key)).map(|entry| &entry.value);
-    value.is_some_and(|value| forms.allow(owner.key, value) && is_worth(owner, forms, value, before))
+    let value = root.mapping().and_then(|mapping| mapping.get(&owner.key)).map(|entry| &entry.value);
+    value.is_some_and(|value| forms.allow(&owner.key, value) && is_worth(owner, forms, value, before))
 }
 
 /// Whether a value is more likely that of a key than a part of a text.
 fn is_worth(owner: &KeyOwner, forms: &KeyForms, value: &Node, before: &str) -> bool {
-    let (key, labels) = (owner.key, before.lines().any(is_label));
+    let (key, labels) = (&*owner.key, before.lines().any(is_label));
     let text = match &*value.kind {
         Kind::Sequence(items) => return items.iter().all(is_tidy),
         Kind::Mapping(_) => return is_tidy(value),
@@ -114,12 +114,9 @@ fn is_worth(owner: &KeyOwner, forms: &KeyForms, value: &Node, before: &str) -> b
     match text.style {
         Style::Literal | Style::Folded => true,
         _ if forms.lists(key, &text.value) => is_compound(key) || !labels,
-        _ if is_compound(key) => {
-            let short = key.contains('_') && text.value.split_whitespace().count() <= MOST_WORDS;
-            quoted || one || short && !text.value.ends_with(['.', '!', '?', ':', ';', ','])
-        }
-        _ if owner.needed => quoted || one,
-        _ => !labels && !EVERYDAY.contains(&key) && (quoted || one),
+        _ if is_compound(key) => quoted || one || key.contains('_') && is_short(&text.value),
+        _ if owner.needed => quoted || one || !labels,
+        _ => !labels && !EVERYDAY.contains(&key) && (quoted || one || is_short(&text.value)),
     }
 }
 
@@ -137,6 +134,12 @@ fn is_tidy(value: &Node) -> bool {
     }
 }
 
+/// Whether a text is a few words that are not a sentence.
+fn is_short(text: &str) -> bool {
+    let ended = text.ends_with(['.', '!', '?', ':', ';', ',']) || text.contains(". ") || text.contains("{{");
+    text.split_whitespace().count() <= MOST_WORDS && !ended
+}
+
 /// Whether a text is one word: a name, a path, a time.
 fn is_plain_word(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/' | '@' | '*');
@@ -150,7 +153,8 @@ fn is_compound(key: &str) -> bool {
 /// Whether a line is a word or two with a colon, in lower case.
 fn is_label(line: &str) -> bool {
     let word = line.trim().split_once(':').map_or("", |(word, _)| word.trim_start_matches(['-', '*', ' ']));
-    word.starts_with(char::is_lowercase) && word.split(' ').count() <= 2
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/');
+    word.starts_with(char::is_lowercase) && word.split(' ').count() <= 2 && word.chars().all(plain)
 }
 
 /// Whether a line is part of an example in the text: in a code fence, indented further than the text around it, or

@@ -530,6 +530,7 @@ impl Lower {
                 input: Expr::Template(this.build.text("judge {{result}}")),
                 weight: 1.0,
                 timeout_ms: Some(1000),
+                timeout_at: None,
             };
             let consensus = Consensus {
                 strategy: Formula::WeightedAverage,

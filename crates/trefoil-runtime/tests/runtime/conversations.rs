@@ -640,6 +640,7 @@ fn gate(b: &mut Build) -> StepId {
         input: Expr::AsText(Box::new(Expr::Read(Source::Result))),
         weight: 1.0,
         timeout_ms: None,
+        timeout_at: None,
     }];
     let consensus = Consensus {
         strategy: Strategy::WeightedAverage,

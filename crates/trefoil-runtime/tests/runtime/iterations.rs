@@ -19,6 +19,7 @@ fn judges(flow: FlowId, count: usize, strategy: Strategy, min_judges: u32) -> Va
         input: Expr::Read(Source::Result),
         weight: 1.0,
         timeout_ms: Some(1_000),
+        timeout_at: None,
     };
     let consensus =
         Consensus { strategy, threshold: 0.7, min_judges, n: None, agreement_factor: 0.7, confidence_factor: 0.3 };

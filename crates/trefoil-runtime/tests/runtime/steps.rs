@@ -350,7 +350,11 @@ fn waiting_takes_the_clocks_time() {
 fn what_this_version_does_not_run_stops_a_run_before_its_first_call() {
     let mut b = Build::new();
     let say = b.model("say", "x");
-    let refused = trefoil_ir::Refused { feature: "`http` tools".into(), message: "register a local tool".into() };
+    let refused = trefoil_ir::Refused {
+        feature: "`http` tools".into(),
+        message: "register a local tool".into(),
+        ..trefoil_ir::Refused::default()
+    };
     let tool = b.step("tool", StepKind::Refused(refused));
     let tool = b.when(tool, "{{input}} == \"never\"");
     let body = b.sequence("", &[say, tool]);

@@ -2,7 +2,7 @@
 //! the same step can be read.
 
 use trefoil_ir::{Cond, Source};
-use trefoil_template::{Comparison, Expression};
+use trefoil_template::{Comparison, Expression, Function};
 
 /// Whether a condition never holds if a source, or the step's result that contains it, has no value.
 pub(super) fn asks_for(cond: &Cond, source: &Source) -> bool {
@@ -26,13 +26,48 @@ pub(super) fn asks_for(cond: &Cond, source: &Source) -> bool {
     needs(condition.expression(), &of_source)
 }
 
-/// Whether a condition never holds if a value is null.
+/// Whether a condition never holds if these values have no value. `lost` gets the source of each, and its path.
+pub(super) fn fails_without(cond: &Cond, lost: &dyn Fn(&Source, &[&str]) -> bool) -> bool {
+    let condition = &cond.condition;
+    let value = |e: &Expression| match e {
+        Expression::Reference(r) => condition.references().get(*r as usize).is_some_and(|r| {
+            let path: Vec<&str> = r.path.iter().skip(usize::from(r.binding.skip)).map(|s| &*s.name).collect();
+            let source = cond.sources.get(r.binding.source as usize);
+            r.default.is_none() && source.is_some_and(|source| lost(source, &path))
+        }),
+        _ => false,
+    };
+    needs(condition.expression(), &value)
+}
+
+/// The value whose length an operand is.
+fn measured(expression: &Expression) -> Option<&Expression> {
+    match expression {
+        Expression::Call(Function::Len | Function::Length, of) => of.first(),
+        _ => None,
+    }
+}
+
+/// Whether a condition never holds if a value is null. Its length is then 0, and it is not in any order.
 fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
     match expression {
         Expression::And(all) => all.iter().any(|e| needs(e, value)),
         Expression::Or(all) => !all.is_empty() && all.iter().all(|e| needs(e, value)),
         Expression::Compare(operands, comparisons) => match (operands.as_slice(), comparisons.as_slice()) {
             ([a, b], [comparison]) => {
+                if comparison.is_ordering() && (value(a) || value(b)) {
+                    return true;
+                }
+                if let (Some(of), Expression::Literal(least, _)) = (measured(a), b) {
+                    let least = least.as_f64().filter(|_| value(of));
+                    return match comparison {
+                        Comparison::Greater => least.is_some_and(|least| least >= 0.0),
+                        Comparison::GreaterEqual => least.is_some_and(|least| least > 0.0),
+                        Comparison::Equal => least.is_some_and(|least| least != 0.0),
+                        Comparison::NotEqual => least == Some(0.0),
+                        _ => false,
+                    };
+                }
                 let literal = match (a, b) {
                     (a, Expression::Literal(literal, _)) if value(a) => literal,
                     (Expression::Literal(literal, _), b) if value(b) => literal,
@@ -46,6 +81,6 @@ fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
             }
             _ => false,
         },
-        other => value(other),
+        other => value(measured(other).unwrap_or(other)),
     }
 }

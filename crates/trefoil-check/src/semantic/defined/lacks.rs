@@ -18,6 +18,15 @@ pub(super) struct Lack {
     why: Why,
 }
 
+/// Whether a path into a state's result has no value if the state has failed.
+pub(super) fn is_lost<'n>(mut path: impl Iterator<Item = &'n str>) -> bool {
+    match path.next() {
+        Some("output") => path.next().is_some(),
+        Some(name) => !matches!(name, "status" | "error" | "execution_id"),
+        None => false,
+    }
+}
+
 impl<'p> Walk<'_, 'p> {
     /// Records what a step's result may lack; `after` is what is set after it has run.
     pub(super) fn note_lacks(&mut self, step: &'p Step, after: &State) {

@@ -6,6 +6,7 @@ use trefoil_template::{Reference, Value, Words};
 
 use super::Walk;
 use super::asked::asks_for;
+use super::lacks::is_lost;
 use crate::semantic::exclusive::Claim;
 use crate::semantic::reads::{Defined, Read, Why};
 use crate::semantic::slots::{Slots, State};
@@ -190,12 +191,14 @@ impl<'p> Walk<'_, 'p> {
             Source::Slot(slot) => match path.first().and_then(|key| self.keys.get(&(*slot, (*key).into()))) {
                 Some(key) => self.key(*key, state),
                 None => match self.bit(slot.index(), state) {
-                    Defined::Always => self.inside(*slot, path.iter().copied()),
+                    Defined::Always => self.inside_of(*slot, path.iter().copied(), state),
                     other => other,
                 },
             },
             Source::Member(slot, member) => match self.bit(slot.index(), state) {
-                Defined::Always => self.inside(*slot, member.iter().map(|m| &**m).chain(path.iter().copied())),
+                Defined::Always => {
+                    self.inside_of(*slot, member.iter().map(|m| &**m).chain(path.iter().copied()), state)
+                }
                 other => other,
             },
             Source::Layered { top, path: to, under } => {
@@ -248,6 +251,14 @@ impl<'p> Walk<'_, 'p> {
             | Source::Spent(_)
             | Source::Result
             | Source::Failure => Defined::Always,
+        }
+    }
+
+    /// A path into a slot with a value, which may be the result of a state that has failed.
+    fn inside_of<'n>(&self, slot: SlotId, path: impl Iterator<Item = &'n str> + Clone, state: &State) -> Defined {
+        match self.succeeded.get(&slot) {
+            Some(bit) if !state.must.has(*bit) && is_lost(path.clone()) => Defined::Sometimes(Why::Failed),
+            _ => self.inside(slot, path),
         }
     }
 

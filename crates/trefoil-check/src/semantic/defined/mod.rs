@@ -88,6 +88,8 @@ struct Walk<'w, 'p> {
     known: &'w mut Known<'p>,
     /// Keys of objects that are written key by key; their bits follow those of the slots.
     keys: HashMap<(SlotId, Arc<str>), usize>,
+    /// By the slot of a state's result: the bit for its success. Without it, the result has no value but its error.
+    succeeded: HashMap<SlotId, usize>,
     /// Those of the keys that only these writes can set, because no input can contain them.
     own: Slots,
     width: usize,
@@ -121,7 +123,12 @@ impl<'w, 'p> Walk<'w, 'p> {
             }
             stack.extend(children(step));
         }
-        let width = flow.slots.len() + keys.len();
+        let mut width = flow.slots.len() + keys.len();
+        let succeeded = states::fallible(program, flow).into_iter().map(|slot| {
+            width += 1;
+            (slot, width - 1)
+        });
+        let succeeded: HashMap<SlotId, usize> = succeeded.collect();
         let end = FlowEnd { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
         let own = Slots::new(width, false);
@@ -133,6 +140,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             flow,
             known,
             keys,
+            succeeded,
             own,
             width,
             why,

@@ -1,12 +1,36 @@
 //! States: what has run before each, over all paths of transitions.
 
-use trefoil_ir::{Position, StateMachine, Step, StepId, StepKind, Takes};
+use trefoil_ir::walk::children;
+use trefoil_ir::{Flow, Position, Program, SlotId, StateMachine, Step, StepId, StepKind, Takes};
 
 use super::Walk;
 use super::look::ReadPlace;
 use crate::semantic::reads::Why;
 use crate::semantic::slots::{Slots, State};
 use crate::semantic::states::has_consensus;
+
+/// The slots of the results of states that, if they fail, have an error as their only value. A command that fails has its
+/// output.
+pub(super) fn fallible(program: &Program, flow: &Flow) -> Vec<SlotId> {
+    let mut found = Vec::new();
+    let mut stack = vec![flow.body];
+    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+        if let StepKind::StateMachine(machine) = &step.kind {
+            let states = machine.states.iter().filter(|state| state.failed.is_some());
+            let steps = states.filter_map(|state| program.step(state.step));
+            let fails =
+                |step: &&Step| !matches!(step.kind, StepKind::Command(_) | StepKind::Compute(_) | StepKind::Refused(_));
+            found.extend(steps.filter(fails).filter_map(|step| step.out));
+        }
+        stack.extend(children(step));
+    }
+    found
+}
+
+/// What is set for certain if a state has succeeded, and cannot be if it has failed.
+fn failed_lacks(well: &State, failed: &State) -> Vec<usize> {
+    well.must.beyond(&failed.may)
+}
 
 impl<'p> Walk<'_, 'p> {
     /// What is set when the machine has ended.
@@ -29,7 +53,11 @@ impl<'p> Walk<'_, 'p> {
             self.transient(machine);
             let origin = self.program.step(state.step).map_or(self.flow.origin, |s| s.origin);
             let place = ReadPlace::new(Some(state.step), origin, Position::Data);
-            let after = self.step(state.step, here);
+            let mut after = self.step(state.step, here);
+            let success = self.success(state.step);
+            if let Some(bit) = success {
+                after.set(bit);
+            }
             if let Some(failed) = &state.failed {
                 self.expr(failed, &after, place.guarded());
             }
@@ -38,7 +66,11 @@ impl<'p> Walk<'_, 'p> {
                     self.cond(when, &after, Some(state.step));
                 }
                 if let Some(feedback) = &transition.feedback {
-                    self.text(feedback, &after, place, false);
+                    let mut told = after.clone();
+                    if let Some(bit) = success.filter(|_| transition.takes == Takes::Failure) {
+                        told.unset(bit);
+                    }
+                    self.text(feedback, &told, place, false);
                 }
             }
             if let Some(fails) = &state.fails_when {
@@ -149,7 +181,11 @@ impl<'p> Walk<'_, 'p> {
     /// What is set after a state has succeeded, and after it has failed.
     fn outcomes(&mut self, machine: &'p StateMachine, at: usize, before: State) -> (State, State) {
         let Some(state) = machine.states.get(at) else { return (before.clone(), before) };
-        let well = self.step(state.step, before.clone());
+        let mut well = self.step(state.step, before.clone());
+        let success = self.success(state.step);
+        if let Some(bit) = success {
+            well.set(bit);
+        }
         if !self.can_fail(state.step) {
             return (well.clone(), well);
         }
@@ -158,7 +194,15 @@ impl<'p> Walk<'_, 'p> {
         if let Some(out) = self.program.step(state.step).and_then(|s| s.out) {
             failed.set(out.index());
         }
+        if let Some(bit) = success {
+            failed.unset(bit);
+        }
         (well, failed)
+    }
+
+    /// The bit for the success of a state.
+    fn success(&self, step: StepId) -> Option<usize> {
+        self.succeeded.get(&self.program.step(step)?.out?).copied()
     }
 
     /// What may be set when a step fails: nothing after its last part that can fail.
@@ -174,6 +218,10 @@ impl<'p> Walk<'_, 'p> {
     fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
         let Some(state) = machine.states.get(at) else { return Vec::new() };
         let (well, failed) = self.outcomes(machine, at, before);
+        // Failures that an earlier transition takes are not left for a later one.
+        let mut caught = false;
+        // What only a state that succeeded sets.
+        let telling = |state: &State| failed_lacks(&well, &failed).into_iter().any(|bit| state.must.has(bit));
         let leave = |transition: &trefoil_ir::Transition| {
             let (mut well, mut failed) = (well.clone(), failed.clone());
             if let Some(error) = machine.previous_error {
@@ -183,9 +231,13 @@ impl<'p> Walk<'_, 'p> {
             let mut state = match transition.takes {
                 Takes::Success => well,
                 Takes::Failure => failed,
+                Takes::Both if caught => well,
                 Takes::Both => {
-                    well.join(&failed);
-                    well
+                    let mut both = well.clone();
+                    both.join(&failed);
+                    let mut held = both.clone();
+                    transition.when.iter().for_each(|when| self.granted(when, &mut held));
+                    if telling(&held) { well } else { both }
                 }
             };
             if let Some(feedback) = machine.feedback {
@@ -194,8 +246,9 @@ impl<'p> Walk<'_, 'p> {
                     None => state.unset(feedback.index()),
                 }
             }
-            if let Some(when) = &transition.when {
-                self.granted(when, &mut state);
+            match &transition.when {
+                Some(when) => self.granted(when, &mut state),
+                None => caught |= transition.takes != Takes::Success,
             }
             (transition.target.index(), state)
         };

@@ -15,6 +15,7 @@ mod request;
 mod settings;
 mod starts;
 mod uses;
+mod waits;
 mod words;
 mod xargs;
 
@@ -26,6 +27,7 @@ pub use argv::{ArgPart, RunsValue, values_that_run};
 pub use languages::decides_code;
 pub use uses::How;
 use uses::{FOLDER, Use};
+pub use waits::waits;
 
 /// The uses of a command's values.
 pub fn uses(call: &CommandCall) -> BTreeSet<Use> {

@@ -34,20 +34,25 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: &A
     let validators = validator::lower(lowering, file, agent, names.prompt.input, agent.execution.validation.iter());
     let execution = &agent.execution;
     let simple = execution.max_iterations == 1 && execution.validation.is_empty();
+    let policy = StepPolicy {
+        timeout_ms: agent.deadline.map(|(ms, _)| ms),
+        timeout_at: agent.deadline.map(|(_, at)| Location::new(file, at)),
+        ..StepPolicy::default()
+    };
     let mut slots = names.slots.clone();
     let gate = gate(lowering, file, agent, names, &mut slots);
-    let mut body = model(lowering, file, agent, user, simple, gate);
+    let mut body = model(lowering, file, agent, user, gate);
     let (iteration, previous_error) = (names.prompt.iteration, names.prompt.previous_error);
     if simple {
         init.push((iteration, Expr::Const(Value::from(1i64))));
         init.push((previous_error, constant("")));
+        if agent.deadline.is_some() {
+            body = lowering.builder.step(Step { policy, ..plain(StepKind::Sequence(vec![body]), origin) });
+        }
     } else {
         let max = execution.max_iterations;
         let attempts = Attempts { body, max, validators, iteration, previous_error, retry_failures: true };
-        body = lowering.builder.step(Step {
-            policy: StepPolicy { timeout_ms: agent.deadline_ms, ..StepPolicy::default() },
-            ..plain(StepKind::Attempts(attempts), origin)
-        });
+        body = lowering.builder.step(Step { policy, ..plain(StepKind::Attempts(attempts), origin) });
     }
     if !agent.refused.is_empty() {
         // The refused features are steps before the others, so that a plan still shows what the agent would do.
@@ -107,22 +112,11 @@ fn gate(
     Some(lowering.builder.step(Step { label, ..plain(StepKind::Attempts(attempts), origin) }))
 }
 
-/// The model call of one iteration. `simple`: there is only one iteration.
-fn model(
-    lowering: &mut Lowering<'_>,
-    file: FileId,
-    agent: &Agent,
-    user: Expr,
-    simple: bool,
-    gate: Option<StepId>,
-) -> StepId {
+/// The model call of one iteration.
+fn model(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, user: Expr, gate: Option<StepId>) -> StepId {
     let execution = &agent.execution;
     let origin = Location::new(file, agent.identity.span);
     let at = |span| Location::new(file, span);
-    let timeout_ms = match agent.deadline_ms.filter(|_| simple) {
-        Some(deadline) => deadline.min(execution.iteration_timeout_ms),
-        None => execution.iteration_timeout_ms,
-    };
     let call = ModelCall {
         speaker: agent.identity.name.clone(),
         model: model_choice(file, agent, origin),
@@ -139,7 +133,7 @@ fn model(
         guards: Vec::new(),
         stream: true,
     };
-    let written = execution.iteration_timeout_at.filter(|_| timeout_ms == execution.iteration_timeout_ms);
+    let timeout_ms = Some(execution.iteration_timeout_ms);
     let mut kind = StepKind::Model(Box::new(call));
     if !agent.tools.is_empty() {
         let turn = lowering.builder.step(plain(kind, origin));
@@ -155,7 +149,7 @@ fn model(
     }
     lowering.builder.step(Step {
         label: Some(agent.identity.name.clone()),
-        policy: StepPolicy { timeout_ms: Some(timeout_ms), timeout_at: written.map(at), ..StepPolicy::default() },
+        policy: StepPolicy { timeout_ms, timeout_at: execution.iteration_timeout_at.map(at), ..StepPolicy::default() },
         ..plain(kind, origin)
     })
 }

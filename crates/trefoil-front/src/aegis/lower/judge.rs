@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, FlowId, Judge};
-use trefoil_syntax::FileId;
 use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{FileId, Location};
 
 use super::Lowering;
 use super::pieces::{constant, object, result};
@@ -27,10 +27,10 @@ pub fn judge(
     name: &Text,
     case: &Case,
     weight: f64,
-    timeout_ms: Option<u64>,
+    (timeout_ms, timeout_at): (u64, Option<Location>),
 ) -> Judge {
     let (flow, input) = call(lowering, file, name, case, &Expr::AsText(Box::new(result())));
-    Judge { name: name.value.clone(), flow, input, weight, timeout_ms }
+    Judge { name: name.value.clone(), flow, input, weight, timeout_ms: Some(timeout_ms), timeout_at }
 }
 
 /// The judge's flow and its input. A judge with an input schema gets an object with the declared properties; one

@@ -52,7 +52,8 @@ fn coercion(schema: Option<&JsonSchema>, key: &str) -> Option<JsonType> {
         "integer" => Some(JsonType::Integer),
         "number" => Some(JsonType::Number),
         "boolean" => Some(JsonType::Boolean),
-        "object" | "array" => Some(JsonType::Json),
+        "object" => Some(JsonType::Object),
+        "array" => Some(JsonType::List),
         _ => None,
     }
 }

@@ -45,14 +45,15 @@ fn kind(
         ValidatorKindSpec::Regex { pattern, stderr } => {
             ValidatorKind::Regex { pattern: pattern.clone(), stderr: *stderr }
         }
-        ValidatorKindSpec::Judges { judges, criteria, strategy, min_judges, timeout_ms, semantic } => {
+        ValidatorKindSpec::Judges { judges, criteria, strategy, min_judges, timeout, semantic } => {
             let case = Case {
                 task: Expr::AsText(Box::new(Expr::Read(Source::Slot(input)))),
                 criteria: Some(criteria.value.clone()),
                 record: *semantic,
             };
+            let timeout = (timeout.0, timeout.1.map(|at| Location::new(file, at)));
             let judges: Vec<_> =
-                judges.iter().map(|name| judge::judge(lowering, file, name, &case, 1.0, Some(*timeout_ms))).collect();
+                judges.iter().map(|name| judge::judge(lowering, file, name, &case, 1.0, timeout)).collect();
             let mut consensus = consensus::plain(*strategy);
             consensus.min_judges = *min_judges;
             ValidatorKind::Judges { judges, consensus }

@@ -34,8 +34,8 @@ pub struct Agent {
     pub input_schema: Option<JsonSchema>,
     /// `execution`.
     pub execution: Execution,
-    /// `security.resources.timeout` in milliseconds: a limit for all iterations together.
-    pub deadline_ms: Option<u64>,
+    /// `security.resources.timeout`, a limit for all iterations together: milliseconds, and where it is written.
+    pub deadline: Option<(u64, Span)>,
     /// The templates of `output_handler`.
     pub handler_templates: Vec<Text>,
     /// The tools that its model may call.
@@ -83,7 +83,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
         context: Vec::new(),
         input_schema: None,
         execution: Execution::default(),
-        deadline_ms: None,
+        deadline: None,
         handler_templates: Vec::new(),
         tools: Vec::new(),
         has_repositories: false,
@@ -124,7 +124,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         fields.finish();
     }
     if let Some(entry) = spec.take("security") {
-        agent.deadline_ms = read_security(reader, &entry.value);
+        agent.deadline = read_security(reader, &entry.value);
         contained.extend(in_security(entry).map(|what| (what.to_owned(), entry.key.span)));
     }
     for key in ["volumes", "env", "security_context", "advanced", "type"] {
@@ -254,19 +254,20 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
 const ALIASES: &[&str] = &["default", "smart", "fast", "judge", "cheap", "local"];
 
 /// `security`: without a container, only the time limit has an effect.
-fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
+fn read_security(reader: &Reader<'_>, node: &Node) -> Option<(u64, Span)> {
     let mut security = reader.fields(node, "security")?;
     declared::security(&mut security);
     let mut deadline = None;
     if let Some(mut resources) = security.fields("resources") {
         declared::amounts(&mut resources, true);
-        deadline = match resources.take("timeout") {
+        let ms = match resources.take("timeout") {
             Some(e) if matches!(e.value.scalar(), Some((trefoil_syntax::yaml::Scalar::Int(_), _))) => {
                 duration::seconds(&mut resources, "timeout")
             }
             Some(e) => duration::read(reader, &e.value, "timeout"),
             None => None,
         };
+        deadline = ms.zip(resources.entry("timeout").map(|e| e.value.span));
         resources.finish();
     }
     security.finish();

@@ -98,8 +98,8 @@ pub enum ValidatorKindSpec {
         strategy: Strategy,
         /// The minimum number of verdicts; with fewer, the validator fails.
         min_judges: u32,
-        /// The timeout of each judge in milliseconds.
-        timeout_ms: u64,
+        /// The timeout of each judge in milliseconds, and where it is written.
+        timeout: (u64, Option<Span>),
         /// Whether a judge gets the whole record as an object (`semantic`).
         semantic: bool,
     },
@@ -128,15 +128,6 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     if let Some(ms) = duration::seconds(fields, "llm_timeout_seconds") {
         execution.llm_timeout_ms = ms;
         execution.llm_timeout_at = fields.entry("llm_timeout_seconds").map(|e| e.value.span);
-        if let Some(entry) = fields.entry("llm_timeout_seconds").filter(|_| ms > execution.iteration_timeout_ms) {
-            let seconds = execution.iteration_timeout_ms / 1_000;
-            let message = format!("`llm_timeout_seconds` is never reached: an iteration ends after {seconds} s");
-            let d = Diagnostic::warning("no-effect", reader.at(entry.value.span), message);
-            reader.report(match execution.iteration_timeout_at {
-                Some(at) => d.label(reader.at(at), "limited here"),
-                None => d.help("raise `iteration_timeout`; this is its default"),
-            });
-        }
     }
     if let Some(entry) = fields.take("validation") {
         execution.validation = match &*entry.value.kind {
@@ -250,15 +241,21 @@ fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &LinearPattern, stder
 fn read_semantic(fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
     let judge = filled(fields, "judge_agent").cloned();
     let criteria = filled(fields, "criteria").cloned();
-    let timeout_ms = duration::seconds(fields, "timeout_seconds").unwrap_or(300_000);
+    let timeout = judge_timeout(fields);
     Some(ValidatorKindSpec::Judges {
         judges: vec![judge?],
         criteria: criteria?,
         strategy: Strategy::WeightedAverage,
         min_judges: 1,
-        timeout_ms,
+        timeout,
         semantic: true,
     })
+}
+
+/// The time limit of a judge: five minutes, if none is written.
+fn judge_timeout(fields: &mut Fields<'_, '_>) -> (u64, Option<Span>) {
+    let written = duration::seconds(fields, "timeout_seconds");
+    (written.unwrap_or(300_000), written.and(fields.entry("timeout_seconds")).map(|entry| entry.value.span))
 }
 
 fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
@@ -270,8 +267,8 @@ fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<
     let criteria = filled(fields, "criteria").cloned();
     let strategy = fields.word("consensus", STRATEGIES).unwrap_or(Strategy::WeightedAverage);
     let min_judges = consensus::min_judges(fields, judges.len(), "judges").unwrap_or(1);
-    let timeout_ms = duration::seconds(fields, "timeout_seconds").unwrap_or(300_000);
-    Some(ValidatorKindSpec::Judges { judges, criteria: criteria?, strategy, min_judges, timeout_ms, semantic: false })
+    let timeout = judge_timeout(fields);
+    Some(ValidatorKindSpec::Judges { judges, criteria: criteria?, strategy, min_judges, timeout, semantic: false })
 }
 
 /// The keys of `semantic` in the older form.

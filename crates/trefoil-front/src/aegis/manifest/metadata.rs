@@ -34,6 +34,7 @@ pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
         fields.reader.warning("missing-key", blank.span, "`version` is blank");
     }
     if version.is_none() && unit == Unit::Agent {
+        fields.note_need("version");
         fields.reader.report(
             Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "`metadata` has no `version`")
                 .help("other tools for this format require it; for example `version: \"1.0.0\"`"),

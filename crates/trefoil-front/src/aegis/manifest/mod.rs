@@ -263,6 +263,10 @@ impl RefusedFeature {
     }
     /// The step kind for it.
     pub fn refused(&self) -> trefoil_ir::Refused {
-        trefoil_ir::Refused { feature: self.feature.clone(), message: self.message.clone() }
+        trefoil_ir::Refused {
+            feature: self.feature.clone(),
+            message: self.message.clone(),
+            ..trefoil_ir::Refused::default()
+        }
     }
 }

@@ -84,7 +84,12 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
         workflow.input_schema = m.take("input_schema").and_then(read);
         workflow.output_schema = m.take("output_schema").and_then(read);
         workflow.output_template = m.take("output_template").map(|e| e.value.clone());
-        if let Some(node) = workflow.output_template.as_ref().filter(|node| node.mapping().is_none()) {
+        let template = workflow.output_template.as_ref();
+        if let Some(mapping) = template.and_then(|node| node.mapping()) {
+            let declared = workflow.output_schema.iter().flat_map(|schema| schema.properties().map(|(key, _)| &**key));
+            reader.note_blocks(mapping, &declared.collect::<Vec<_>>(), &[], reader.blocks());
+        }
+        if let Some(node) = template.filter(|node| node.mapping().is_none()) {
             reader.wrong_type(node, "output_template", "a mapping");
         }
         m.finish();

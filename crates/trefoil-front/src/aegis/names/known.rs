@@ -200,6 +200,10 @@ impl WorkflowNames {
     pub fn outcome(&self, state: usize) -> &Outcome {
         self.states.get(state).map_or(&Outcome::Open, |s| &s.outcome)
     }
+    /// The type of a state's result.
+    pub fn result_type(&self, state: usize) -> Option<Value> {
+        self.states.get(state).map(|s| s.schema.clone())
+    }
     /// A state's slot.
     pub fn slot(&self, state: usize) -> SlotId {
         self.states.get(state).map_or(self.fixed.blackboard, |s| s.slot)

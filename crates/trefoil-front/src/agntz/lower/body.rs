@@ -27,7 +27,7 @@ impl Body {
 
 /// A step for an unsupported feature.
 pub fn refused(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, refusal: &Refusal) -> StepId {
-    let step = Refused { feature: refusal.feature.into(), message: refusal.help.into() };
+    let step = Refused { feature: refusal.feature.into(), message: refusal.help.into(), ..Refused::default() };
     let mut step = plain(StepKind::Refused(step), Location::new(bound.at.file, refusal.span));
     step.label = bound.entry.then(|| bound.id.clone());
     lowering.builder.step(step)

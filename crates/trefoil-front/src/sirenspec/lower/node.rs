@@ -22,7 +22,8 @@ pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, carried: &Carried,
         NodeKind::Broken => None,
     };
     // A node that lacks something required (reported) is still a node, but its effect is unknown.
-    let unknown = || StepKind::Refused(Refused { feature: "an unknown node".into(), message: "".into() });
+    let unknown =
+        || StepKind::Refused(Refused { feature: "an unknown node".into(), message: "".into(), ..Refused::default() });
     let mut lowered = lowered.unwrap_or_else(|| Lowered::new(unknown()));
     if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Factory(_)) {
         // Retries by default are for agent nodes, but no retries at all concerns every model call.

@@ -161,7 +161,7 @@ fn a_field_of_an_input_that_no_caller_passes_is_always_empty() {
     "#]],
     );
     told(&[("guide.yaml", &guide("  input_schema: { type: object }\n")), ("tour.yaml", &json)], expect![""]);
-    // Nobody calls it, somebody passes on the start input, calls it by a placeholder, or as a judge.
+    // Nobody calls it, somebody passes on the start input, or calls it by a placeholder.
     told(&[("guide.yaml", &guide(""))], expect![""]);
     told(
         &[("guide.yaml", &guide("")), ("tour.yaml", &text), ("more.yaml", &tour("").replace("name: w", "name: more"))],
@@ -172,11 +172,17 @@ fn a_field_of_an_input_that_no_caller_passes_is_always_empty() {
         &[("guide.yaml", &guide("")), ("tour.yaml", &text), ("more.yaml", &open.replace("name: w", "name: more"))],
         expect![""],
     );
+    // A judge of a state gets the text that it judges, one of a validator may get more.
     let judged = tour("judges: [{ agent: guide }], input: x, ").replace("agent: guide, judges", "agent: other, judges");
     told(
-        &[("guide.yaml", &guide("")), ("tour.yaml", &text), ("more.yaml", &judged.replace("name: w", "name: more"))],
-        expect![""],
+        &[("guide.yaml", &guide("")), ("tour.yaml", &judged)],
+        expect![[r#"
+        warning guide.yaml 6:34 missing-input: `input.place` is always empty: every call of `guide` passes text (read `{{input}}`, or declare `place` in `spec.input_schema` and pass `{"place": ...}`) [tour.yaml 7:55 judges here]
+    "#]],
     );
+    let validates =
+        agent("v", "  execution: { validation: [{ type: semantic, judge_agent: guide, criteria: Good. }] }\n");
+    told(&[("guide.yaml", &guide("")), ("tour.yaml", &text), ("v.yaml", &validates)], expect![""]);
     // A called workflow gets a text as the field `input`, and an object as it is.
     let child =
         workflow("    A: { kind: System, command: 'echo {{input.place}}' }\n").replace("name: w", "name: child");
@@ -199,4 +205,45 @@ fn a_field_of_an_input_that_no_caller_passes_is_always_empty() {
     );
     told(&[("child.yaml", &child), ("w.yaml", &calls("{\"place\": \"x\"}"))], expect![""]);
     told(&[("child.yaml", &child), ("w.yaml", &calls("{{input}}"))], expect![""]);
+}
+
+#[test]
+fn an_intent_and_optional_fields_that_no_call_passes() {
+    let told = |files: &[(&str, &str)], expected: Expect| {
+        let all = super::support::findings(files);
+        let ours: String =
+            all.lines().filter(|line| line.contains("missing-input")).map(|line| format!("{line}\n")).collect();
+        crate::support::bless(&ours, &expected);
+    };
+    let prompt = |prompt: &str, more: &str| {
+        agent("a", more).replace("instruction: Work.", &format!("instruction: Work., prompt_template: '{prompt}'"))
+    };
+    let state = |more: &str| {
+        workflow(&format!("    A: {{ kind: Agent, agent: a, {more}transitions: [{{ target: END }}] }}\n{END}"))
+    };
+    let aimed = prompt("{{input}} Aim: {{intent}}", "");
+    told(
+        &[("a.yaml", &aimed), ("w.yaml", &state("input: x, "))],
+        expect![[r#"
+        warning a.yaml 6:66 missing-input: `intent` is always empty: no call of `a` passes one (write `intent: ...` in the state, or print it in `{{#if intent}}`) [w.yaml 7:40 passed here]
+    "#]],
+    );
+    told(&[("a.yaml", &aimed), ("w.yaml", &state("input: x, intent: y, "))], expect![""]);
+    // The start input may have one, and nobody calls it.
+    told(&[("a.yaml", &aimed), ("w.yaml", &state(""))], expect![""]);
+    told(&[("a.yaml", &aimed)], expect![""]);
+    // Alone on its line, it leaves no gap.
+    told(&[("a.yaml", &prompt("{{intent}}{{input}}", "")), ("w.yaml", &state("input: x, "))], expect![""]);
+    let perhaps = prompt("{{input}}{{#if intent}} Aim: {{intent}}{{/if}}", "");
+    told(&[("a.yaml", &perhaps), ("w.yaml", &state("input: x, "))], expect![""]);
+    let declared = "  input_schema: { type: object, required: [dish], properties: { dish: { type: string }, diet: { type: string } } }\n";
+    let cook = prompt("{{input.dish}} {{input.diet}}", declared);
+    told(
+        &[("a.yaml", &cook), ("w.yaml", &state("input: '{\"dish\": \"x\"}', "))],
+        expect![[r#"
+        warning a.yaml 6:66 missing-input: `input.diet` is always empty: no call of `a` passes it (pass `"diet": ...` in the state's `input`, or print it in `{{#if input.diet}}`) [w.yaml 7:40 passed here]
+    "#]],
+    );
+    told(&[("a.yaml", &cook), ("w.yaml", &state("input: '{\"dish\": \"x\", \"diet\": \"y\"}', "))], expect![""]);
+    told(&[("a.yaml", &cook), ("w.yaml", &state("input: '{{input}}', "))], expect![""]);
 }

@@ -15,6 +15,7 @@ mod runs;
 mod scores;
 mod shell;
 mod support;
+mod swallowed_keys;
 mod templates;
 mod workflows;
 mod world;

@@ -566,7 +566,7 @@ fn output_is_the_template_or_what_the_last_state_answered() {
     );
     let text = ir_from(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))], "output {");
     let line = text.lines().next().unwrap();
-    for part in ["text: text", "n: integer(", "ok: boolean(", "list: json(", "fixed: 3", "deep: {x: text"] {
+    for part in ["text: text", "n: integer(", "ok: boolean(", "list: list(", "fixed: 3", "deep: {x: text"] {
         assert!(line.contains(part), "{part} in {line}");
     }
 }

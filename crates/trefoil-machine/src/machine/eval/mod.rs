@@ -168,7 +168,7 @@ impl Context<'_> {
             }
             Expr::Coerce(inner, kind) => {
                 let value = self.value(inner)?;
-                if *kind == JsonType::Json {
+                if matches!(kind, JsonType::Object | JsonType::List) {
                     is_bounded(&value)?;
                 }
                 coerce(value, *kind)
@@ -347,8 +347,8 @@ fn failed(error: &EvalError, origin: Location) -> EvalStop {
 fn coerce(value: Value, kind: JsonType) -> Value {
     let Some(text) = value.as_str() else {
         return match (kind, &value) {
-            (JsonType::Boolean, Value::Bool(_)) | (JsonType::Json, _) => value,
-            (JsonType::Number, Value::Number(_)) => value,
+            (JsonType::Boolean, Value::Bool(_)) | (JsonType::Number, Value::Number(_)) => value,
+            (JsonType::Object, Value::Object(_)) | (JsonType::List, Value::List(_)) => value,
             (JsonType::Integer, Value::Number(n)) if n.as_i64().is_some() => value,
             _ => Value::Null,
         };
@@ -361,7 +361,10 @@ fn coerce(value: Value, kind: JsonType) -> Value {
             None => Value::Null,
         },
         JsonType::Boolean => (text == "true").into(),
-        JsonType::Json => Value::parse(strip_fence(text)).unwrap_or_default(),
+        JsonType::Object | JsonType::List => match (kind, Value::parse(strip_fence(text)).unwrap_or_default()) {
+            (JsonType::Object, value @ Value::Object(_)) | (JsonType::List, value @ Value::List(_)) => value,
+            _ => Value::Null,
+        },
     }
 }
 

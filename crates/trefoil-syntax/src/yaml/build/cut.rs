@@ -58,6 +58,9 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     if rest.contains("{{") && (of_text || !apart) {
         return !value.contains('\n');
     }
+    if value.is_empty() {
+        return !apart && is_tag(rest);
+    }
     let rest = rest.trim_start();
     let words: Vec<&str> = value.split_whitespace().collect();
     let Some(last) = words.last().filter(|_| of_text) else { return false };
@@ -83,6 +86,19 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     }
     // A hashtag.
     first.is_alphabetic() && !MARKS.contains(&&*word.to_lowercase()) && words.len() >= 2
+}
+
+/// Whether a comment may belong to the value before it, which is a single word: a number without a space, `support #2`.
+pub(super) fn may_be_cut(comment: &str, of_text: bool) -> bool {
+    let number = comment.strip_prefix('#').unwrap_or_default();
+    of_text && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a comment is the whole value that a key lacks: a colour, a number, a channel.
+fn is_tag(rest: &str) -> bool {
+    let colour = matches!(rest.len(), 3 | 4 | 6 | 8) && rest.chars().all(|c| c.is_ascii_hexdigit());
+    let name = rest.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+    colour || name && rest.len() > 1 && !MARKS.contains(&&*rest.to_lowercase())
 }
 
 /// `3 of the list`, `1 and suggests`: a number, followed by the rest of a sentence.

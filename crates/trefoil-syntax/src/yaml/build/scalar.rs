@@ -8,6 +8,7 @@ use super::super::map::ScalarMap;
 use super::super::schema;
 use super::super::tree::{Scalar, Style, Text};
 use super::{Built, CoreTag, Diagnostic, Span, TreeBuilder, cut, leaf, locate, misfit, rules, shown};
+use crate::Severity;
 
 impl TreeBuilder<'_> {
     /// A null value at a place.
@@ -97,11 +98,21 @@ impl TreeBuilder<'_> {
         let whole = Span::new(text.span.start, locate::line_end(self.text, end) as u32);
         let comment = Span::new(end as u32 + blanks as u32, whole.end);
         let of_text = schema::resolve(&text.value) == Scalar::Str;
-        if !cut::is_cut(&text.value, self.raw(comment).trim_end(), of_text) {
+        let rest = self.raw(comment).trim_end();
+        let sure = cut::is_cut(&text.value, rest, of_text);
+        if !sure && !cut::may_be_cut(rest, of_text) {
             return;
         }
-        let message = "` #` starts a comment, so the value ends before it";
+        let whole = if text.value.is_empty() { comment } else { whole };
+        let message = match text.value.is_empty() {
+            true => "` #` starts a comment, so there is no value",
+            false => "` #` starts a comment, so the value ends before it",
+        };
         let d = Diagnostic::warning(rules::CUT_BY_COMMENT, self.at(comment), message);
+        if !sure {
+            let help = "put quotes around the whole value, or a space after the `#` of a comment";
+            return self.report(Diagnostic { severity: Severity::Info, ..d }.help(help));
+        }
         let written = self.raw(whole).trim_end();
         self.report(match super::in_quotes(written).filter(|_| !written.contains('\n')) {
             Some(quoted) => d.suggestion("put quotes around the whole value", self.at(whole), quoted),

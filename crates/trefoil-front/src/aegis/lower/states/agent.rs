@@ -64,7 +64,7 @@ pub fn lower(
     let judges = state
         .judges
         .iter()
-        .map(|j| judge::judge(lowering, scene.file, &j.agent, &case, j.weight, Some(300_000)))
+        .map(|j| judge::judge(lowering, scene.file, &j.agent, &case, j.weight, (300_000, None)))
         .collect();
     let validator = Validator {
         kind: ValidatorKind::Judges { judges, consensus: consensus::plain(Strategy::WeightedAverage) },

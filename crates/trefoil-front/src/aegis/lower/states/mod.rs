@@ -7,8 +7,9 @@ mod parallel;
 mod subworkflow;
 pub mod system;
 
-use trefoil_ir::{Refused, Step, StepKind};
+use trefoil_ir::{Refused, Step, StepKind, types};
 use trefoil_syntax::Location;
+use trefoil_template::Value;
 
 use super::Lowering;
 use super::scene::Scene;
@@ -32,15 +33,32 @@ pub fn lower(
         Some(StateKind::Human(human)) => human::lower(scene, index, human, state.timeout_ms),
         Some(StateKind::Parallel(parallel)) => parallel::lower(lowering, scene, slots, index, parallel),
         Some(StateKind::Subworkflow(sub)) => subworkflow::lower(lowering, scene, slots, index, sub),
-        Some(StateKind::Container(_)) => return refusal(lowering, scene, &state.refused, None, origin),
+        Some(StateKind::Container(container)) => {
+            let mut step = refusal(lowering, scene, &state.refused, None, origin);
+            if let StepKind::Refused(refused) = &mut step.kind {
+                let limits = container.limits.iter();
+                refused.limits = limits.map(|(name, ms, at)| (name.clone(), *ms, scene.at(*at))).collect();
+                refused.returns = scene.names.result_type(index).map(|of| complete(&of));
+            }
+            return step;
+        }
         None => return refusal(lowering, scene, &[], None, origin),
     };
     if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
 }
 
+/// The type of an object that has all its properties.
+fn complete(of: &Value) -> Value {
+    let Some(declared) = of.get("properties").and_then(Value::as_object) else { return of.clone() };
+    types::object(declared.iter().map(|(name, inner)| (name.clone(), complete(inner), false)), true)
+}
+
 /// A step for a state that lacks something required (reported), so its effect is unknown.
 fn unknown(origin: Location) -> Step {
-    plain(StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() }), origin)
+    plain(
+        StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into(), ..Refused::default() }),
+        origin,
+    )
 }
 
 /// A step that prevents the run from starting. The refused feature's own steps stay visible in the program.

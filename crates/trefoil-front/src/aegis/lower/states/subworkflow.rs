@@ -92,6 +92,6 @@ fn input(
 /// A workflow that is not in the folder: the state is checked but not run.
 fn unknown(scene: &Scene<'_>, index: usize, name: &Text) -> Step {
     let message = format!("no workflow in this folder is named `{}`", name.value);
-    let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };
+    let refused = Refused { feature: "an unknown workflow".into(), message: message.into(), ..Refused::default() };
     plain(StepKind::Refused(refused), scene.state_at(index))
 }

@@ -31,7 +31,7 @@ pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, state
         Some(Action::Command { command, .. }) if scene.texts.text(moment, command).is_none() => nothing(),
         Some(Action::Command { command, .. }) if FOREIGN.contains(&command.value.trim()) => {
             let feature = format!("the command `{}`", command.value.trim()).into();
-            plain(StepKind::Refused(Refused { feature, message: WHY_FOREIGN.into() }), origin)
+            plain(StepKind::Refused(Refused { feature, message: WHY_FOREIGN.into(), ..Refused::default() }), origin)
         }
         Some(Action::Command { command, env }) => match CommandLine::read(&command.value) {
             CommandLine::Echo(words) => echo(scene, index, command, words),

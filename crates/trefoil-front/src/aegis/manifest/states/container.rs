@@ -1,5 +1,7 @@
 //! `kind: ContainerRun` and `ParallelContainerRun`: recognised and checked, but not run (decision E12).
 
+use std::sync::Arc;
+
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
 
@@ -14,7 +16,9 @@ pub struct ContainerState {
     /// The volumes that it mounts.
     pub volumes: Vec<Text>,
     /// The names of the containers that run concurrently; `None`: there is only one container.
-    pub steps: Option<Vec<std::sync::Arc<str>>>,
+    pub steps: Option<Vec<Arc<str>>>,
+    /// The time limits of its containers: a name, milliseconds, and where the limit is written.
+    pub limits: Vec<(Arc<str>, u64, Span)>,
 }
 
 const WHY: &str = "no container runtime is configured";
@@ -26,10 +30,10 @@ pub fn read_one(
     span: Span,
     refused: &mut Vec<RefusedFeature>,
 ) -> ContainerState {
-    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new(), steps: None };
+    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new(), steps: None, limits: Vec::new() };
     refused.push(RefusedFeature::report(reader, span, "a `ContainerRun` state", WHY));
-    fields.text("name");
-    read_run(reader, fields, &mut state);
+    let name = fields.text("name").map(|name| name.value.clone()).unwrap_or_default();
+    read_run(reader, fields, &name, &mut state);
     fields.word("image_pull_policy", declared::PULL);
     if let Some(mut retry) = fields.fields("retry") {
         retry.integer("max_attempts", 0..=100);
@@ -57,7 +61,7 @@ pub fn read_many(
     span: Span,
     refused: &mut Vec<RefusedFeature>,
 ) -> ContainerState {
-    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new(), steps: None };
+    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new(), steps: None, limits: Vec::new() };
     refused.push(RefusedFeature::report(reader, span, "a `ParallelContainerRun` state", WHY));
     let words = [("all_succeed", ()), ("any_succeed", ()), ("best_effort", ())];
     if let Some(entry) = fields.require("completion") {
@@ -71,13 +75,15 @@ pub fn read_many(
     let mut names: Vec<Text> = Vec::new();
     for item in items.unwrap_or_default() {
         let Some(mut step) = reader.fields(item, "a container step") else { continue };
-        if let Some(name) = filled(&mut step, "name") {
+        let name = filled(&mut step, "name");
+        if let Some(name) = name {
             if let Some(first) = names.iter().find(|n| n.value == name.value) {
                 reader.twice(name.span, first.span, format!("two steps are named `{}`", name.value));
             }
             names.push(name.clone());
         }
-        read_run(reader, &mut step, &mut state);
+        let name = name.map(|name| name.value.clone()).unwrap_or_default();
+        read_run(reader, &mut step, &name, &mut state);
         step.text("registry_credentials");
         step.finish();
     }
@@ -85,7 +91,7 @@ pub fn read_many(
     state
 }
 
-fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, state: &mut ContainerState) {
+fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, name: &Arc<str>, state: &mut ContainerState) {
     state.texts.extend(filled(fields, "image").cloned());
     if let Some(entry) = fields.require("command") {
         let words = text_list(reader, &entry.value, "command");
@@ -104,7 +110,8 @@ fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, state: &mut Contai
     }
     if let Some(mut resources) = fields.fields("resources") {
         declared::amounts(&mut resources, false);
-        duration::field(&mut resources, "timeout");
+        let limit = duration::field(&mut resources, "timeout").zip(resources.entry("timeout"));
+        state.limits.extend(limit.map(|(ms, entry)| (name.clone(), ms, entry.value.span)));
         resources.finish();
     }
 }

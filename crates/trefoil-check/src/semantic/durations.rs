@@ -1,0 +1,150 @@
+//! How long each thing in a run may take, and the parts that are given more time than what contains them.
+
+use trefoil_ir::walk::children;
+use trefoil_ir::{Callee, FlowId, Program, StepId, StepKind, ValidatorKind};
+use trefoil_syntax::Location;
+use trefoil_syntax::hash::HashSet;
+
+use super::shell::waits;
+
+/// Something with a time limit, or that takes some time.
+#[derive(Debug, Clone)]
+pub struct TimedPart {
+    /// What it is, for messages.
+    pub what: String,
+    /// The time in milliseconds.
+    pub ms: u64,
+    /// Whether it takes all of that time, and not at most.
+    pub exact: bool,
+    /// Where the time is declared; `None`: it is a default.
+    pub at: Option<Location>,
+    /// Where the thing itself is declared.
+    pub origin: Location,
+    /// The flow that runs in it.
+    flow: Option<FlowId>,
+}
+
+/// A step with its flow.
+type Place = (FlowId, StepId);
+
+/// Everything with a time limit in these steps that contains parts with more time, and these parts, the longest first.
+pub fn exceeded(program: &Program, steps: &[Place]) -> Vec<(TimedPart, Vec<TimedPart>)> {
+    let mut found = Vec::new();
+    for place in steps {
+        let (parts, inner) = within(program, *place);
+        for part in parts.iter().filter(|part| part.flow.is_some()) {
+            let body = part.flow.and_then(|flow| Some((flow, program.flow(flow)?.body)));
+            found.push((part.clone(), longer(program, part.ms, Vec::new(), body.into_iter().collect())));
+        }
+        if let Some(whole) = limit(program, *place) {
+            let longer = longer(program, whole.ms, parts, inner);
+            found.push((whole, longer));
+        }
+    }
+    found.retain(|(_, longer)| !longer.is_empty());
+    found
+}
+
+/// The declared times in these parts and steps that are longer. What is in a part with a shorter limit is limited by that.
+fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<Place>) -> Vec<TimedPart> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::default());
+    loop {
+        for part in parts.drain(..).filter(|part| part.ms > ms) {
+            match part.at {
+                Some(_) => found.push(part),
+                None => steps.extend(part.flow.and_then(|flow| Some((flow, program.flow(flow)?.body)))),
+            }
+        }
+        let Some(place) = steps.pop() else { break };
+        if !seen.insert(place) {
+            continue;
+        }
+        match limit(program, place) {
+            Some(limit) if limit.ms <= ms => continue,
+            // A caller may give less time than an agent allows for all that it does.
+            Some(limit) if limit.at.is_some() && !is_total(program, place) => parts.push(limit),
+            _ => {
+                let (more, inner) = within(program, place);
+                parts.extend(more);
+                steps.extend(inner);
+            }
+        }
+    }
+    found.sort_by_key(|part| std::cmp::Reverse(part.ms));
+    found
+}
+
+/// Whether the limit of a step is that of a whole flow with several steps.
+fn is_total(program: &Program, (flow, id): Place) -> bool {
+    let several = |kind: &StepKind| matches!(kind, StepKind::Attempts(_) | StepKind::Sequence(_));
+    program.flow(flow).is_some_and(|flow| flow.body == id) && program.step(id).is_some_and(|step| several(&step.kind))
+}
+
+/// The time limit of a step itself.
+fn limit(program: &Program, (flow, id): Place) -> Option<TimedPart> {
+    let step = program.step(id)?;
+    let ms = step.policy.timeout_ms?;
+    let name = step.label.clone().or_else(|| Some(program.flow(flow)?.name.clone()))?;
+    let (at, origin) = (step.policy.timeout_at, step.origin);
+    let what = match &step.kind {
+        StepKind::Model(_) | StepKind::Conversation(_) => format!("an answer of `{name}`"),
+        _ => format!("`{name}`"),
+    };
+    Some(TimedPart { what, ms, exact: false, at, origin, flow: None })
+}
+
+/// The parts of a step that are no steps, and the steps in it.
+fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) {
+    let Some(step) = program.step(id) else { return Default::default() };
+    let name = step.label.clone().or_else(|| Some(program.flow(flow)?.name.clone())).unwrap_or_default();
+    let timed = |what: String, ms, at| TimedPart { what, ms, exact: false, at, origin: step.origin, flow: None };
+    let mut steps: Vec<Place> = children(step).into_iter().map(|child| (flow, child)).collect();
+    let parts = match &step.kind {
+        StepKind::Model(call) => {
+            let at = call.places.iter().find(|(name, _)| *name == "timeout_ms").map(|(_, at)| *at);
+            let ms = call.parameters.timeout_ms.into_iter();
+            ms.map(|ms| timed(format!("a model call of `{name}`"), ms, at)).collect()
+        }
+        // A person is given the default time as well.
+        StepKind::Human(call) => {
+            let at = step.policy.timeout_at.unwrap_or(step.origin);
+            call.timeout_ms.map(|ms| timed(format!("the answer to `{name}`"), ms, Some(at))).into_iter().collect()
+        }
+        StepKind::Wait { ms } => vec![TimedPart { exact: true, ..timed(format!("`{name}`"), *ms, Some(step.origin)) }],
+        StepKind::Command(call) => {
+            let part = |(words, ms, exact)| TimedPart { exact, ..timed(format!("`{words}`"), ms, Some(step.origin)) };
+            waits(&call.script).into_iter().map(part).collect()
+        }
+        StepKind::Refused(refused) => {
+            let part =
+                |(name, ms, at): &(std::sync::Arc<str>, u64, Location)| timed(format!("`{name}`"), *ms, Some(*at));
+            refused.limits.iter().map(part).collect()
+        }
+        StepKind::ForEach(each) => {
+            let at = step.policy.timeout_at.filter(|_| step.policy.timeout_ms.is_none());
+            let item = |ms| TimedPart { flow: Some(each.body), ..timed(format!("an item of `{name}`"), ms, at) };
+            each.timeout_ms.map(item).into_iter().collect()
+        }
+        StepKind::Attempts(attempts) => {
+            let judges = attempts.validators.iter().filter_map(|validator| match &validator.kind {
+                ValidatorKind::Judges { judges, .. } => Some(judges),
+                _ => None,
+            });
+            let part = |judge: &trefoil_ir::Judge| {
+                let part = timed(format!("the judge `{}`", judge.name), judge.timeout_ms?, judge.timeout_at);
+                Some(TimedPart { flow: Some(judge.flow), ..part })
+            };
+            judges.flatten().filter_map(part).collect()
+        }
+        StepKind::Call(call) => {
+            let flows: Vec<FlowId> = match &call.callee {
+                Callee::Flow(flow) => vec![*flow],
+                Callee::Named { flows, .. } => flows.iter().map(|(_, flow)| *flow).collect(),
+            };
+            steps.extend(flows.into_iter().filter_map(|flow| Some((flow, program.flow(flow)?.body))));
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    (parts, steps)
+}
