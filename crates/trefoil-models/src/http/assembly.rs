@@ -35,6 +35,8 @@ pub(super) struct CallPiece {
     arguments: Arguments,
     /// Arguments that count if no others arrive.
     initial: Arguments,
+    /// Whether the server said that it is whole, or that it is not.
+    ended: Option<bool>,
     /// Provider data of the call that must be sent back.
     pub beside: Map<String, Json>,
 }
@@ -49,6 +51,11 @@ impl CallPiece {
         };
     }
 
+    /// Notes that the server said that the call is whole, or that it is not. What is not whole once stays so.
+    pub fn end(&mut self, is_whole: bool) {
+        self.ended = Some(is_whole && self.ended != Some(false));
+    }
+
     fn arguments(&self) -> &Arguments {
         if self.arguments.fullness() == Fullness::Blank { &self.initial } else { &self.arguments }
     }
@@ -61,6 +68,8 @@ pub(super) enum CallFault {
     TooMany,
     /// Arguments arrived for a call whose name did not.
     Nameless,
+    /// The answer ended before the arguments of a call did.
+    Torn,
 }
 
 impl CallFault {
@@ -72,6 +81,10 @@ impl CallFault {
                 endpoint.error(ModelErrorKind::Protocol, &what)
             }
             Self::Nameless => endpoint.error(ModelErrorKind::Status(503), "sent a tool call without a name"),
+            Self::Torn => {
+                let what = "ended its answer before the arguments of a tool call were complete";
+                endpoint.error(ModelErrorKind::Network, what)
+            }
         }
     }
 }
@@ -223,7 +236,7 @@ impl Pieces {
     }
 
     /// Adds a call that some protocols repeat in several events, each time as it is known then. The fuller form counts.
-    pub fn update(&mut self, delta: &CallDelta<'_>) {
+    pub fn update(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
         let fits = |at: &usize| self.all.get(*at).filter(|piece| piece.name.is_empty() || piece.name == delta.name);
         let by_id = self.by_id.get(delta.id).copied().filter(|at| !delta.id.is_empty() && fits(at).is_some());
         let other = |piece: &CallPiece| !delta.id.is_empty() && piece.id != delta.id && piece.arguments.is_whole();
@@ -232,24 +245,23 @@ impl Pieces {
         match by_id.or(by_index) {
             Some(at) => self.fill(at, delta),
             // Without a name it is only a part of a call.
-            None if delta.name.is_empty() => drop(self.add(delta)),
+            None if delta.name.is_empty() => self.add(delta),
             None => {
-                if let Some(at) = self.begin(delta) {
-                    self.fill(at, delta);
-                }
+                let at = self.begin(delta)?;
+                self.fill(at, delta)
             }
         }
     }
 
-    fn fill(&mut self, at: usize, delta: &CallDelta<'_>) {
+    fn fill(&mut self, at: usize, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
         self.open = Some(at);
         self.note_keys(delta, at);
-        let Some(piece) = self.all.get_mut(at) else { return };
+        let piece = self.all.get_mut(at)?;
         if piece.name.is_empty() {
             delta.name.clone_into(&mut piece.name);
         }
         let newer = match &delta.arguments {
-            ArgumentPiece::Absent => return,
+            ArgumentPiece::Absent => return Some(piece),
             ArgumentPiece::Text(text) => Arguments::of(text),
             ArgumentPiece::Whole(text) => Arguments::of(text),
         };
@@ -257,6 +269,7 @@ impl Pieces {
             self.grown |= newer.text() != piece.arguments.text();
             piece.arguments = newer;
         }
+        Some(piece)
     }
 
     /// Takes the calls of a whole turn, which was streamed before, completely, in part or not at all.
@@ -270,10 +283,13 @@ impl Pieces {
         self.too_many |= whole.too_many;
         // Some gateways make new ids for each event.
         let in_order = names(&self.all) == names(&whole.all);
-        for (at, piece) in whole.all.iter().enumerate() {
-            let arguments = ArgumentPiece::Text(piece.arguments.text());
-            let delta = CallDelta { index: piece.index, id: &piece.id, name: &piece.name, arguments };
-            if in_order { self.fill(at, &delta) } else { self.update(&delta) }
+        for (at, one) in whole.all.iter().enumerate() {
+            let arguments = ArgumentPiece::Text(one.arguments.text());
+            let delta = CallDelta { index: one.index, id: &one.id, name: &one.name, arguments };
+            let piece = if in_order { self.fill(at, &delta) } else { self.update(&delta) };
+            if let (Some(piece), Some(is_whole)) = (piece, one.ended) {
+                piece.end(is_whole);
+            }
         }
     }
 
@@ -282,10 +298,22 @@ impl Pieces {
         self.too_many
     }
 
-    /// Why the calls cannot be used, when everything has arrived.
-    pub fn fault(&self) -> Option<CallFault> {
-        let nameless = || self.all.iter().any(|piece| piece.name.is_empty()).then_some(CallFault::Nameless);
-        if self.too_many { Some(CallFault::TooMany) } else { nameless() }
+    /// Notes that all calls have arrived whole, but those that the server says have not.
+    pub fn end_all(&mut self) {
+        self.all.iter_mut().for_each(|piece| piece.end(true));
+    }
+
+    /// Why the calls cannot be used, when everything has arrived. `ends_calls`: a finish reason said that they are whole.
+    pub fn fault(&self, ends_calls: bool) -> Option<CallFault> {
+        let is_torn = |piece: &CallPiece| match piece.ended {
+            Some(is_whole) => !is_whole,
+            None => !ends_calls && !piece.arguments().is_whole(),
+        };
+        match () {
+            () if self.too_many => Some(CallFault::TooMany),
+            () if self.all.iter().any(|piece| piece.name.is_empty()) => Some(CallFault::Nameless),
+            () => self.all.iter().any(is_torn).then_some(CallFault::Torn),
+        }
     }
 
     /// The calls, when everything has arrived. `provider` is the one that gets its data back.

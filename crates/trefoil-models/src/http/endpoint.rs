@@ -182,14 +182,21 @@ impl Endpoint {
 
     pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<PartialAnswer, ModelError> {
         refusal::check(self, "", json)?;
-        match self.protocol {
+        let mut answer = match self.protocol {
             Protocol::Messages => messages::answer(self, json),
             Protocol::Responses { .. } => responses::answer(self, json),
             Protocol::ChatCompletions(_) => chat_completions::answer(self, json),
             Protocol::Own(Own::Gemini, _) => gemini::answer(self, json),
             Protocol::Own(Own::Cohere, _) => cohere::answer(self, json),
             Protocol::Own(Own::Ollama, _) => ollama::answer(self, json),
-        }
+        }?;
+        answer.calls.end_all();
+        Ok(answer)
+    }
+
+    /// Whether the protocol says of each call that it is whole. In the others, a finish reason says it of all.
+    pub(super) fn ends_each_call(&self) -> bool {
+        matches!(self.protocol, Protocol::Responses { .. })
     }
 
     /// How this protocol's streams end.

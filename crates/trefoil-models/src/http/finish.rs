@@ -17,6 +17,28 @@ pub(super) enum FinishWord {
     Unknown,
 }
 
+impl FinishWord {
+    /// Of two words for one answer, the one that says more of what is wrong with it.
+    pub fn worse(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(Self::Known(one)), Some(Self::Known(other))) => Some(Self::Known(worse(one, other))),
+            (Some(Self::Known(finish)), _) | (_, Some(Self::Known(finish))) => Some(Self::Known(finish)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// Of two reasons, the less harmless one; the later one if both are as harmless.
+pub(super) fn worse(one: Finish, other: Finish) -> Finish {
+    let rank = |finish: Finish| match finish {
+        Finish::Stop | Finish::Tools => 0,
+        Finish::Length => 1,
+        Finish::Filtered => 2,
+        Finish::Refused => 3,
+    };
+    if rank(one) > rank(other) { one } else { other }
+}
+
 /// What a word means.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
@@ -51,6 +73,8 @@ const WORDS: &[(&str, Meaning)] = &[
     ("max_output_tokens", Meaning::End(Finish::Length)),
     ("model_length", Meaning::End(Finish::Length)),
     ("model_context_window_exceeded", Meaning::End(Finish::Length)),
+    // Cohere: the limit of the context.
+    ("error_limit", Meaning::End(Finish::Length)),
     ("content_filter", Meaning::End(Finish::Filtered)),
     ("content_filtered", Meaning::End(Finish::Filtered)),
     ("guardrail_intervened", Meaning::End(Finish::Filtered)),
@@ -68,6 +92,15 @@ const WORDS: &[(&str, Meaning)] = &[
     ("abort", Meaning::Failure),
     ("aborted", Meaning::Failure),
     ("cancelled", Meaning::Failure),
+    ("canceled", Meaning::Failure),
+    ("user_cancel", Meaning::Failure),
+    // Anthropic: a long turn that is to be asked for again.
+    ("pause_turn", Meaning::Failure),
+    // Google: it stopped for an unknown reason.
+    ("other", Meaning::Failure),
+    // Ollama: the model was loaded or unloaded, and not asked.
+    ("load", Meaning::Failure),
+    ("unload", Meaning::Failure),
     ("insufficient_system_resource", Meaning::Failure),
     ("malformed_function_call", Meaning::Failure),
     ("malformed_response", Meaning::Failure),
@@ -78,15 +111,25 @@ const WORDS: &[(&str, Meaning)] = &[
     ("missing_thought_signature", Meaning::Failure),
 ];
 
+/// Whether there is a word other than those that say that there is none.
+pub(super) fn is_word(json: Option<&Json>) -> bool {
+    let text = json.and_then(Json::as_str);
+    text.is_some_and(|text| !matches!(look_up(text).1, Some(Meaning::Absent)))
+}
+
+/// A word as the table has it, and its meaning.
+fn look_up(text: &str) -> (String, Option<Meaning>) {
+    let word = text.trim().to_ascii_lowercase();
+    let names = ["finish_reason_", "finishreason.", "block_reason_"];
+    let word = names.iter().find_map(|name| word.strip_prefix(name)).unwrap_or(&word).to_owned();
+    let meaning = WORDS.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
+    (word, meaning)
+}
+
 /// Reads a finish reason. `None`: none was given, or one that says that there is none.
 pub(super) fn read_word(endpoint: &Endpoint, json: Option<&Json>) -> Result<Option<FinishWord>, ModelError> {
     let Some(text) = json.and_then(Json::as_str) else { return Ok(None) };
-    let word = text.trim().to_ascii_lowercase();
-    let word = ["finish_reason_", "finishreason.", "block_reason_"]
-        .iter()
-        .find_map(|name| word.strip_prefix(name))
-        .unwrap_or(&word);
-    let meaning = WORDS.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
+    let (word, meaning) = look_up(text);
     match meaning {
         Some(Meaning::Absent) => Ok(None),
         Some(Meaning::End(finish)) => Ok(Some(FinishWord::Known(finish))),

@@ -29,6 +29,7 @@ mod client;
 mod cohere;
 mod content;
 mod endpoint;
+mod evidence;
 mod finish;
 mod gemini;
 mod messages;
@@ -58,7 +59,7 @@ pub use client::Client;
 pub use endpoint::Endpoint;
 
 use crate::limits::Limits;
-use assembly::Pieces;
+use assembly::{CallFault, Pieces};
 use finish::FinishWord;
 use stream::{EventNews, StreamInput, StreamState};
 
@@ -178,7 +179,11 @@ impl HttpModel {
 
     /// The answer, unless its tool calls cannot be used.
     fn settle(&self, partial: &mut Partial, names: &tools::Names) -> Result<ModelAnswer, ModelError> {
-        match partial.answer.calls.fault().filter(|_| !names.is_empty()) {
+        // Where a limit or a filter ended the answer, that is the reason.
+        let is_cut = !matches!(partial.answer.finish, None | Some(Finish::Stop | Finish::Tools));
+        let ends_calls = partial.answer.finish.is_some() && !self.endpoint.ends_each_call();
+        let fault = partial.answer.calls.fault(ends_calls).filter(|fault| !(is_cut && *fault == CallFault::Torn));
+        match fault.filter(|_| !names.is_empty()) {
             Some(fault) => Err(fault.error(&self.endpoint)),
             None => Ok(std::mem::take(partial).whole(names, self.endpoint.provider)),
         }
@@ -283,15 +288,7 @@ impl PartialAnswer {
 
     /// Notes why the answer is over. If several reasons arrive, a harmless one does not hide another.
     fn conclude(&mut self, finish: Finish) {
-        let rank = |finish: Finish| match finish {
-            Finish::Stop | Finish::Tools => 0,
-            Finish::Length => 1,
-            Finish::Filtered => 2,
-            Finish::Refused => 3,
-        };
-        if self.finish.is_none_or(|earlier| rank(earlier) <= rank(finish)) {
-            self.finish = Some(finish);
-        }
+        self.finish = Some(self.finish.map_or(finish, |earlier| finish::worse(earlier, finish)));
     }
 
     /// The same for a word of the provider.
@@ -312,6 +309,17 @@ impl Partial {
             if !shown.is_empty() {
                 delta(&shown);
             }
+        }
+    }
+
+    /// Takes the whole text, from an event that has all of it. What was shown cannot be taken back; the answer is what
+    /// the server says that it is.
+    fn complete(&mut self, whole: &str, delta: &mut (dyn FnMut(&str) + Send)) {
+        if let Some(rest) = whole.strip_prefix(&self.answer.text) {
+            self.push(rest, delta);
+        } else if !self.answer.text.starts_with(whole) {
+            self.news.content = true;
+            whole.clone_into(&mut self.answer.text);
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::read_json;
 
+use super::evidence::find_error;
 use super::{Endpoint, advice};
 
 /// Maximum length of a server's message in an error.
@@ -109,7 +110,7 @@ pub(super) fn of_status(endpoint: &Endpoint, status: StatusCode, body: &str) -> 
 
 /// Fails if a success response, or an event of one, is an error. `event`: its name.
 pub(super) fn check(endpoint: &Endpoint, event: &str, json: &Json) -> Result<(), ModelError> {
-    found(event, json).map_or(Ok(()), |error| Err(of_error(endpoint, error)))
+    find_error(event, json).map_or(Ok(()), |error| Err(of_error(endpoint, error)))
 }
 
 /// An error in a success response.
@@ -124,24 +125,6 @@ pub(super) fn of_error(endpoint: &Endpoint, error: &Json) -> ModelError {
     let help = advice::of(endpoint.provider, advised, &body);
     let error_of = endpoint.error(kind, &format!("answered with an error: {said}"));
     ModelError { retry_after_ms: retry_delay(error), help, ..error_of }
-}
-
-/// The error in a success response, whatever the protocol.
-fn found<'j>(event: &str, json: &'j Json) -> Option<&'j Json> {
-    let text = |name: &str| json.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
-    let given = |error: &&Json| match error {
-        Json::Null | Json::Bool(false) => false,
-        Json::String(text) => !text.is_empty(),
-        Json::Object(members) => !members.is_empty(),
-        _ => true,
-    };
-    let within = ["/error", "/delta/error", "/response/error", "/choices/0/error", "/0/error"];
-    within.iter().find_map(|path| json.pointer(path).filter(given)).or_else(|| {
-        let named = event == "error" || [text("type"), text("object")].contains(&Some("error"));
-        // Messages of answers are objects.
-        let said = text("type").is_none() && (text("message").is_some() || text("detail").is_some());
-        (named || said).then_some(json)
-    })
 }
 
 /// The meaning of a code: a number, a number as text, or a word.
@@ -214,12 +197,34 @@ fn said(body: &str) -> Option<String> {
     })
 }
 
-/// Looks where servers of all protocols put it.
+/// Whether a server says something with this.
+pub(super) fn has_message(json: &Json) -> bool {
+    said_in(json).is_some()
+}
+
+/// Where servers of all protocols put the message of an error.
+const MESSAGES: &[&str] = &[
+    "/error/message",
+    "/error",
+    "/message",
+    "/msg",
+    "/detail",
+    "/detail/0/msg",
+    "/detail/message",
+    "/error_message",
+    "/error_msg",
+    "/errmsg",
+    "/errors/0/message",
+    "/errors/0",
+    "/errors",
+    "/base_resp/status_msg",
+    "/0/error/message",
+    "",
+];
+
 fn said_in(json: &Json) -> Option<String> {
-    ["/error/message", "/error", "/message", "/detail", "/0/error/message", ""]
-        .into_iter()
-        .filter_map(|path| json.pointer(path))
-        .find_map(|v| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
+    let texts = MESSAGES.iter().filter_map(|path| json.pointer(path)?.as_str());
+    texts.into_iter().find(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// The wait in an error, where Google puts it: `{"details": [{"retryDelay": "34s"}]}`.
@@ -313,45 +318,20 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_found_wherever_it_is() {
-        let error = json!({"code": 503});
-        for json in [
-            json!({"error": error}),
-            json!({"type": "message-end", "delta": {"error": error}}),
-            json!({"type": "response.failed", "response": {"error": error}}),
-            json!({"choices": [{"error": error, "finish_reason": "error"}]}),
-            json!([{"error": error}]),
-        ] {
-            assert_eq!(found("message", &json), Some(&error), "{json}");
-        }
-        for json in [
-            json!({"type": "error", "code": 503}),
-            json!({"object": "error", "message": "no"}),
-            json!({"message": "no"}),
-            json!({"detail": "no"}),
-        ] {
-            assert_eq!(found("message", &json), Some(&json), "{json}");
-        }
-        assert!(found("error", &json!({})).is_some(), "the event says so");
-        for json in [
-            json!({"error": null, "choices": []}),
-            json!({"error": "", "choices": []}),
-            json!({"error": {}, "choices": []}),
-            json!({"error": false}),
-            json!({"message": {"content": "x"}}),
-            json!({"type": "ping", "message": "hi"}),
-            json!({"type": "message", "content": [{"type": "text", "text": "error"}]}),
-            json!({}),
-        ] {
-            assert_eq!(found("message", &json), None, "{json}");
-        }
-    }
-
-    #[test]
     fn the_message_is_found_in_every_shape() {
         assert_eq!(said(r#"{"error":{"message":"slow\ndown"}}"#).as_deref(), Some("slow down"));
         assert_eq!(said(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
         assert_eq!(said(r#"{"detail":"no"}"#).as_deref(), Some("no"));
+        for body in [
+            r#"{"code":500,"msg":"no"}"#,
+            r#"{"error_code":336100,"error_msg":"no"}"#,
+            r#"{"base_resp":{"status_code":1013,"status_msg":"no"}}"#,
+            r#"{"success":false,"errors":[{"code":7000,"message":"no"}]}"#,
+            r#"{"errors":["no"]}"#,
+            r#"{"detail":[{"msg":"no"}]}"#,
+        ] {
+            assert_eq!(said(body).as_deref(), Some("no"), "{body}");
+        }
         assert_eq!(said(r#""no""#).as_deref(), Some("no"));
         assert_eq!(said("upstream is gone").as_deref(), Some("upstream is gone"));
         assert_eq!(said("<html>502</html>"), None);

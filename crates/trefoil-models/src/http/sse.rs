@@ -1,6 +1,7 @@
 //! Server-sent events, decoded as they arrive: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 //!
-//! Supports only the fields that model providers send, `event` and `data`; ids, retries and comments are skipped.
+//! Supports only the fields that model providers send, `event` and `data`; ids, retries and comments are skipped. A line
+//! that is no field is an error of the server, such as the text of its failure.
 
 use trefoil_template::{limits, read_piece};
 
@@ -31,8 +32,23 @@ pub const ENOUGH: usize = 16;
 /// Whether a response that starts with these bytes is a stream of events, whatever its content type says.
 pub fn looks_like_events(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes).trim_ascii_start();
-    ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| bytes.starts_with(field.as_bytes()))
+    FIELDS.iter().any(|field| bytes.starts_with(field.as_bytes()))
 }
+
+/// The name of an event that is an error, and of the line that some servers send instead.
+pub const ERROR: &str = "error";
+
+/// Whether a line is text between events. Fields that the standard does not know have a name, too.
+fn is_stray(line: &str) -> bool {
+    let field = line.split_once(':').map_or(line, |(field, _)| field);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    // The start of a field that was cut is none.
+    let is_start = || FIELDS.iter().any(|known| known.starts_with(line));
+    !line.trim().is_empty() && (!field.chars().all(is_name) || (!line.contains(':') && !is_start()))
+}
+
+/// How lines start.
+const FIELDS: [&str; 5] = ["data:", "event:", "id:", "retry:", ":"];
 
 /// The byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -46,6 +62,8 @@ pub struct Decoder {
     begun: bool,
     name: String,
     data: Option<String>,
+    /// A line of an event has been read, and the blank line that ends it has not.
+    open: bool,
     /// Whether each line is an event.
     lines: bool,
 }
@@ -83,15 +101,26 @@ impl Decoder {
         out
     }
 
+    /// Whether a part of an event has arrived. Comments are none.
+    pub fn is_open(&self) -> bool {
+        let line = self.line.trim_ascii();
+        self.open || !line.is_empty() && (self.lines || !line.starts_with(b":"))
+    }
+
     /// The event that the end of the body completes. The standard discards it; but some servers leave out the last line
-    /// break, and what is whole JSON was not cut.
+    /// break, and what is whole JSON was not cut. If it was cut, the decoder stays [open](Self::is_open).
     pub fn finish(&mut self) -> Option<Event> {
+        if !self.is_open() {
+            return None;
+        }
         let mut events = self.push(b"\n");
         if !self.lines {
             events.extend(self.push(b"\n"));
         }
-        let event = events.into_iter().find_map(Result::ok)?;
-        (event.is_done() || event.json().is_ok()).then_some(event)
+        let is_whole = |event: &Event| event.name == ERROR || event.is_done() || event.json().is_ok();
+        let event = events.into_iter().find_map(Result::ok).filter(is_whole);
+        self.open = event.is_none();
+        event
     }
 
     fn line(&mut self, line: &str) -> Option<Event> {
@@ -100,12 +129,18 @@ impl Decoder {
             return (!data.is_empty()).then(|| Event { name: "message".to_owned(), data: data.to_owned() });
         }
         if line.is_empty() {
+            self.open = false;
             let name = std::mem::take(&mut self.name);
             let data = self.data.take()?;
             return Some(Event { name: if name.is_empty() { "message".to_owned() } else { name }, data });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
+        if field == ERROR || is_stray(line) {
+            let data = if field == ERROR { value } else { line };
+            return Some(Event { name: ERROR.to_owned(), data: data.trim().to_owned() });
+        }
+        self.open |= !field.is_empty() && !field.trim().is_empty();
         match field {
             "event" => value.clone_into(&mut self.name),
             "data" => match &mut self.data {
@@ -147,7 +182,55 @@ mod tests {
     fn a_byte_order_mark_at_the_start_is_no_part_of_the_first_field() {
         let text = "\u{feff}data: 1\n\n\u{feff}data: 2\n\n".as_bytes();
         for cut in 0..text.len() {
-            assert_eq!(decode(&[&text[..cut], &text[cut..]]), [("message".into(), "1".into())], "cut at {cut}");
+            let events = decode(&[&text[..cut], &text[cut..]]);
+            let later = ("error".to_owned(), "\u{feff}data: 2".to_owned());
+            assert_eq!(events, [("message".into(), "1".into()), later], "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_body_completes_what_is_whole_and_leaves_open_what_is_not() {
+        let table: [(&str, Option<&str>, bool); 17] = [
+            ("", None, false),
+            (": ping", None, false),
+            ("\r\n  ", None, false),
+            ("data: 1\n\n", None, false),
+            ("data: 1\n\nid: 7\n\n", None, false),
+            ("data: {}", Some("{}"), false),
+            ("data: {}\n", Some("{}"), false),
+            ("data: {}\r", Some("{}"), false),
+            ("data:[DONE]", Some("[DONE]"), false),
+            ("data: {", None, true),
+            ("data: {\ndata: \"a\":", None, true),
+            ("dat", None, true),
+            ("data", None, true),
+            ("event: message_stop", None, true),
+            ("event: message_stop\n", None, true),
+            ("id: 7\n", None, true),
+            ("Internal Server Error", Some("Internal Server Error"), false),
+        ];
+        for (text, last, is_open) in table {
+            let mut decoder = Decoder::default();
+            decoder.push(text.as_bytes());
+            assert_eq!(decoder.finish().map(|event| event.data).as_deref(), last, "{text}");
+            assert_eq!(decoder.is_open(), is_open, "{text}");
+        }
+        let mut decoder = Decoder::of_lines();
+        decoder.push(b"{}\n{\"a\":");
+        assert_eq!((decoder.finish(), decoder.is_open()), (None, true));
+    }
+
+    #[test]
+    fn text_between_events_is_an_error() {
+        for line in
+            ["Internal Server Error", "{\"error\":1}", "<html>", "Traceback (most recent call last):", "error: {}"]
+        {
+            let events = decode(&[b"data: 1\n\n", line.as_bytes(), b"\n\n"]);
+            let said = line.strip_prefix("error: ").unwrap_or(line);
+            assert_eq!(events[1..], [("error".to_owned(), said.to_owned())], "{line}");
+        }
+        for line in [": Internal Server Error", "retry: 3", "x-note: hi", "id", "  "] {
+            assert_eq!(decode(&[b"data: 1\n\n", line.as_bytes(), b"\n\n"]).len(), 1, "{line}");
         }
     }
 

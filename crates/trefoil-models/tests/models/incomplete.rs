@@ -326,7 +326,7 @@ async fn impossible_usage_is_unknown() {
                 }
                 Face::Gemini | Face::Ollama => whole.clone(),
             };
-            let rest = if face == Face::Messages { last(face) } else { Vec::new() };
+            let rest = if face == Face::Messages { [vec![reason(face)], last(face)].concat() } else { Vec::new() };
             let stream = face.stream([vec![bytes(face, &event)], rest].concat());
             for answer in [
                 asked(face, Reply::json(whole.clone()), false, Limits::default()).await.unwrap(),
@@ -340,6 +340,54 @@ async fn impossible_usage_is_unknown() {
     let most = json!({"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 1_u64 << 53, "completion_tokens": 0}});
     let usage = asked(Face::Chat, Reply::json(most), false, Limits::default()).await.unwrap().usage;
     assert_eq!(usage, Usage { input_tokens: 1 << 53, ..Usage::default() });
+}
+
+#[tokio::test]
+async fn an_answer_that_says_that_it_is_not_done_is_an_error() {
+    let text = json!([{"type": "message", "content": [{"type": "output_text", "text": "part"}]}]);
+    let response = |status: &str| json!({"id": "x", "status": status, "output": text});
+    let ollama = json!({"message": {"content": "part"}, "done": false});
+    let word = |word: &str| json!({"choices": [{"message": {"content": "part"}, "finish_reason": word}]});
+    for (face, body) in [
+        (Face::Responses, response("in_progress")),
+        (Face::Responses, response("queued")),
+        (Face::Responses, response("cancelled")),
+        (Face::Responses, response("failed")),
+        (Face::Ollama, ollama),
+        (Face::Chat, word("USER_CANCEL")),
+        (Face::Messages, json!({"content": [{"type": "text", "text": "part"}], "stop_reason": "pause_turn"})),
+        (Face::Gemini, json!({"candidates": [{"content": {"parts": [{"text": "part"}]}, "finishReason": "OTHER"}]})),
+        (Face::Cohere, json!({"message": {"content": [{"type": "text", "text": "part"}]}, "finish_reason": "ERROR"})),
+    ] {
+        for stream in [false, true] {
+            let error = asked(face, Reply::json(body.clone()), stream, Limits::default()).await.unwrap_err();
+            assert!(matches!(error.kind, ModelErrorKind::Network | ModelErrorKind::Status(503)), "{body}: {error:?}");
+        }
+    }
+    // Nothing says that these are not whole.
+    for (face, body) in [
+        (Face::Responses, json!({"output": text})),
+        (Face::Chat, json!({"choices": [{"message": {"content": "part"}, "finish_reason": null}]})),
+        (Face::Messages, json!({"content": [{"type": "text", "text": "part"}]})),
+        (Face::Gemini, json!({"candidates": [{"content": {"parts": [{"text": "part"}]}}]})),
+        (Face::Ollama, json!({"message": {"content": "part"}})),
+    ] {
+        assert_eq!(asked(face, Reply::json(body), false, Limits::default()).await.unwrap().text, "part", "{face:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_ends_within_an_event_is_no_answer() {
+    for face in FACES {
+        for torn in [face.event(&face.piece("two")).into_bytes()[..12].to_vec(), b"Internal Server Error".to_vec()] {
+            let reason =
+                if matches!(face, Face::Chat | Face::Messages | Face::Gemini) { vec![reason(face)] } else { vec![] };
+            let pieces = [vec![bytes(face, &face.piece("one-"))], reason, vec![Piece::Bytes(torn)]].concat();
+            let error = asked(face, face.stream(pieces), true, Limits::default()).await.unwrap_err();
+            assert!(matches!(error.kind, ModelErrorKind::Network | ModelErrorKind::Status(503)), "{face:?} {error:?}");
+            assert_eq!(error.came.unwrap().text, "one-", "{face:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
-use crate::http::finish::read_word;
+use crate::http::finish::{FinishWord, read_word};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 use crate::vendors::Protocol;
@@ -110,9 +110,12 @@ pub fn event(
         partial.news.usage = true;
     }
     for (at, choice) in choices(json) {
+        add_whole(endpoint, at, choice, partial, delta)?;
         let piece = choice.get("delta").unwrap_or(&Json::Null);
-        for name in ["content", "refusal"] {
-            let Some(text) = text(piece.get(name)).filter(|text| !text.is_empty()) else { continue };
+        // The older completions have `text`.
+        let older = choice.get("text").filter(|_| piece.is_null());
+        for (name, part) in [("content", piece.get("content").or(older)), ("refusal", piece.get("refusal"))] {
+            let Some(text) = text(part).filter(|text| !text.is_empty()) else { continue };
             // One answer was requested: the text of another choice is not part of it.
             if *partial.answer.text_choice.get_or_insert(at) == at {
                 partial.push(&text, delta);
@@ -123,7 +126,50 @@ pub fn event(
         }
         partial.news.thought |= add_calls(endpoint, at, piece, false, &mut partial.answer.calls);
         let word = read_word(endpoint, choice.get("finish_reason"))?;
-        partial.news.word = partial.news.word.or(word);
+        partial.news.word = match partial.answer.text_choice {
+            Some(of_text) if of_text != at => partial.news.word.or(word),
+            _ => FinishWord::worse(partial.news.word, word),
+        };
+    }
+    Ok(())
+}
+
+/// Adds a choice that has all of the answer instead of a piece, as if it were not streamed; some servers send it so. Beside
+/// pieces it repeats what they have brought.
+fn add_whole(
+    endpoint: &Endpoint,
+    at: u64,
+    choice: &Json,
+    partial: &mut Partial,
+    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+) -> Result<(), ModelError> {
+    let begun = !partial.answer.text.is_empty() || !partial.answer.calls.is_empty();
+    let Some(message) = choice.get("message").filter(|message| message.is_object()) else { return Ok(()) };
+    let piece = choice.get("delta").filter(|piece| piece.is_object());
+    let has_more = |piece: &Json| {
+        text(piece.get("content")).is_some_and(|text| !text.is_empty()) || piece.get("tool_calls").is_some()
+    };
+    if piece.is_some_and(|piece| begun || has_more(piece)) {
+        return Ok(());
+    }
+    let refusal = text(message.get("refusal")).filter(|text| !text.is_empty());
+    let is_refused = refusal.is_some();
+    let whole = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
+    if !whole.is_empty() && *partial.answer.text_choice.get_or_insert(at) == at {
+        // Whether it is a piece or all so far cannot be told, unless it is the last one.
+        let is_last = choice.get("finish_reason").is_some_and(|word| !word.is_null());
+        let rest = whole.strip_prefix(&partial.answer.text).filter(|_| is_last || partial.answer.text.is_empty());
+        let torn = || endpoint.error(ModelErrorKind::Protocol, "sent several messages in one stream");
+        partial.push(rest.ok_or_else(torn)?, delta);
+    }
+    if is_refused {
+        partial.answer.conclude(Finish::Refused);
+    }
+    let mut calls = Pieces::default();
+    partial.news.thought |= add_calls(endpoint, at, message, true, &mut calls);
+    if !calls.is_empty() {
+        calls.end_all();
+        partial.answer.calls.update_all(calls);
     }
     Ok(())
 }
@@ -132,17 +178,16 @@ fn text_at(json: &Json, pointer: &str) -> Option<String> {
     json.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// A text, or the texts in a list of parts (Mistral's reasoning models).
+/// A text, a part that has one, or those of a list of parts (Mistral's reasoning models).
 fn text(content: Option<&Json>) -> Option<String> {
     match content? {
         Json::String(text) => Some(text.clone()),
-        Json::Array(parts) => Some(
-            parts
-                .iter()
-                .filter(|p| p.get("type").and_then(Json::as_str) == Some("text"))
-                .filter_map(|p| p.get("text")?.as_str())
-                .collect(),
-        ),
+        Json::Object(part) => {
+            let kind = part.get("type").and_then(Json::as_str);
+            let is_text = matches!(kind, None | Some("text" | "output_text"));
+            part.get("text").filter(|_| is_text)?.as_str().map(str::to_owned)
+        }
+        Json::Array(parts) => Some(parts.iter().filter_map(|part| text(Some(part))).collect()),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 use super::SIGNATURE;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
-use crate::http::finish::{FinishWord, read_word};
+use crate::http::finish::{FinishWord, is_word, read_word};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
@@ -43,10 +43,10 @@ pub fn event(
     let used = usage(json.get("usageMetadata"));
     answer.usage = used.or(answer.usage);
     partial.news.usage = used.is_some();
-    let blocked = read_word(endpoint, json.pointer("/promptFeedback/blockReason"))?;
+    let blocked = is_word(json.pointer("/promptFeedback/blockReason"));
     partial.news.word = match read_word(endpoint, json.pointer("/candidates/0/finishReason"))? {
         // Whatever the reason is, the prompt was blocked.
-        None => blocked.map(|_| FinishWord::Known(Finish::Filtered)),
+        None => blocked.then_some(FinishWord::Known(Finish::Filtered)),
         word => word,
     };
     Ok(())
@@ -58,6 +58,7 @@ fn call(part: &Json, calls: &mut Pieces) {
     let arguments = ArgumentPiece::of(call.get("args"));
     let index = calls.free_index();
     let Some(piece) = calls.add(&CallDelta { index, id: text("id"), name: text("name"), arguments }) else { return };
+    piece.end(true);
     if let Some(signature) = part.get(SIGNATURE) {
         piece.beside.insert(SIGNATURE.to_owned(), signature.clone());
     }

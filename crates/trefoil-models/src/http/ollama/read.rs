@@ -14,6 +14,9 @@ use crate::http::{Endpoint, Partial, PartialAnswer};
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     let mut partial = Partial::default();
     event(endpoint, json, &mut partial, &mut |_: &str| ())?;
+    if json.get("done").and_then(Json::as_bool) == Some(false) {
+        return Err(endpoint.error(ModelErrorKind::Network, "sent an answer that is not done"));
+    }
     // Nothing follows, so nothing takes its finish reason back.
     partial.take_news();
     if json.get("message").is_none_or(|message| !message.is_object()) {
@@ -52,7 +55,10 @@ pub fn event(
 fn add_call(call: &Json, calls: &mut Pieces) {
     let text = |path: &str| call.pointer(path).and_then(Json::as_str).unwrap_or_default();
     let (index, arguments) = (calls.free_index(), ArgumentPiece::of(call.pointer("/function/arguments")));
-    calls.add(&CallDelta { index, id: text("/id"), name: text("/function/name"), arguments });
+    let piece = calls.add(&CallDelta { index, id: text("/id"), name: text("/function/name"), arguments });
+    if let Some(piece) = piece {
+        piece.end(true);
+    }
 }
 
 /// Prompt tokens that were cached by the previous call are not counted again.

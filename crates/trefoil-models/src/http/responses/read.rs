@@ -12,13 +12,13 @@ use crate::http::{Endpoint, Partial, PartialAnswer};
 
 /// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    refused(endpoint, json)?;
+    let word = ending(endpoint, None, json)?;
     let output = json
         .get("output")
         .and_then(Json::as_array)
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
     let mut answer = said(output);
-    let word = about(json, &mut answer);
+    about(json, &mut answer);
     answer.conclude_word(word);
     Ok(answer)
 }
@@ -36,7 +36,10 @@ fn said(output: &[Json]) -> PartialAnswer {
                 _ => {}
             }
         }
-        add_item(Some(at), item, &mut answer.calls);
+        add_item(Some(at), item, &mut answer.calls, true);
+        if is_cut(item) {
+            answer.conclude(Finish::Length);
+        }
     }
     if !refusal.is_empty() {
         (answer.text, answer.finish) = (refusal, Some(Finish::Refused));
@@ -62,10 +65,10 @@ pub fn event(
         }
         "response.output_item.added" => {
             let item = json.get("item").filter(|item| is_call(item)).unwrap_or(&Json::Null);
-            add_item(index, item, &mut partial.answer.calls);
+            add_item(index, item, &mut partial.answer.calls, false);
         }
         "response.output_item.done" => {
-            add_item(index, json.get("item").unwrap_or(&Json::Null), &mut partial.answer.calls);
+            add_item(index, json.get("item").unwrap_or(&Json::Null), &mut partial.answer.calls, true);
         }
         "response.function_call_arguments.delta" => {
             let arguments = ArgumentPiece::of(json.get("delta"));
@@ -74,22 +77,25 @@ pub fn event(
         "response.function_call_arguments.done" => {
             let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
             let arguments = ArgumentPiece::of(json.get("arguments"));
-            partial.answer.calls.update(&CallDelta { index, id: "", name, arguments });
+            if let Some(piece) = partial.answer.calls.update(&CallDelta { index, id: "", name, arguments }) {
+                piece.end(true);
+            }
         }
-        "response.created" => drop(about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer)),
-        "response.completed" | "response.incomplete" | "response.failed" => {
+        "response.created" => about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer),
+        "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
             let response = json.get("response").unwrap_or(&Json::Null);
-            refused(endpoint, response)?;
+            about(response, &mut partial.answer);
+            let word = ending(endpoint, kind.strip_prefix("response."), response)?;
             // Some servers send the answer, or the rest of it, only here.
             let whole = said(response.get("output").and_then(Json::as_array).map_or(&[], Vec::as_slice));
-            if let Some(rest) = whole.text.strip_prefix(&partial.answer.text) {
-                partial.push(rest, delta);
-            }
-            if let Some(finish) = whole.finish {
-                partial.answer.conclude(finish);
+            if whole.finish == Some(Finish::Refused) {
+                partial.push(whole.text.strip_prefix(&partial.answer.text).unwrap_or_default(), delta);
+                partial.answer.conclude(Finish::Refused);
+            } else {
+                partial.complete(&whole.text, delta);
             }
             partial.answer.calls.update_all(whole.calls);
-            partial.news.word = about(response, &mut partial.answer);
+            partial.news.word = FinishWord::worse(whole.finish.map(FinishWord::Known), word);
         }
         // Parts of items, tools of the provider, and future kinds of events.
         _ => {}
@@ -97,16 +103,25 @@ pub fn event(
     Ok(())
 }
 
+/// Whether an item says that it ended too early.
+fn is_cut(item: &Json) -> bool {
+    item.get("status").and_then(Json::as_str) == Some("incomplete")
+}
+
 fn is_call(item: &Json) -> bool {
     item.get("type").and_then(Json::as_str) == Some("function_call")
 }
 
-/// Adds a tool call, or a thought that belongs to one. Several events have the same call, as far as it is known then.
-fn add_item(index: Option<u64>, item: &Json, calls: &mut Pieces) {
+/// Adds a tool call, or a thought that belongs to one. Several events have the same call, as far as it is known then;
+/// `done`: it has ended.
+fn add_item(index: Option<u64>, item: &Json, calls: &mut Pieces, done: bool) {
     let text = |name: &str| item.get(name).and_then(Json::as_str).unwrap_or_default();
     if is_call(item) {
         let arguments = ArgumentPiece::of(item.get("arguments"));
-        calls.update(&CallDelta { index, id: text("call_id"), name: text("name"), arguments });
+        let piece = calls.update(&CallDelta { index, id: text("call_id"), name: text("name"), arguments });
+        if let Some(piece) = piece.filter(|_| done || is_cut(item)) {
+            piece.end(!is_cut(item));
+        }
     } else if text("type") == "reasoning"
         && let Json::Array(thoughts) = calls.beside.entry(THOUGHTS).or_insert_with(|| Json::Array(Vec::new()))
     {
@@ -114,8 +129,8 @@ fn add_item(index: Option<u64>, item: &Json, calls: &mut Pieces) {
     }
 }
 
-/// Reads the metadata of an answer. Returns why it is over.
-fn about(json: &Json, answer: &mut PartialAnswer) -> Option<FinishWord> {
+/// Reads the metadata of an answer.
+fn about(json: &Json, answer: &mut PartialAnswer) {
     let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
     answer.model = text("/model").map(str::to_owned).or(answer.model.take());
     answer.id = text("/id").map(str::to_owned).or(answer.id.take());
@@ -124,18 +139,25 @@ fn about(json: &Json, answer: &mut PartialAnswer) -> Option<FinishWord> {
     let cached = tokens.read("/input_tokens_details/cached_tokens");
     let written = tokens.read("/input_tokens_details/cache_write_tokens");
     answer.usage = tokens.usage([input, output], cached, written).or(answer.usage);
-    match (text("/status"), text("/incomplete_details/reason")) {
-        (Some("completed"), _) => Some(FinishWord::Known(Finish::Stop)),
-        (Some("incomplete"), Some("content_filter")) => Some(FinishWord::Known(Finish::Filtered)),
-        (Some("incomplete"), _) => Some(FinishWord::Known(Finish::Length)),
-        _ => None,
-    }
 }
 
-/// A response that failed. Its error, if it has one, was found before.
-fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
-    match json.get("status").and_then(Json::as_str) {
-        Some("failed") => Err(endpoint.error(ModelErrorKind::Status(503), "failed without saying why")),
-        _ => Ok(()),
-    }
+/// Why an answer is over. The type of the last event says so, and the status of the response; the worse of them counts.
+/// The error of a response that failed, if it has one, was found before.
+fn ending(endpoint: &Endpoint, event: Option<&str>, response: &Json) -> Result<Option<FinishWord>, ModelError> {
+    let status = response.get("status").and_then(Json::as_str).filter(|status| !status.is_empty());
+    let filtered = response.pointer("/incomplete_details/reason").and_then(Json::as_str) == Some("content_filter");
+    let read = |status: &str| match status {
+        "completed" => Ok(FinishWord::Known(Finish::Stop)),
+        "incomplete" if filtered => Ok(FinishWord::Known(Finish::Filtered)),
+        "incomplete" => Ok(FinishWord::Known(Finish::Length)),
+        "failed" => Err(endpoint.error(ModelErrorKind::Status(503), "failed without saying why")),
+        "cancelled" | "canceled" | "in_progress" | "queued" => {
+            let what = format!("sent an answer that is not complete: its status is `{status}`");
+            Err(endpoint.error(ModelErrorKind::Network, &what))
+        }
+        _ => Ok(FinishWord::Unknown),
+    };
+    let words = [event, status].map(|said| said.map(read).transpose());
+    let [of_event, of_status] = words;
+    Ok(FinishWord::worse(of_event?, of_status?))
 }

@@ -40,8 +40,10 @@ pub enum StreamInput {
     Done(DoneMark),
     /// The body ended as the transfer promised.
     BodyEnd,
-    /// Nothing more can be read: the connection broke or was silent for too long, or the data cannot be understood.
+    /// Nothing more can be read: the connection broke or was silent for too long.
     Broken,
+    /// Nothing more can be read, and an event has arrived only in part.
+    Torn,
     /// Nothing of the answer came for some time. Ends only an answer that is complete without its last event.
     Waited,
 }
@@ -70,6 +72,12 @@ fn after(phase: StreamPhase, input: StreamInput) -> StreamPhase {
     use StreamPhase::{Complete, Doubtful, Finished, Incomplete, Open, Reopened};
     match (phase, input) {
         (Complete | Incomplete, _) => phase,
+        (_, StreamInput::Torn) => Incomplete,
+        // The end of an answer of which nothing has arrived, and not even why it is over.
+        (Open { content: false }, StreamInput::Done(DoneMark::Last)) => Incomplete,
+        (Open { content: false }, StreamInput::Event(news)) if news.last && !news.content && news.word.is_none() => {
+            Incomplete
+        }
         (_, StreamInput::Event(news)) if news.last => Complete,
         (_, StreamInput::Done(DoneMark::Last)) => Complete,
 
@@ -103,18 +111,34 @@ pub struct StreamState {
     counted: bool,
     /// The answer is complete, but its stream did not end as it should.
     cut: bool,
+    /// A part of the next event has arrived.
+    within: bool,
+    /// The server said that the answer is over, and had sent nothing of it.
+    hollow: bool,
 }
 
 impl Default for StreamState {
     fn default() -> Self {
-        Self { phase: StreamPhase::Open { content: false }, recognized: None, counted: false, cut: false }
+        Self {
+            phase: StreamPhase::Open { content: false },
+            recognized: None,
+            counted: false,
+            cut: false,
+            within: false,
+            hollow: false,
+        }
     }
 }
 
 impl StreamState {
     /// Takes in what happened.
     pub fn advance(&mut self, input: StreamInput) {
-        self.phase = after(self.phase, input);
+        let input = match input {
+            StreamInput::BodyEnd | StreamInput::Broken | StreamInput::Waited if self.within => StreamInput::Torn,
+            input => input,
+        };
+        let before = self.phase;
+        self.phase = after(before, input);
         match input {
             StreamInput::Event(news) => {
                 self.recognized = Some(self.recognized == Some(true) || news.known);
@@ -123,8 +147,15 @@ impl StreamState {
             }
             StreamInput::Broken | StreamInput::Waited => self.cut |= self.phase == StreamPhase::Complete,
             StreamInput::Done(_) => self.recognized = self.recognized.or(Some(false)),
-            StreamInput::BodyEnd => {}
+            StreamInput::BodyEnd | StreamInput::Torn => {}
         }
+        let is_mark = matches!(input, StreamInput::Event(_) | StreamInput::Done(DoneMark::Last));
+        self.hollow |= is_mark && before != StreamPhase::Incomplete && self.phase == StreamPhase::Incomplete;
+    }
+
+    /// Notes whether a part of the next event has arrived.
+    pub fn note_part(&mut self, within: bool) {
+        self.within = within;
     }
 
     /// Whether a finish reason has arrived that was not taken back.
@@ -134,7 +165,7 @@ impl StreamState {
 
     /// Whether the answer is complete, although its stream has not ended.
     pub fn is_finished(&self) -> bool {
-        self.phase == StreamPhase::Finished
+        self.phase == StreamPhase::Finished && !self.within
     }
 
     /// Whether nothing more is to be read.
@@ -150,6 +181,16 @@ impl StreamState {
     /// Whether events have arrived, but none of the expected protocol.
     pub fn is_foreign(&self) -> bool {
         self.recognized == Some(false)
+    }
+
+    /// Whether an event of the expected protocol has arrived.
+    pub fn is_recognized(&self) -> bool {
+        self.recognized == Some(true)
+    }
+
+    /// Whether the server ended an answer of which nothing had arrived.
+    pub fn is_hollow(&self) -> bool {
+        self.hollow
     }
 
     /// Whether the usage that has arrived is only what was used up to some piece.

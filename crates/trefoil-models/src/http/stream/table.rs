@@ -13,6 +13,20 @@ pub enum DoneMark {
     BodyEnd,
 }
 
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventShape {
+    /// One of the protocol.
+    Own,
+    /// One that says nothing about the answer: a sign of life, figures, or a type that is newer than this table.
+    Harmless,
+    /// Anything else. A server that sends it has failed.
+    Strange,
+}
+
+/// Parts of the types of events that only keep a connection open.
+const SIGNS_OF_LIFE: &[&str] = &["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
+
 /// The events of a protocol.
 #[derive(Debug)]
 pub struct StreamTable {
@@ -20,6 +34,10 @@ pub struct StreamTable {
     members: &'static [&'static str],
     /// How the types of its events start.
     kinds: &'static [&'static str],
+    /// Members of events that say nothing about the answer.
+    beside: &'static [&'static str],
+    /// All events have a type, and clients must ignore types that they do not know.
+    typed: bool,
     /// The types of its last event.
     last: &'static [&'static str],
     /// A member that is `true` in its last event.
@@ -29,20 +47,55 @@ pub struct StreamTable {
 }
 
 /// A protocol whose streams end with their body.
-const PLAIN: StreamTable =
-    StreamTable { members: &[], kinds: &[], last: &[], last_member: None, done: DoneMark::BodyEnd };
+const PLAIN: StreamTable = StreamTable {
+    members: &[],
+    kinds: &[],
+    beside: &[],
+    typed: false,
+    last: &[],
+    last_member: None,
+    done: DoneMark::BodyEnd,
+};
+/// A protocol whose events have types.
+const TYPED: StreamTable = StreamTable { typed: true, ..PLAIN };
 
-static CHAT_COMPLETIONS: StreamTable = StreamTable { members: &["choices"], done: DoneMark::Last, ..PLAIN };
-static RESPONSES: StreamTable = StreamTable {
-    kinds: &["response."],
-    last: &["response.completed", "response.incomplete", "response.failed"],
+static CHAT_COMPLETIONS: StreamTable = StreamTable {
+    members: &["choices"],
+    beside: &[
+        "usage",
+        "id",
+        "model",
+        "created",
+        "object",
+        "obfuscation",
+        "system_fingerprint",
+        "service_tier",
+        "provider",
+        "prompt_filter_results",
+        "prompt_annotations",
+        "x_groq",
+        "timings",
+        "citations",
+        "search_results",
+    ],
+    done: DoneMark::Last,
     ..PLAIN
 };
-static MESSAGES: StreamTable = StreamTable { kinds: &["message_", "content_block_"], last: &["message_stop"], ..PLAIN };
-static GEMINI: StreamTable = StreamTable { members: &["candidates", "promptFeedback", "usageMetadata"], ..PLAIN };
+static RESPONSES: StreamTable = StreamTable {
+    kinds: &["response."],
+    last: &["response.completed", "response.incomplete", "response.failed", "response.cancelled"],
+    ..TYPED
+};
+static MESSAGES: StreamTable = StreamTable { kinds: &["message_", "content_block_"], last: &["message_stop"], ..TYPED };
+static GEMINI: StreamTable = StreamTable {
+    members: &["candidates", "promptFeedback", "usageMetadata"],
+    beside: &["responseId", "modelVersion", "createTime"],
+    ..PLAIN
+};
 static COHERE: StreamTable =
-    StreamTable { kinds: &["message-", "content-", "tool-", "citation-"], last: &["message-end"], ..PLAIN };
-static OLLAMA: StreamTable = StreamTable { members: &["message", "done"], last_member: Some("done"), ..PLAIN };
+    StreamTable { kinds: &["message-", "content-", "tool-", "citation-"], last: &["message-end"], ..TYPED };
+static OLLAMA: StreamTable =
+    StreamTable { members: &["message", "done"], beside: &["created_at"], last_member: Some("done"), ..PLAIN };
 
 impl StreamTable {
     /// The table of a protocol.
@@ -57,10 +110,21 @@ impl StreamTable {
         }
     }
 
-    /// Whether an event has the form of this protocol's events. Servers with another protocol send JSON, too.
-    pub fn recognizes(&self, kind: &str, json: &Json) -> bool {
-        self.members.iter().any(|name| json.get(name).is_some())
-            || self.kinds.iter().any(|start| kind.starts_with(start))
+    /// What an event without an error is. `kind`: its type, or else its name.
+    pub fn shape(&self, kind: &str, json: &Json) -> EventShape {
+        let has = |names: &[&str]| names.iter().any(|name| json.get(name).is_some());
+        if has(self.members) || self.kinds.iter().any(|start| kind.starts_with(start)) {
+            return EventShape::Own;
+        }
+        let is_blank = match json {
+            Json::Null => true,
+            Json::Object(members) => members.is_empty(),
+            Json::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        let is_alive = || SIGNS_OF_LIFE.iter().any(|sign| kind.to_ascii_lowercase().contains(sign));
+        let is_newer = self.typed && kind != "message" && json.is_object();
+        if is_blank || is_newer || has(self.beside) || is_alive() { EventShape::Harmless } else { EventShape::Strange }
     }
 
     /// Whether it is the last event of an answer.

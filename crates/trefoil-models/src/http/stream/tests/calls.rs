@@ -6,8 +6,12 @@ use super::*;
 
 /// The calls of a stream, as `name(arguments)`.
 fn calls(face: Face, events: &[Json]) -> String {
-    let last = act(face, Act::Last, 0).or_else(|| act(face, Act::Reason, 0)).unwrap();
-    let stream: String = events.iter().map(|event| sent(face, event)).chain([last]).collect();
+    let end = [Act::Reason, Act::Last].into_iter().filter_map(|one| act(face, one, 0));
+    called(face, &events.iter().map(|event| sent(face, event)).chain(end).collect::<String>())
+}
+
+/// The calls of this stream.
+fn called(face: Face, stream: &str) -> String {
     match read(face, &[stream.as_bytes()], End::Body, &names(&["echo", "get_time", "get_date"])) {
         Ok(answer) => {
             let shown = |call: &trefoil_runtime::ToolUse| format!("{}({})", call.name, call.arguments.to_json());
@@ -287,4 +291,98 @@ fn the_calls_of_all_choices_count() {
     let stream: String = apart.iter().map(|event| sent(Face::Chat, event)).collect();
     let stream = stream + "data: [DONE]\n\n";
     assert_eq!(read(Face::Chat, &[stream.as_bytes()], End::Body, &names(&[])).unwrap().text, "I look.");
+}
+
+/// The events that begin a call of `echo`, with a part of its arguments.
+fn begun(face: Face, arguments: &str) -> Option<Vec<Json>> {
+    let function = json!({"name": "echo", "arguments": arguments});
+    Some(match face {
+        Face::Chat => {
+            vec![
+                json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "A", "function": function}]}}]}),
+            ]
+        }
+        Face::Cohere => {
+            let call = json!({"id": "A", "function": function});
+            vec![json!({"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": call}}})]
+        }
+        Face::Messages => {
+            let block = json!({"type": "tool_use", "id": "A", "name": "echo", "input": {}});
+            let start = json!({"type": "content_block_start", "index": 0, "content_block": block});
+            let delta = json!({"type": "input_json_delta", "partial_json": arguments});
+            let piece = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+            if arguments.is_empty() { vec![start] } else { vec![start, piece] }
+        }
+        Face::Responses => {
+            let item = json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": "", "status": "in_progress"});
+            let added = json!({"type": "response.output_item.added", "output_index": 0, "item": item});
+            let piece =
+                json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": arguments});
+            if arguments.is_empty() { vec![added] } else { vec![added, piece] }
+        }
+        // Their calls arrive whole.
+        Face::Gemini | Face::Ollama => return None,
+    })
+}
+
+#[test]
+fn a_call_whose_arguments_never_ended_is_never_made() {
+    let mut tried = 0;
+    for face in FACES {
+        let last = match face {
+            Face::Cohere => sent(face, &json!({"type": "message-end", "delta": {}})),
+            Face::Gemini | Face::Ollama => continue,
+            _ => act(face, Act::Last, 0).unwrap(),
+        };
+        for cut in 0..=A.len() {
+            let events = begun(face, &A[..cut]).unwrap();
+            let stream: String = events.iter().map(|event| sent(face, event)).collect();
+            let expected = if cut == A.len() { r#"echo({"text":"a"})"# } else { "Network" };
+            assert_eq!(called(face, &format!("{stream}{last}")), expected, "{face:?} {cut}");
+            // The same after a call that is whole.
+            let first = act(face, Act::Call, 7).unwrap();
+            let both = called(face, &format!("{first}{stream}{last}"));
+            assert_eq!(both == "Network", cut < A.len(), "{face:?} {cut}: {both}");
+            // A reason that nobody knows says nothing about the calls.
+            if let Some(strange) = act(face, Act::Strange, 1) {
+                assert_eq!(called(face, &format!("{stream}{strange}{last}")), expected, "{face:?} {cut}");
+            }
+            tried += 1;
+        }
+        // Where the end is said, there are no arguments.
+        let stream: String = begun(face, "").unwrap().iter().map(|event| sent(face, event)).collect();
+        let said = match face {
+            Face::Responses => {
+                let item = json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": ""});
+                sent(face, &json!({"type": "response.output_item.done", "output_index": 0, "item": item})) + &last
+            }
+            Face::Cohere => act(face, Act::Last, 0).unwrap(),
+            _ => act(face, Act::Reason, 0).unwrap() + &last,
+        };
+        assert_eq!(called(face, &format!("{stream}{said}")), "echo({})", "{face:?}");
+    }
+    assert_eq!(tried, 4 * 13);
+}
+
+#[test]
+fn an_item_that_is_incomplete_is_no_call() {
+    let item = |status: &str, arguments: &str| json!({"type": "function_call", "call_id": "A", "name": "echo", "arguments": arguments, "status": status});
+    let done = |item: &Json| {
+        sent(Face::Responses, &json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
+    };
+    let completed = |output: Json| {
+        sent(
+            Face::Responses,
+            &json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
+        )
+    };
+    for arguments in ["", "{}", A] {
+        let (torn, whole) = (item("incomplete", arguments), item("completed", arguments));
+        assert_eq!(called(Face::Responses, &(done(&torn) + &completed(json!([])))), "Network", "{arguments}");
+        assert!(called(Face::Responses, &(done(&whole) + &completed(json!([])))).starts_with("echo({"));
+        assert!(called(Face::Responses, &completed(json!([whole.clone()]))).starts_with("echo({"));
+        let answer =
+            read(Face::Responses, &[completed(json!([torn])).as_bytes()], End::Body, &names(&["echo"])).unwrap();
+        assert_eq!(answer.finish, Some(trefoil_runtime::Finish::Length), "{arguments}");
+    }
 }

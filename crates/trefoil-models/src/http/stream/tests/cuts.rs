@@ -152,7 +152,9 @@ fn streams_may_be_cut_at_every_byte() {
             let (first, second) = bytes.split_at(cut);
             assert_eq!(read(face, &[first, second], End::Body, &names), whole, "{face:?} at {cut}: {stream}");
             two += 1;
-            if !steady {
+            // Between two events such a stream may be whole; within one it never is.
+            let within = bytes[cut..].first().is_some_and(|byte| *byte != b'\n') && !first.ends_with(b"\n") && cut > 0;
+            if !steady && !within {
                 continue;
             }
             for end in ENDS {

@@ -11,11 +11,12 @@ fn is_complete(face: Face, acts: &[Act], end: End) -> bool {
     if before.contains(&Act::Failure) {
         return false;
     }
-    if last < acts.len() {
-        return true;
-    }
     let is_word = |act: &Act| matches!(act, Act::Both | Act::Reason | Act::Strange);
     let is_content = |act: &Act| matches!(act, Act::Text | Act::Both | Act::TextEmpty | Act::Call);
+    if last < acts.len() {
+        // What ends without a reason, and without anything before, is no answer.
+        return !WORDY.contains(&face) || before.iter().any(|act| is_word(act) || is_content(act));
+    }
     let more = before.iter().rposition(|act| is_content(act) || *act == Act::Thought);
     let after = &before[more.map_or(0, |at| at + 1)..];
     let stands = after.iter().any(is_word) || more.is_some_and(|at| is_word(&before[at]));
@@ -93,10 +94,66 @@ fn the_last_event_may_lack_its_line_breaks_but_not_a_part() {
             assert!(answer.is_err(), "{face:?} {answer:?}");
         }
     }
-    // The reason is complete, what follows it is not.
-    let [text, reason, usage] = [Act::Text, Act::Reason, Act::Counted].map(|one| act(Face::Chat, one, 0).unwrap());
-    let answer = read(Face::Chat, &[text.as_bytes(), reason.as_bytes(), &usage.as_bytes()[..30]], End::Body, &names);
-    assert_eq!(answer.unwrap().text, "<0>");
+}
+
+#[test]
+fn a_torn_event_leaves_an_answer_incomplete_unless_its_last_event_came_before() {
+    let names = names(&["echo"]);
+    let (mut torn, mut over) = (0, 0);
+    for face in FACES {
+        let [text, call] = [Act::Text, Act::Call].map(|one| act(face, one, 0).unwrap());
+        let reasons = [Act::Reason, Act::Both, Act::Strange].into_iter().filter_map(|one| act(face, one, 1));
+        let next = ACTS.into_iter().filter_map(|one| act(face, one, 2)).collect::<Vec<_>>();
+        let mut broken: Vec<Vec<u8>> = vec![
+            b"Internal Server Error".to_vec(),
+            b"data: {\"a\":\"\xc3".to_vec(),
+            b"data: \xff\n\n".to_vec(),
+            b"data: {\"choi\n\n".to_vec(),
+            b"event: message_stop\n".to_vec(),
+            b"<html>\n".to_vec(),
+        ];
+        for event in &next {
+            // Without its line breaks an event may be whole.
+            let whole = event.trim_end().len();
+            broken.extend((1..whole).map(|cut| event.as_bytes()[..cut].to_vec()));
+        }
+        let mut starts: Vec<String> =
+            reasons.flat_map(|reason| [&text, &call].map(|of| format!("{of}{reason}"))).collect();
+        starts.push(text.clone());
+        for start in starts {
+            for rest in &broken {
+                for end in ENDS {
+                    // A line that begins and does not end is not waited for; what the server would have sent is lost.
+                    let answer = read(face, &[start.as_bytes(), rest], end, &names);
+                    assert!(answer.is_err(), "{face:?} {start} {} {end:?}", String::from_utf8_lossy(rest));
+                    torn += 1;
+                }
+            }
+        }
+        let Some(last) = act(face, Act::Last, 1) else { continue };
+        for rest in &broken {
+            let answer = read(face, &[text.as_bytes(), last.as_bytes(), rest], End::Body, &names);
+            assert_eq!(answer.unwrap().text, "<0>", "{face:?}");
+            over += 1;
+        }
+    }
+    assert!(torn > 45_000 && over > 2_000, "{torn} {over}");
+}
+
+#[test]
+fn a_comment_after_the_finish_reason_tears_nothing() {
+    let names = names(&[]);
+    for face in WORDY {
+        let start = act(face, Act::Text, 0).unwrap() + &act(face, Act::Reason, 1).unwrap();
+        for rest in
+            [": keep-alive", ": keep-alive\n", ": keep-alive\n\n", "\n", "  ", "data:\n\n", "event: ping\ndata: {}\n\n"]
+        {
+            for end in ENDS {
+                let answer = read(face, &[start.as_bytes(), rest.as_bytes()], end, &names);
+                assert_eq!(answer.unwrap().text, "<0>", "{face:?} {rest} {end:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod calls;
 mod cuts;
 mod ends;
+mod shapes;
 
 use std::sync::OnceLock;
 
@@ -81,13 +82,11 @@ fn read(face: Face, chunks: &[&[u8]], end: End, names: &Names) -> Result<ModelAn
     partial.answer.calls = Pieces::offering(names);
     for chunk in chunks {
         let events = decoder.push(chunk);
+        partial.stream.note_part(decoder.is_open());
         model.read_events(events, &mut partial, &mut |_| ())?;
     }
     match end {
-        End::Body => {
-            model.read_events(decoder.finish().map(Ok), &mut partial, &mut |_| ())?;
-            partial.stream.advance(StreamInput::BodyEnd);
-        }
+        End::Body => model.finish_events(&mut decoder, &mut partial, &mut |_| ())?,
         End::Cut => partial.stream.advance(StreamInput::Broken),
         End::Silence => partial.stream.advance(StreamInput::Waited),
     }
@@ -197,7 +196,11 @@ fn act(face: Face, act: Act, at: usize) -> Option<String> {
         }
         (Face::Messages, Act::Call) => {
             let block = json!({"type": "tool_use", "id": id, "name": "echo", "input": {}});
-            vec![json!({"type": "content_block_start", "index": at, "content_block": block})]
+            let delta = json!({"type": "input_json_delta", "partial_json": "{}"});
+            vec![
+                json!({"type": "content_block_start", "index": at, "content_block": block}),
+                json!({"type": "content_block_delta", "index": at, "delta": delta}),
+            ]
         }
         (Face::Messages, Act::Thought) => {
             let block = json!({"type": "thinking", "thinking": "hm"});
