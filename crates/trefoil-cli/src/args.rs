@@ -1,5 +1,6 @@
 //! The command line, and the arguments that several commands share.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -207,6 +208,14 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
             Some(near) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()])),
             None => error.remove(ContextKind::SuggestedSubcommand),
         };
+    }
+    // The standard library says: invalid digit found in string.
+    let of_number = |source: &(dyn std::error::Error + 'static)| source.is::<std::num::ParseIntError>();
+    if error.source().is_some_and(of_number) {
+        let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+        let (value, option) = (part(ContextKind::InvalidValue), part(ContextKind::InvalidArg));
+        let message = format!("invalid value '{value}' for '{option}': it is not a whole number");
+        return Cli::command().error(ErrorKind::ValueValidation, message);
     }
     let mut words = std::env::args().skip_while(|word| word != "--reuse").skip(1);
     if error.kind() == ErrorKind::UnknownArgument

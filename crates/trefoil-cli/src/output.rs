@@ -7,6 +7,7 @@
 //! being escaped. Data for programs ([`data`]) is not changed in a pipe or a file.
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use trefoil_syntax::diagnostic::render::TextOptions;
 use trefoil_syntax::{Diagnostic, Files};
@@ -128,15 +129,27 @@ fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> Terminal
     })
 }
 
+/// Whether something that was written to stdout was not read, because its reader had ended. Not a failure of this program.
+static UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// Whether all that was written to stdout had a reader.
+pub fn is_read() -> bool {
+    !UNREAD.load(Ordering::Relaxed)
+}
+
 /// The exit code for a write to stdout. Reports a failure to the user.
 #[must_use]
 pub fn written(done: std::io::Result<()>) -> u8 {
     match done {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            UNREAD.store(true, Ordering::Relaxed);
+            exit::OK
+        }
+        Err(error) => {
             refuse(&format!("cannot write the result: {error}"), None);
             exit::FAILED
         }
-        _ => exit::OK,
+        Ok(()) => exit::OK,
     }
 }
 

@@ -70,6 +70,8 @@ fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {
     // The first by place, because the order of a validator's errors is unspecified.
     let Some(error) = errors.iter().min_by_key(|e| e.instance_path().to_string()) else { return Ok(()) };
     let path = error.instance_path().to_string();
-    let message = crate::text::shorten(&error.to_string(), 300);
+    // A long value would hide what is wrong with it.
+    let shown = crate::text::shorten(&error.instance().to_string(), 100);
+    let message = crate::text::shorten(&error.masked_with(shown).to_string(), 300);
     Err(if path.is_empty() { message } else { format!("at `{path}`: {message}") })
 }

@@ -10,6 +10,17 @@ pub fn shorten(text: &str, max: usize) -> String {
     }
 }
 
+/// The first line of a script with so many positional parameters, in at most 100 characters; with `…` if there is more.
+/// Parameters are shown as placeholders, which they are in a manifest.
+pub fn script_line(script: &str, parameters: usize) -> String {
+    let parameter = |script: String, n: usize| script.replace(&format!("\"${{{n}}}\""), "{{…}}");
+    let script = (1..=parameters).fold(script.to_owned(), parameter);
+    let mut lines = script.trim().lines();
+    let (first, more) = (lines.next().unwrap_or_default(), lines.next().is_some());
+    let cut: String = first.chars().take(100).collect();
+    if more || cut.len() < first.len() { format!("{cut}…") } else { cut }
+}
+
 /// `90s`, `0.5s`.
 pub fn seconds(ms: u64) -> String {
     format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())

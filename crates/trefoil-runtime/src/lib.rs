@@ -21,7 +21,7 @@ pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
 pub use limits::{HostLimits, Places, ProviderLimits};
 pub use ports::{
     Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, Meter, ModelAnswer,
-    ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,
+    ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost, ToolRefusal,
 };
 
 // The types in the ports' signatures, so that an implementation of a port depends only on this crate.

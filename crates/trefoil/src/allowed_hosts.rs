@@ -30,9 +30,9 @@ pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(StepId, &Too
             && said.insert((step.origin, origin.clone()))
         {
             let name = origin.split_once("://").map_or(&*origin, |(_, rest)| rest).trim_end_matches('/');
-            let why = why.to_string();
+            let text = why.to_string();
             // The advice comes below.
-            let why = why.split_once("; to allow it").map_or(&*why, |(why, _)| why);
+            let why = why.refusal().map_or(&*text, |(why, _)| why);
             let called = match &call.kind {
                 ToolKind::Mcp { server, .. } => server,
                 _ => &call.name,

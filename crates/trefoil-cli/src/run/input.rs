@@ -8,6 +8,7 @@ use trefoil::internals::input::{InputError, typed};
 use trefoil_syntax::{Diagnostic, Files};
 use trefoil_template::{Value, limits};
 
+use super::command::pasted;
 use crate::{exit, output};
 
 /// Why the input is invalid.
@@ -20,6 +21,7 @@ pub enum Refusal {
 
 /// Builds the input from the arguments.
 pub fn read(loaded: &Loaded, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
+    inputs.iter().try_for_each(|input| not_a_file(input))?;
     let base = json.map(base).transpose()?;
     typed(&loaded.program, inputs, base).map_err(Refusal::Error)
 }
@@ -52,6 +54,21 @@ fn base(argument: &str) -> Result<Value, Refusal> {
         return Err(error(format!("the input is larger than {} MB", limits::INPUT_BYTES >> 20)));
     }
     trefoil::internals::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
+}
+
+/// Refuses a text that is the name of a file behind an `@`, as other programs read files: the text itself would be sent.
+fn not_a_file(input: &str) -> Result<(), Refusal> {
+    let value = input.split_once('=').map_or(input, |(_, value)| value);
+    let named = |text: &str| text.strip_prefix('@').is_some_and(|path| std::path::Path::new(path).is_file());
+    let Some(path) = [input, value].into_iter().find(|text| named(text)).and_then(|text| text.strip_prefix('@')) else {
+        return Ok(());
+    };
+    let before = input.strip_suffix(&format!("@{path}")).unwrap_or_default();
+    let path = pasted(path);
+    let help = format!(
+        "to read the file, write `--input {before}\"$(cat {path})\"`, or `--input-json @{path}` if it is the whole input as JSON"
+    );
+    Err(Refusal::Error(InputError::new(format!("`--input` does not read files, and `{path}` is one")).help(help)))
 }
 
 fn take(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {

@@ -331,7 +331,9 @@ impl Ended<'_> {
         }
         match store {
             // Now that it was shown, the result of a run without content goes as well.
-            Some(store) if outcome.result.is_ok() && code == exit::OK => code.max(forgotten(&*store, &outcome.run)),
+            Some(store) if outcome.result.is_ok() && code == exit::OK && output::is_read() => {
+                code.max(forgotten(&*store, &outcome.run))
+            }
             _ => code,
         }
     }

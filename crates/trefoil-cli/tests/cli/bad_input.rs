@@ -288,6 +288,9 @@ fn inputs_that_the_schema_does_not_know() {
     refused(&["--input-json", "{\"topic\": "], &["1:"]);
     refused(&["--input-json", "[1]"], &["object"]);
     refused(&["--input-json", "@nowhere.json"], &["nowhere.json"]);
+    folder.write("in.json", "{}");
+    refused(&["--input", "@in.json"], &["does not read files", "--input-json @in.json"]);
+    refused(&["--input", "topic=@in.json"], &["`--input topic=\"$(cat in.json)\"`"]);
     folder
         .trefoil(&[
             "run",

@@ -224,7 +224,7 @@ fn served_flows_behind_links_have_the_permissions_of_their_own_project() {
     trefoil(&folder, &["mcp", "v/link-own.yaml"]).exits(0);
     trefoil(&folder, &["mcp", "v/link-cmd.yaml"]).silent(2).says(&["untrusted-project", "v/vendored/trefoil.toml"]);
     for link in ["v/link-there.yaml", "v/link-far.yaml"] {
-        trefoil(&folder, &["mcp", link]).says(&["cannot run now: this step runs a shell command"]);
+        trefoil(&folder, &["mcp", link]).says(&["cannot run now: this step runs the shell command"]);
     }
 }
 

@@ -36,6 +36,49 @@ fn a_result_without_content_that_nobody_has_seen_stays_for_a_day() {
     assert_eq!(provider.asked().len(), 2);
 }
 
+/// Its reader has ended, as `| head -c0` does.
+#[test]
+fn a_result_without_content_that_a_pipe_did_not_take_stays() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", AGENT);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut unread = command(&folder, &provider, &["run", "hello.yaml", "--no-content"]);
+    assert!(unread.stdout(writer).status().unwrap().success());
+    let run = only(&folder, &provider);
+    assert_eq!(trefoil(&folder, &provider, &["resume", &run]).exits(0).out, "a result\n");
+    assert_eq!(provider.asked().len(), 1);
+}
+
+/// In each way to go on: the flow that it calls is told to keep nothing as well.
+#[test]
+fn a_flow_that_a_run_without_content_calls_keeps_none_either() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("trefoil.toml", "[tools.inner]\nflow = \"hello.yaml\"\n");
+    folder.write("hello.yaml", AGENT);
+    let call = "agent: { id: call, kind: tool, tool: { kind: local, name: inner, params: { input: x } } }";
+    folder.write("main.yaml", format!("id: main\nkind: sequential\nsteps:\n  - {call}\n"));
+    let trusting = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        finish({
+            command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+            command
+        })
+    };
+    trusting(&["trust", "."]).exits(0);
+    let run = ["run", "main.yaml", "--no-content"];
+    trusting(&run).exits(0);
+    trusting(&[&run[..], &["--detach"]].concat()).exits(0);
+    trusting(&["worker", "--once"]).exits(0);
+    let listed = trusting(&["runs", "list", "--flow", "hello", "--output", "json"]).json();
+    let called: Vec<&str> = listed["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
+    assert_eq!(called.len(), 2);
+    for run in called {
+        let shown = trusting(&["runs", "show", run, "--output", "json"]).json();
+        assert_eq!(shown["content"], "removed", "{shown}");
+    }
+}
+
 /// Killed between the last commit and the output: it cannot write to a pipe that nobody reads.
 #[test]
 fn a_result_without_content_whose_process_was_killed_before_it_was_shown_is_there() {

@@ -103,6 +103,8 @@ pub struct Property {
     pub name: Arc<str>,
     /// Its schema; null is allowed unless the property is required.
     pub json: Value,
+    /// The same with lists, which a property takes that the shorthand calls an `object` without saying more.
+    pub with_lists: Option<Value>,
     /// The value if it is omitted.
     pub default: Option<Value>,
     /// Whether null is not allowed, because a canonical schema lists it in `required`.
@@ -117,13 +119,17 @@ impl Inputs {
     /// The contract that a manifest declares.
     pub fn of(agent: &Agent<'_>) -> Self {
         let Some(schema) = &agent.input else { return Self { has_query: true, ..Self::default() } };
-        let properties = schema.properties.iter().map(|p| Property {
-            name: p.name.value.clone(),
-            json: if p.required { p.json.clone() } else { nullable(&p.json) },
-            default: p.default.clone(),
-            required: p.required,
-            needed: p.default.is_none() && (p.required || schema.shorthand),
-            span: p.name.span,
+        let properties = schema.properties.iter().map(|p| {
+            let json = if p.required { p.json.clone() } else { nullable(&p.json) };
+            Property {
+                name: p.name.value.clone(),
+                with_lists: with_lists(&json).filter(|_| schema.shorthand),
+                json,
+                default: p.default.clone(),
+                required: p.required,
+                needed: p.default.is_none() && (p.required || schema.shorthand),
+                span: p.name.span,
+            }
         });
         Self {
             declared: true,
@@ -150,4 +156,20 @@ pub struct Link {
     pub id: Arc<str>,
     /// The reference to the next file.
     pub leaves: Option<Location>,
+}
+
+/// The schema of a property that the shorthand calls an `object` without saying more. It takes a list, too, as in the original: the word
+/// is used for any structure. `None`: it is none.
+fn with_lists(json: &Value) -> Option<Value> {
+    let members = json.as_object()?;
+    if members.keys().any(|key| !["type", "default", "description", "title", "examples"].contains(&&**key)) {
+        return None;
+    }
+    let kinds = members.get("type")?.as_list()?;
+    if !kinds.iter().any(|kind| kind.as_str() == Some("object")) || kinds.len() > 2 {
+        return None;
+    }
+    let mut members = members.clone();
+    members.insert("type".into(), Value::from([kinds, &[Value::from("array")]].concat()));
+    Some(members.into())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Expr, types};
 use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::{Diagnostic, Severity, suggest};
 use trefoil_template::Value;
 
 use trefoil_front::Source;
@@ -114,9 +114,15 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
         let lone = text.as_template().is_some_and(|t| t.is_single());
         let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, but this is {}", words(&kinds), words(&given));
-        let d = Diagnostic::error("schema-mismatch", file.at(value.span), message);
+        let severity = match &property.with_lists {
+            // It is passed on as it is.
+            Some(_) if given == ["array"] => Severity::Warning,
+            _ => Severity::Error,
+        };
+        let d = Diagnostic::new("schema-mismatch", severity, file.at(value.span), message);
         let d = declared(d, callee, &property.name);
         found.push(match &expr {
+            _ if severity == Severity::Warning => d.help("the list is passed on; declare the input as `array`"),
             Expr::Const(_) => {
                 d.help("only a single placeholder keeps its type: write a placeholder of an input with this `default`")
             }

@@ -370,6 +370,7 @@ async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<Stri
         let placed = |error: RunError, name: Option<&str>| RunError { location: offered(at, kind, name), ..error };
         let listed = at.world.ports.tools.list(at.site(), kind).await;
         let skipped = at.meter.take_skipped();
+        warnings.extend(at.meter.take_warnings());
         let failed = |e| RunError { sent: at.meter.sent().map(Into::into), ..tool_error(request.place(), e) };
         let mut tools = listed.map_err(|e| placed(unlisted(failed(e)), None))?;
         if let (true, Some(one)) = (names.is_some(), skipped.iter().find(|one| is_wanted(&one.name))) {

@@ -32,8 +32,8 @@ impl Driver {
                 let Some(activity) = open.map(|one| one.activity.clone()) else {
                     return self.outbox.discard(letters);
                 };
-                // The decision stays in the inbox for a process that may run commands.
-                if decided == Decided::Retry && self.lacks_commands(&activity) {
+                // The decision stays in the inbox for a process with the permission.
+                if decided == Decided::Retry && self.lacks_permission(&activity).is_some() {
                     return;
                 }
                 self.put_away(&key);

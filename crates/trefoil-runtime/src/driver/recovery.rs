@@ -166,8 +166,9 @@ impl Driver {
             OnUnknown::Fail => Some(Received::here(Decided::Fail)),
         };
         match decided {
-            // The decision stays in the inbox for a process that may run commands.
-            Some(Received { what: Decided::Retry, .. }) if let Some(error) = self.may_not(&activity) => {
+            // The decision stays in the inbox for a process with the permission.
+            Some(Received { what: Decided::Retry, .. }) if let Some(error) = self.lacks_permission(&activity) => {
+                self.leave_to_others(&error);
                 return Err(error);
             }
             Some(Received { what, letters }) => self.decide(activity, what, letters),

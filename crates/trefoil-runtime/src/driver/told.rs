@@ -13,6 +13,7 @@ use trefoil_machine::key::Key;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::said;
+use trefoil_machine::text::script_line;
 use trefoil_machine::{Noted, effective_input};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -21,9 +22,6 @@ use trefoil_template::Value;
 pub fn warned(warnings: &[String]) -> impl Iterator<Item = Untold> {
     warnings.iter().map(|message| (None, None, EventKind::Warning { message: message.clone() }))
 }
-
-/// Maximum number of characters shown of a script.
-const LONGEST_SCRIPT: usize = 100;
 
 /// An event that has no number yet.
 pub type Untold = (Option<Key>, Option<Location>, EventKind);
@@ -209,18 +207,27 @@ impl World {
         Waiting { key, step, sort, run: None, prompt, call, accepts, why: None, calls: Vec::new() }
     }
 
-    /// Why a command does not start in a process that may not run commands.
-    pub fn not_allowed(&self, activity: &Activity) -> RunError {
-        let key = Some(activity.key.clone());
-        let mut error = RunError { key, location: self.place(activity), ..super::activity::not_allowed() };
+    /// Why an activity does not start in this process: a permission that its operator has not given.
+    pub fn not_allowed(&self, activity: &Activity) -> Option<RunError> {
+        let tools = &self.ports.tools;
+        let refusal = match &activity.request {
+            Request::Command(_) if self.ports.commands.is_none() => None,
+            Request::Tool(request) => Some(tools.refusal(&request.name, &request.kind, &request.arguments)?),
+            Request::Describe(wanted) if self.ports.models.calls_tools() => {
+                Some(wanted.iter().find_map(|wanted| tools.refusal("", &wanted.kind, &Value::Null))?)
+            }
+            _ => return None,
+        };
+        let error = match refusal {
+            Some(refusal) => RunError::new("REFUSED", self.secrets.hide(&refusal.why)).help(refusal.help),
+            None => super::activity::not_allowed(),
+        };
+        let mut error = RunError { key: Some(activity.key.clone()), location: self.place(activity), ..error };
         if let Request::Command(command) = &activity.request {
-            let mut lines = command.script.trim().lines();
-            let (first, more) = (lines.next().unwrap_or_default(), lines.next().is_some());
-            let cut: String = first.chars().take(LONGEST_SCRIPT).collect();
-            let cut = if more || cut.len() < first.len() { format!("{cut}…") } else { cut };
+            let cut = script_line(&command.script, command.arguments.len());
             error.message = format!("it runs `{}`, and commands are not allowed in this run", self.secrets.hide(&cut));
         }
-        error
+        Some(error)
     }
 
     /// Describes a tool call that waits for the run that it started.

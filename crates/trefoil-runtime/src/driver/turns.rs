@@ -195,10 +195,10 @@ impl Driver {
             if let Some(result) = self.finished.take() {
                 return TurnsEnd::With(*result);
             }
-            let command = |a: &&Arc<Activity>| matches!(a.request, Request::Command(_));
             let starting = self.starting.iter().map(|(activity, _)| activity);
-            let next = self.asked.iter().chain(starting).find(command).cloned();
-            if let Some(error) = next.and_then(|command| self.may_not(&command)) {
+            let lacks = self.asked.iter().chain(starting).find_map(|next| self.lacks_permission(next));
+            if let Some(error) = lacks {
+                self.leave_to_others(&error);
                 return TurnsEnd::With(Err(error));
             }
             self.look_up().await;
@@ -255,20 +255,10 @@ impl Driver {
         }
     }
 
-    /// Returns an error if a resumed run has reached a command and this process may not run commands. Another process may run it.
-    pub(super) fn may_not(&mut self, next: &Activity) -> Option<RunError> {
-        if !self.lacks_commands(next) {
-            return None;
-        }
-        let why = self.world.not_allowed(next);
-        self.leave_to_others(&why);
-        Some(why)
-    }
-
-    /// Whether an activity of a resumed run is a command, and this process may not run commands.
-    pub(super) fn lacks_commands(&self, next: &Activity) -> bool {
-        let command = matches!(next.request, Request::Command(_)) && self.world.ports.commands.is_none();
-        command && self.outbox.keeps() && self.world.execution > 0
+    /// The permission that this process lacks for an activity of a resumed run. Another process may have it.
+    pub(super) fn lacks_permission(&self, next: &Activity) -> Option<RunError> {
+        let resumes = self.outbox.keeps() && self.world.execution > 0;
+        if resumes { self.world.not_allowed(next) } else { None }
     }
 
     /// Sends an event once the entries recorded so far are written.

@@ -362,6 +362,20 @@ pub trait ToolHost: Send + Sync {
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         false
     }
+    /// Why this process may not make a call, although another process may: a permission that its operator has not given. A
+    /// run that goes on stops before such a call. Without a name and arguments: whether it may list the tools.
+    fn refusal(&self, _name: &str, _kind: &ToolKind, _arguments: &Value) -> Option<ToolRefusal> {
+        None
+    }
+}
+
+/// A permission that is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRefusal {
+    /// Why the call may not be made.
+    pub why: String,
+    /// How to allow it, as an instruction.
+    pub help: String,
 }
 
 /// Why a tool did not return.

@@ -70,6 +70,9 @@ fn a_wrong_input_names_the_property() {
     let (message, _) = said(Some(j!({"text": 3})));
     expect![[r#"input property `text` of pipeline `main` does not match its schema: 3 is not of type "string""#]]
         .assert_eq(&message);
+    // A long value does not hide what is wrong with it.
+    let (message, _) = said(Some(j!({"text": vec!["word"; 500]})));
+    assert!(message.ends_with(r#"... is not of type "string""#), "{message}");
     let (message, help) = said(Some(j!({"txt": "x"})));
     expect!["pipeline `main` has no input property `txt`"].assert_eq(&message);
     assert_eq!(help.as_deref().map(|help| &**help), Some("did you mean `text`?"));

@@ -9,7 +9,7 @@ use reqwest::{Method, StatusCode, redirect};
 use url::{Host, Url};
 
 use super::address;
-use super::fault::Fault;
+use super::fault::{ADVICE, Fault};
 use super::lookup::{Checked, Lookup, NotPublic, System};
 use super::rules::{self, Rules};
 
@@ -138,7 +138,7 @@ impl Client {
         self.check(url)?;
         let host = parsed(url)?.host_str().map(str::to_owned).unwrap_or_default();
         Err(Fault::Refused(format!(
-            "the request contains secrets or environment values, which `{host}` may not receive; to allow it, pass `--allow-host {host}`"
+            "the request contains secrets or environment values, which `{host}` may not receive{ADVICE}pass `--allow-host {host}`"
         )))
     }
 
@@ -223,14 +223,14 @@ impl Client {
         let more_ports = self.rules.ports.contains(&port);
         if !more_ports && self.rules.allow.iter().any(|rule| rule.lacks_port(&host, port)) {
             let why = format!("`{host}` was allowed for ports 80 and 443, not for {port}");
-            return Err(refused(format!("{why}; to allow it, add the port: `--allow-host {host}:{port}`")));
+            return Err(refused(format!("{why}{ADVICE}add the port: `--allow-host {host}:{port}`")));
         }
         if self.rules.only_allowed {
             let why = "without a real model, only hosts that are allowed by name are called";
-            return Err(refused(format!("{why}; to allow it, pass `--allow-host {}`", rules::named(&host, port))));
+            return Err(refused(format!("{why}{ADVICE}pass `--allow-host {}`", rules::named(&host, port))));
         }
         if !rules::is_standard(port) && !more_ports {
-            return Err(refused(format!("port {port} is not allowed, unless with `--allow-host {host}:{port}`")));
+            return Err(refused(format!("port {port} is not allowed{ADVICE}pass `--allow-host {host}:{port}`")));
         }
         let inside = match host {
             Host::Ipv4(four) => address::check(four.into()),

@@ -29,7 +29,18 @@ pub enum Fault {
     TooLarge(usize),
 }
 
+/// What separates the reason from the advice in the text of [`Fault::Refused`].
+pub(super) const ADVICE: &str = "; to allow it, ";
+
 impl Fault {
+    /// The reason and the advice, if the rules do not allow it.
+    pub fn refusal(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Refused(text) => Some(text.split_once(ADVICE).unwrap_or((text, ""))),
+            _ => None,
+        }
+    }
+
     /// Whether the server may have received the request and acted on it.
     pub fn may_have_arrived(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::Invalid(_) | Self::Unreachable(_))

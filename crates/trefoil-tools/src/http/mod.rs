@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use trefoil_ir::ToolKind;
 use trefoil_machine::ToolRequest;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_runtime::{ToolError, ToolHost, ToolRefusal};
 use trefoil_template::Value;
 
 use crate::guard::{Call, Client, Fault, HttpAnswer};
@@ -127,11 +127,30 @@ impl ToolHost for HttpTools {
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         request.arguments.as_object().and_then(|all| all.get("method")?.as_str()).is_none_or(is_idempotent)
     }
+
+    fn refusal(&self, _name: &str, _kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+        let url = arguments.as_object()?.get("url")?;
+        // What comes from the environment is filled in when the call is made.
+        if url.is_masked() {
+            return None;
+        }
+        let (call, _) = request::of(arguments).ok()?;
+        let checked =
+            if arguments.is_masked() { self.client.may_disclose(&call.url) } else { self.client.check(&call.url) };
+        refusal_of(&checked.err()?)
+    }
 }
 
 /// RFC 9110, 9.2.2 lists the idempotent methods.
 fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "PUT" | "DELETE")
+}
+
+/// The permission that is missing, if the rules do not allow a call.
+pub(crate) fn refusal_of(fault: &Fault) -> Option<ToolRefusal> {
+    let (why, help) = fault.refusal()?;
+    let help = if help.is_empty() { "allow the host with `--allow-host`" } else { help };
+    Some(ToolRefusal { why: why.to_owned(), help: help.to_owned() })
 }
 
 impl From<Fault> for ToolError {

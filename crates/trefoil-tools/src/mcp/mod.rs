@@ -25,11 +25,12 @@ use trefoil_ir::ToolKind;
 use trefoil_ir::credential::is_header;
 use trefoil_machine::{ToolRequest, ToolSpec};
 use trefoil_runtime::ports::{CallSite, Secrets};
-use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_runtime::{ToolError, ToolHost, ToolRefusal};
 use trefoil_template::{HoleKind, Value};
 
 use self::http::Wanted;
 use crate::guard::{Client, Rules};
+use crate::http::refusal_of;
 use crate::process::{self, Program};
 
 use connection::Connection;
@@ -318,6 +319,14 @@ impl ToolHost for McpTools {
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         let Some((server, _)) = named(&request.kind) else { return false };
         self.declared.get(server).is_some_and(|server| server.idempotent.holds(&request.name))
+    }
+
+    fn refusal(&self, _name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+        let (server, headers) = named(kind)?;
+        let client = self.client.as_ref().filter(|_| is_address(server) && !self.declared.contains_key(server))?;
+        let discloses = arguments.is_masked() || headers.iter().any(|(_, text)| text.is_masked());
+        let checked = if discloses { client.may_disclose(server) } else { client.check(server) };
+        refusal_of(&checked.err()?)
     }
 }
 

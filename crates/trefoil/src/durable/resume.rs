@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::journal::{Answering, GivenPermissions};
 use trefoil_machine::{EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
-use trefoil_store::{Store, StoreError};
+use trefoil_store::{Content, Store, StoreError};
 
 use super::bundle::{FileOrigin, unpack};
 use super::called::without_edited;
@@ -27,6 +27,8 @@ pub struct Stored {
     pub note: Option<String>,
     /// Where its files come from. Whether the settings of a project apply is decided by [`StoredProject`](super::StoredProject).
     pub(super) origin: FileOrigin,
+    /// What the store keeps of it.
+    content: Content,
     /// What later processes have changed.
     later: Later,
 }
@@ -50,7 +52,7 @@ impl Stored {
         };
         // A run in its first epoch was only held by the process that started it.
         let later = if record.epoch > 1 { Later::of(store, run).await? } else { Later::default() };
-        Ok(Self { flow, started: *started, note, origin, later })
+        Ok(Self { flow, started: *started, note, origin, content: record.content, later })
     }
 
     /// The settings to continue with: the original start, with the current models.
@@ -175,11 +177,13 @@ impl Engine {
         Ok(ready.based_on((**basis).clone(), memo))
     }
 
-    /// With the models and the original seed of a run, unless this engine sets models.
+    /// With the models and the original seed of a run, unless this engine sets models. The flows that it calls keep no more
+    /// content than it does.
     #[doc(hidden)]
     pub fn as_begun(&self, stored: &Stored) -> Engine {
         let now = stored.now();
-        self.clone().begun(&stored.started, &now).with_models_of(&now)
+        let engine = if stored.content == Content::All { self.clone() } else { self.clone().no_content() };
+        engine.begun(&stored.started, &now).with_models_of(&now)
     }
 
     /// With these models, unless this engine sets models.

@@ -71,6 +71,7 @@ impl Needs {
             is_flow: &|name| hosts.flow_of(name).is_some(),
             asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
             commands: parts.commands.is_some() || resumes || parts.submits,
+            python: parts.python.is_some() || resumes || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),
             answers: &parts.answers,
             program: &|call| missing_program(parts, &hosts, call).filter(|_| !resumes),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{ToolError, ToolHost, ToolRequest, ToolSpec};
+use trefoil_runtime::{ToolError, ToolHost, ToolRefusal, ToolRequest, ToolSpec};
 use trefoil_template::Value;
 
 use crate::error::BoxError;
@@ -123,6 +123,18 @@ impl ToolHost for All {
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.of(request).is_some_and(|host| host.is_idempotent(request))
+    }
+    fn refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+        // Python functions have a host only where they may run.
+        if *kind == ToolKind::Python && !self.offers(name, kind) {
+            let text = |key| arguments.as_object().and_then(|all| all.get(key)).map(|text| text.to_text().to_string());
+            let function = [text("module"), text("function")].into_iter().flatten().collect::<Vec<_>>().join(".");
+            return Some(ToolRefusal {
+                why: format!("it calls the Python function `{function}`, and commands are not allowed in this run"),
+                help: "allow them with `--allow-command`".to_owned(),
+            });
+        }
+        self.0.iter().find(|host| host.offers(name, kind)).and_then(|host| host.refusal(name, kind, arguments))
     }
 }
 

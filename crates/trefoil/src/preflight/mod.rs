@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use trefoil_check::words::{in_argument, in_input, server_as_tool, toml_key};
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_machine::text::script_line;
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
@@ -77,6 +78,8 @@ pub struct Host<'h> {
     pub asks: &'h dyn Fn(&str) -> bool,
     /// Whether commands may run.
     pub commands: bool,
+    /// Whether Python functions may run.
+    pub python: bool,
     /// Whether a person can be asked.
     pub people: bool,
     /// The prepared answers: steps by key or label, and the answer.
@@ -105,9 +108,11 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
             StepKind::Tool(call)
                 if call.kind == ToolKind::Python
                     && !uncalled.contains(&id)
-                    && !host.commands
                     && !host.tools.offers(&call.name, &call.kind) =>
             {
+                if host.python {
+                    continue;
+                }
                 let message = format!(
                     "this step runs the Python function `{}`, which is off by default",
                     modules::function_of(call)
@@ -143,10 +148,12 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                     Diagnostic::error(IN_ARGUMENT, at, message).help(help)
                 }));
             }
-            StepKind::Command(_) if !host.commands => found.push(
-                Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
-                    .help("review the command, then pass `--allow-command`"),
-            ),
+            StepKind::Command(call) if !host.commands => {
+                let script = script_line(&call.script, call.arguments.len());
+                let message = format!("this step runs the shell command `{script}`, which is off by default");
+                let help = "review the command, then pass `--allow-command`";
+                found.push(Diagnostic::error(COMMAND, step.origin, message).help(help));
+            }
             _ => {}
         }
     }

@@ -25,7 +25,7 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
     let fields = listed
         .map(|p| {
             let origin = Location::new(bound.at.file, p.span);
-            let loose = with_lists(p, declared.shorthand);
+            let loose = p.with_lists.clone();
             InputField {
                 name: p.name.clone(),
                 usual: loose.is_some().then(|| (types::of_kind("object"), origin)),
@@ -39,7 +39,7 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
         .collect();
     let schema = Schema {
         name: format!("{}_input", bound.id).into(),
-        json: whole(&declared.json, inputs, declared.shorthand),
+        json: whole(&declared.json, inputs),
         origin: Location::new(bound.at.file, declared.key),
     };
     let schema = lowering.builder.schema(schema);
@@ -49,27 +49,11 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
 
 /// The schema of the whole input after defaults: the declared one, with null allowed for properties that may be
 /// omitted.
-fn whole(declared: &Value, inputs: &Inputs, shorthand: bool) -> Value {
+fn whole(declared: &Value, inputs: &Inputs) -> Value {
     let (Some(object), false) = (declared.as_object(), inputs.properties.is_empty()) else { return declared.clone() };
     let mut object = object.clone();
-    let schema = |p: &Property| with_lists(p, shorthand).unwrap_or_else(|| p.json.clone());
+    let schema = |p: &Property| p.with_lists.clone().unwrap_or_else(|| p.json.clone());
     let properties: Object = inputs.properties.iter().map(|p| (p.name.clone(), schema(p))).collect();
     object.insert("properties".into(), Value::Object(properties.into()));
     Value::Object(object.into())
-}
-
-/// The schema of a property that the shorthand calls an `object` without saying more. It takes a list, too, as in the original: the word
-/// is used for any structure. `None`: it is none.
-fn with_lists(property: &Property, shorthand: bool) -> Option<Value> {
-    let members = property.json.as_object().filter(|_| shorthand)?;
-    if members.keys().any(|key| !["type", "default", "description", "title", "examples"].contains(&&**key)) {
-        return None;
-    }
-    let kinds = members.get("type")?.as_list()?;
-    if !kinds.iter().any(|kind| kind.as_str() == Some("object")) || kinds.len() > 2 {
-        return None;
-    }
-    let mut members = members.clone();
-    members.insert("type".into(), Value::from([kinds, &[Value::from("array")]].concat()));
-    Some(members.into())
 }
