@@ -1,7 +1,10 @@
 // The trace as the page receives it: version 2 of the JSON that `docs/json.md` describes. Everything but the skeleton may be
 // missing, and every text is a stranger's.
 
-export type Status = 'done' | 'failed' | 'skipped' | 'stopped' | 'running' | 'cancelled' | 'waiting' | 'interrupted' | 'pending';
+/** How a step went. */
+export type Status = 'done' | 'failed' | 'skipped' | 'stopped' | 'running' | 'cancelled' | 'interrupted' | 'waiting';
+/** How the run stands, in the words of every list of runs. */
+export type RunStatus = 'completed' | 'failed' | 'cancelled' | 'waiting' | 'interrupted' | 'pending' | 'running';
 
 export interface Place {
   file?: string | null;
@@ -166,7 +169,7 @@ export interface Trace {
   run?: string;
   flow?: string;
   dialect?: string;
-  status?: Status;
+  status?: RunStatus;
   started_at?: string | null;
   duration_ms?: number | null;
   engine?: { name?: string; version?: string } | null;
@@ -183,7 +186,7 @@ export interface Trace {
   steps?: Step[] | null;
   warnings?: string[] | null;
   /** What it waits for, and the commands that answer and continue it. */
-  waiting?: { key?: string; step?: string; prompt?: string | null }[] | null;
+  waiting?: { key?: string; question?: string }[] | null;
   next?: { command: string; purpose: string }[] | null;
   graph?: Graph | null;
 }

@@ -10,7 +10,7 @@ use trefoil::internals::settings::Keep;
 use trefoil::store::{Durability, Filter, Location, Options, Pruned, Retention, Store, StoreError};
 
 use crate::commands::count;
-use crate::run::command::{PrintedCommand, RunOptions, pasted};
+use crate::run::command::{PrintedCommand, RunOptions, store_option};
 use crate::{exit, output};
 
 /// `--store`
@@ -156,7 +156,7 @@ impl StoreArgs {
     /// The option for suggested commands, without a password.
     pub fn option(&self) -> String {
         let place = self.place.as_ref().and_then(|place| Location::parse(place, env).ok());
-        place.map(|place| place.to_string()).map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
+        place.as_ref().map(store_option).unwrap_or_default()
     }
 
     /// The same for commands that are used in any folder.
@@ -164,10 +164,10 @@ impl StoreArgs {
     pub fn option_anywhere(&self) -> String {
         let place = self.place.as_ref().and_then(|place| Location::parse(place, env).ok());
         let place = place.map(|place| match place {
-            Location::File(path) => std::path::absolute(&path).unwrap_or(path).display().to_string(),
-            server => server.to_string(),
+            Location::File(path) => Location::File(std::path::absolute(&path).unwrap_or(path)),
+            server => server,
         });
-        place.map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
+        place.as_ref().map(store_option).unwrap_or_default()
     }
 }
 
@@ -316,11 +316,13 @@ fn help_to_free(error: &StoreError) -> Option<String> {
         StoreError::Full { path, .. } if path.to_string_lossy().starts_with("postgres") => {
             Some("free space on the disk of its server".to_owned())
         }
-        StoreError::Full { .. } => Some(
-            "free space on its disk, or copy the store to another disk with `trefoil store backup FILE`, and use the copy with \
-             `--store FILE`"
-                .to_owned(),
-        ),
+        StoreError::Full { .. } => {
+            let backup =
+                RunOptions::of_store(NAMED.get().cloned().unwrap_or_default()).text(PrintedCommand::Backup("FILE"));
+            Some(format!(
+                "free space on its disk, or copy the store to another disk with `{backup}`, and use the copy with `--store FILE`"
+            ))
+        }
         error => advice(error),
     }
 }

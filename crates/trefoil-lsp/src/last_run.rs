@@ -12,8 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use trefoil::internals::LoadOptions;
+use trefoil::internals::command::{RunOptions, store_option};
 use trefoil::internals::door::is_there;
+use trefoil::internals::{LoadOptions, Stored};
 use trefoil::runs::{
     Edit, Fate, LastRun, Line, Preview, Prompted, Reason, TextReason, last_with, preview_with_its_models,
 };
@@ -75,6 +76,24 @@ impl LastRuns {
     pub fn of(&mut self, file: &Path, names: Vec<String>) -> Option<Arc<Known>> {
         let file = file.to_owned();
         self.read(None, move |lookup| lookup.of(&file, &names))?
+    }
+
+    /// The options of printed commands that run something and keep it in the store of the client.
+    pub fn store_options(&self) -> RunOptions {
+        let place = self.place.as_ref();
+        let place = place.and_then(|place| Location::parse(place, |name| std::env::var_os(name)).ok());
+        RunOptions::of_store(place.as_ref().map(store_option).unwrap_or_default())
+    }
+
+    /// The same for commands that continue a run, with the permissions that it had.
+    pub fn options_of(&mut self, run: &str) -> RunOptions {
+        let (bare, run) = (self.store_options(), run.to_owned());
+        let given = self.read(Some(COMMAND), move |lookup| {
+            let store = lookup.store()?;
+            let stored = lookup.runtime.block_on(Stored::read(&*store, &run)).ok()?;
+            Some(stored.now().permissions.clone())
+        });
+        given.flatten().map(|given| bare.clone().permitting(&given)).unwrap_or(bare)
     }
 
     /// Describes what the edit of a file would change in its last run, or why this cannot be determined.

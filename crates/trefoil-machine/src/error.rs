@@ -141,6 +141,13 @@ impl RunError {
             detail: None,
         }
     }
+    /// What a run stopped before, why, and what allows it.
+    pub fn stopped_before(&self) -> String {
+        let step = self.key.as_ref().map(|key| format!("stopped before `{}`: ", key.named()));
+        let step = step.unwrap_or_else(|| "stopped: ".to_owned());
+        let help = self.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
+        format!("{step}{}{help}", self.message)
+    }
     /// All steps to which it applies.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         let others = match self.detail.as_deref() {

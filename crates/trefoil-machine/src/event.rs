@@ -161,6 +161,35 @@ pub struct Waiting {
     pub calls: Vec<Key>,
 }
 
+impl Waiting {
+    /// What it waits for, on one line. `name`: how the step is named.
+    pub fn question(&self, name: &str) -> String {
+        let of = self.run.as_ref().map(|run| format!(" (run {run})")).unwrap_or_default();
+        match (&self.prompt, &self.why) {
+            (Some(prompt), _) => {
+                format!("`{name}`{of} asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" "))
+            }
+            (None, Some(why)) if self.sort == "run" => {
+                let run = self.run.as_ref().map(|run| format!(" {run}")).unwrap_or_default();
+                format!("the run{run} has {}", why.stopped_before())
+            }
+            (None, _) if self.sort == "run" => format!("`{name}`{of} has stopped before its end"),
+            (None, _) => {
+                let called = self.called().map(|tool| format!(", `{tool}`,")).unwrap_or_default();
+                format!("`{name}`{of}: it is unknown whether this {}{called} was done; did it finish?", self.sort)
+            }
+        }
+    }
+    /// Whether its outcome is unknown, so that somebody has to decide.
+    pub fn is_unknown(&self) -> bool {
+        self.prompt.is_none() && self.sort != "run"
+    }
+    /// The tool that was called, if the step does not have its name.
+    fn called(&self) -> Option<&str> {
+        self.call.as_ref().and_then(|call| call.get("name")?.as_str()).filter(|name| !self.step.ends_with(name))
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

@@ -15,6 +15,7 @@ pub mod conformance;
 pub mod driver;
 pub mod limits;
 pub mod ports;
+mod status;
 
 pub use allowance::{Allowance, Share};
 pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
@@ -23,6 +24,7 @@ pub use ports::{
     Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, Meter, ModelAnswer,
     ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost, ToolRefusal,
 };
+pub use status::RunStatus;
 
 // The types in the ports' signatures, so that an implementation of a port depends only on this crate.
 pub use trefoil_machine::blocks;

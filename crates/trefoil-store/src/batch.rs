@@ -266,11 +266,7 @@ impl Batch {
             }
             EntryKind::Restarted { .. } | EntryKind::CancelRequested {} => {}
             EntryKind::Finished { error, .. } => {
-                let status = match error {
-                    None => Status::Completed,
-                    Some(error) if error.code == "CANCELLED" => Status::Cancelled,
-                    Some(_) => Status::Failed,
-                };
+                let status = Status::of_end(error.as_ref());
                 let error = error.as_ref().map(|error| (error.code.clone(), cut(&error.message)));
                 self.end = Some(RunEnd { status, at_ms: entry.at_ms, at: None, error });
             }

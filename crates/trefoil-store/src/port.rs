@@ -87,10 +87,10 @@ pub trait Store: Send + Sync {
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>>;
     /// Releases a run, unless another process has claimed it since.
     async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Pending`], as whoever reads
+    /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Interrupted`], as whoever reads
     /// their records sees anyway. Returns their number. Deletes results that have waited for [`UNSEEN_MS`](crate::UNSEEN_MS).
     async fn reclaim(&self, now: u64) -> Result<usize>;
-    /// Lists runs that can be resumed: they have no owner, and are pending, were interrupted, are due, or have letters. Runs that
+    /// Lists runs that can be resumed: they have no owner, and are pending, interrupted, are due, or have letters. Runs that
     /// another run has started are not included before that one has ended: it continues them itself, within its limits. Runs that
     /// [a person attends to](NewRun::attended) are not included. The order is fair to flows: one that has many runs in progress or
     /// waiting does not delay the first runs of others.

@@ -1,67 +1,7 @@
 //! The summary of a run, which is available without reading its journal.
 
-use std::fmt;
-use std::str::FromStr;
-
+pub use trefoil_runtime::RunStatus as Status;
 use trefoil_runtime::Usage;
-
-/// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// It can continue, but no process works on it: it was interrupted, or has not been started.
-    Pending,
-    /// A process works on it.
-    Running,
-    /// It waits for a person, a signal or a time, and needs no process until then.
-    Waiting,
-    /// It has an output.
-    Completed,
-    /// It has failed.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-}
-
-impl Status {
-    /// All statuses.
-    pub const ALL: [Self; 6] =
-        [Self::Pending, Self::Running, Self::Waiting, Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-    /// Whether it is final.
-    pub fn is_end(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Parses a status by name; `error` is an alias of `failed`, as in other systems.
-impl FromStr for Status {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
-        let name = if name == "error" { Self::Failed.name() } else { name };
-        let found = Self::ALL.into_iter().find(|status| status.name() == name);
-        found.ok_or_else(|| {
-            let names: Vec<String> = Self::ALL.iter().map(|status| format!("`{status}`")).collect();
-            format!("unknown status `{name}`; available: {}", names.join(", "))
-        })
-    }
-}
 
 /// How long the result of a run whose content is not kept waits for somebody to see it, in milliseconds: a day.
 pub const UNSEEN_MS: u64 = 24 * 60 * 60 * 1_000;

@@ -28,4 +28,4 @@ pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 #[cfg(feature = "store")]
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
-modules! { answers as_tool codes door engine fix input preflight render schema secrets settings shell trace }
+modules! { answers as_tool codes command door engine fix input preflight render schema secrets settings shell trace }

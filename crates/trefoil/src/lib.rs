@@ -67,6 +67,7 @@ mod allowed_hosts;
 mod answers;
 mod as_tool;
 mod codes;
+mod command;
 mod data;
 mod describe;
 mod door;

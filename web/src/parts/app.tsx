@@ -64,7 +64,7 @@ function share({ graph, size }: State, shape: string, detail: number): number {
 function Top({ state }: { state: State }) {
   const run = state.overview;
   const own = run.status ?? 'running';
-  const status = own === 'done' && run.partial.length > 0 ? 'mixed' : own;
+  const status = own === 'completed' && run.partial.length > 0 ? 'mixed' : own;
   return (
     <header class="top">
       <div class="title">
@@ -136,13 +136,13 @@ function Lead({ state }: { state: State }) {
 /** What the run waits for, and the commands that answer and continue it, or run a part of it again. */
 function Next({ state }: { state: State }) {
   const { waiting, next, status } = state.overview;
-  const questions = (waiting ?? []).filter((one) => one.prompt);
+  const questions = (waiting ?? []).filter((one) => one.question);
   if (questions.length === 0 && !next?.length) return null;
   return (
     <section class={`lead ${status === 'failed' ? '' : 'open'}`} aria-label="What can be done next">
       {questions.slice(0, 20).map((one) => (
         <p key={one.key} class="what" dir="auto">
-          {brief(one.step ?? '', 80)} asks: {brief(one.prompt ?? '', 600)}
+          <Ticks text={brief(one.question ?? '', 700)} />
         </p>
       ))}
       {next?.slice(0, 40).map(({ command, purpose }) => (

@@ -9,7 +9,7 @@ import { Ticks, WORDS } from './status.tsx';
 export function RunDetail({ state, heading }: { state: State; heading: { current: HTMLHeadingElement | null } }) {
   const run = state.overview;
   const own = run.status ?? 'running';
-  const status = own === 'done' && run.partial.length > 0 ? 'mixed' : own;
+  const status = own === 'completed' && run.partial.length > 0 ? 'mixed' : own;
   const filled = run.effective_input !== undefined && JSON.stringify(run.effective_input) !== JSON.stringify(run.input);
   return (
     <>
@@ -25,7 +25,7 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
           {(run.calls ?? 0) > 0 && <UsageLine usage={run.usage ?? null} />}
         </p>
       </header>
-      <Block title="Result" value={run.output} none={own === 'done' ? 'no result' : undefined} />
+      <Block title="Result" value={run.output} none={own === 'completed' ? 'no result' : undefined} />
       <Block title="Input" value={run.input} none="no input" />
       {filled && <Block title="Input with defaults" value={run.effective_input} />}
       {(run.warnings?.length ?? 0) > 0 && (

@@ -4,6 +4,7 @@ import type { Failure } from '../trace.ts';
 
 export const WORDS: Record<string, string> = {
   done: 'done',
+  completed: 'completed',
   failed: 'failed',
   skipped: 'skipped',
   stopped: 'stopped',
@@ -19,6 +20,7 @@ export const WORDS: Record<string, string> = {
 /** The line of each sign, in a square of 16. */
 export const SHAPES: Record<string, string> = {
   done: 'M4.4 8.3l2.4 2.4 4.8-5.2',
+  completed: 'M4.4 8.3l2.4 2.4 4.8-5.2',
   failed: 'M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6',
   skipped: 'M5 8h6',
   stopped: 'M5.6 5.6h4.8v4.8H5.6z',

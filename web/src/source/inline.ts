@@ -346,7 +346,7 @@ function said(step: Step): string {
   return all.join('\n');
 }
 
-const GRAVE: NodeState['status'][] = ['failed', 'waiting', 'running', 'cancelled', 'stopped', 'interrupted', 'done', 'skipped', 'pending', 'idle'];
+const GRAVE: NodeState['status'][] = ['failed', 'waiting', 'running', 'cancelled', 'stopped', 'interrupted', 'done', 'skipped', 'idle'];
 const graver = (a: NodeState['status'], b: NodeState['status']) => (GRAVE.indexOf(a) <= GRAVE.indexOf(b) ? a : b);
 
 /** How much time spans cover together. */

@@ -31,7 +31,7 @@ const MANY = 12;
 /** Not over. */
 export const open = (status: Status): boolean => status === 'running' || status === 'waiting';
 
-const WORST: Status[] = ['failed', 'waiting', 'cancelled', 'stopped', 'interrupted', 'running', 'done', 'skipped', 'pending'];
+const WORST: Status[] = ['failed', 'waiting', 'cancelled', 'stopped', 'interrupted', 'running', 'done', 'skipped'];
 
 export const worse = (a: Status, b: Status): Status => (WORST.indexOf(a) <= WORST.indexOf(b) ? a : b);
 

@@ -18,7 +18,7 @@ use trefoil_machine::PrivateValue;
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
 use crate::harmless::TerminalText;
 use crate::run::command::{PrintedCommand, RunOptions, pasted};
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, waiting, why};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, why};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite, shown};
@@ -145,7 +145,7 @@ fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
     let filter = Filter { status: vec![Status::Waiting], ..Filter::default() };
     let mut ids = Vec::new();
     for record in wait(store.list(&filter, None, MOST))?.runs {
-        if past::waiting(store, &record)?.iter().any(waiting::is_unknown) {
+        if past::waiting(store, &record)?.iter().any(|one| one.is_unknown()) {
             ids.push(record.run);
         }
     }

@@ -12,7 +12,7 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
-use crate::run::command::{PrintedCommand, RunOptions};
+use crate::run::command::{PrintedCommand, RunOptions, reading};
 use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
@@ -173,7 +173,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if !args.detach {
         let missing = store::block_on(engine.missing_modules(&flow))?;
         if !missing.is_empty() {
-            output::say(output::diagnostics(&missing, &loaded.files).trim_end());
+            output::say(output::diagnostics(missing.diagnostics(), missing.files()).trim_end());
             return Err(exit::NOT_STARTED);
         }
     }
@@ -190,7 +190,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
     let options =
-        RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config)).reading(&args.target);
+        reading(RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config)), &args.target);
     let kept = (!args.ephemeral).then_some(&options);
     let end = session.run(&engine, &answers_from, kept, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
@@ -269,7 +269,7 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u
         Some(1) => "1 model call".to_owned(),
         _ => format!("{calls} model calls"),
     };
-    let plan = RunOptions::default().reading(&args.target).text(PrintedCommand::Plan(&args.target.target));
+    let plan = reading(RunOptions::default(), &args.target).text(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
     if args.max_calls.is_some() && args.reuse.is_none() && (calls.endless || calls.fixed > most) {
@@ -307,7 +307,7 @@ fn count_warnings(args: &Run, loaded: &Loaded) {
     };
     output::say(format!(
         "check: {said} (run `{}` to see {})",
-        RunOptions::default().reading(&args.target).text(PrintedCommand::Check(&args.target.target)),
+        reading(RunOptions::default(), &args.target).text(PrintedCommand::Check(&args.target.target)),
         if warnings == 1 { "it" } else { "them" }
     ));
 }

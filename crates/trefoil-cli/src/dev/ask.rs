@@ -149,7 +149,7 @@ impl Loop<'_> {
             true => String::new(),
             false => format!("({}) ", one.accepts.join("/")),
         };
-        let choices = if waiting::is_unknown(one) { "(retry/fail/done) ".to_owned() } else { choices };
+        let choices = if one.is_unknown() { "(retry/fail/done) ".to_owned() } else { choices };
         let line = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty())?;
         if !self.is_current || self.has_changed() {
             self.settle();

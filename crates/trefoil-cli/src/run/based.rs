@@ -60,7 +60,7 @@ impl Based<'_> {
         edited.check_input().map_err(|error| did_not_start(&error))?;
         let store = self.store.look_into()?;
         let status = wait(async { store.record(earlier).await })?.status;
-        if matches!(status, Status::Waiting | Status::Pending) && !self.show.quiet {
+        if matches!(status, Status::Waiting | Status::Pending | Status::Interrupted) && !self.show.quiet {
             let cancel = RunOptions::of_store(self.store.option()).text(PrintedCommand::Cancel(earlier));
             let cancel = format!("`{cancel}`");
             output::note(format!("run {earlier} has not ended ({status}); if it should not continue, {cancel}"));

@@ -6,7 +6,7 @@ use trefoil::store::without_password;
 use trefoil_runtime::RunError;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::command::{PrintedCommand, RunOptions, pasted};
+use super::command::{PrintedCommand, RunOptions};
 use super::recording::is_page;
 use crate::harmless::TerminalText;
 use crate::output;
@@ -32,7 +32,14 @@ pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool, opti
 
 /// Suggestions after a failure with this error code. `stored`: the run, if it is kept.
 pub fn after_failure(trace: Option<&str>, stored: Option<&str>, code: Option<&str>, options: &RunOptions) {
-    let mut all = prompts(trace, stored.map(|run| options.text(PrintedCommand::Trace(run))));
+    let mut all = match code {
+        // Another run would come no further.
+        Some("JOURNAL_ERROR") => vec![
+            (options.text(PrintedCommand::CheckStore), "whether the store is damaged"),
+            (options.text(PrintedCommand::Prune), "delete old runs, if its disk is full"),
+        ],
+        _ => prompts(trace, stored.map(|run| options.text(PrintedCommand::Trace(run)))),
+    };
     let explain = code.map(|code| options.text(PrintedCommand::Explain(code)));
     all.extend(explain.map(|explain| (explain, "what this error means and how to fix it")));
     if !all.is_empty() {
@@ -104,8 +111,8 @@ fn laid_out(all: &[NextCommand], columns: usize) -> Vec<String> {
 
 /// The command that repeats and records the run, if it is short enough to copy.
 fn again() -> String {
-    let words: Vec<String> = std::env::args().skip(1).map(|word| pasted(&without_password(&word))).collect();
-    let command = format!("trefoil {} --trace trace.json", words.join(" "));
+    let words: Vec<String> = std::env::args().skip(1).map(|word| without_password(&word)).collect();
+    let command = RunOptions::default().text(PrintedCommand::Record(&words));
     let plain = command.chars().all(|c| !c.is_control());
     if plain && command.chars().count() <= 160 {
         command

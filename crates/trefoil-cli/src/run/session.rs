@@ -390,7 +390,7 @@ fn told(
     match error.code.as_str() {
         "CANCELLED" => output::note("cancelled"),
         "INTERRUPTED" => output::note("interrupted"),
-        _ if is_refused(outcome) => output::say(format!("waiting: {}", waiting::before(error))),
+        _ if is_refused(outcome) => output::say(format!("waiting: {}", error.stopped_before())),
         _ => output::say(report::failure(loaded, error, end.answers).trim_end()),
     }
     if !show.quiet {

@@ -19,7 +19,6 @@ use super::plain::{kept, plain};
 use super::progress::Progress;
 use super::session::is_refused;
 use super::tree::{Size, TreeSort, lines};
-use super::waiting::at;
 use super::words::{safe, total};
 use crate::output;
 
@@ -129,7 +128,7 @@ impl Shown {
             Mode::Lines => {
                 view.say_held(None);
                 let stopped = outcome.result.as_ref().err().filter(|_| is_refused(outcome));
-                let stopped = stopped.and_then(|error| Some(safe(at(error.key.as_ref()?)).into_owned()));
+                let stopped = stopped.and_then(|error| Some(safe(error.key.as_ref()?.named()).into_owned()));
                 let waits = outcome.suspended && stopped.is_none();
                 let left: Vec<String> = stopped.into_iter().chain(view.progress.expected.iter().cloned()).collect();
                 if !left.is_empty() && !waits {

@@ -2,7 +2,7 @@
 
 use trefoil::internals::trace::Suggestion;
 use trefoil_machine::event::Waiting;
-use trefoil_runtime::{Key, RunError, RunOutcome};
+use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
 use super::command::{PrintedCommand, RunOptions};
@@ -95,52 +95,12 @@ fn short(call: &Value) -> String {
 
 /// One line for an item. `all`: all items that the run waits for, in which the name must be unique.
 pub fn line(one: &Waiting, all: &[Waiting]) -> String {
-    let name = name(one, all);
-    let of = one.run.as_ref().map(|run| format!(" (run {run})")).unwrap_or_default();
-    match &one.prompt {
-        Some(prompt) => format!("`{name}`{of} asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
-        None if one.sort == "run" => match &one.why {
-            Some(why) => format!(
-                "the run{} has {}",
-                one.run.as_ref().map(|run| format!(" {run}")).unwrap_or_default(),
-                before(why)
-            ),
-            None => format!("`{name}`{of} has stopped before its end"),
-        },
-        None => {
-            format!("`{name}`{of}: it is unknown whether this {}{} was done; did it finish?", one.sort, called(one))
-        }
-    }
-}
-
-/// The tool that was called, if the step does not have its name.
-fn called(one: &Waiting) -> String {
-    let tool = one.call.as_ref().and_then(|call| call.get("name")?.as_str()).filter(|name| !one.step.ends_with(name));
-    tool.map(|tool| format!(", `{tool}`,")).unwrap_or_default()
-}
-
-/// What a run stopped before, why, and what allows it.
-pub fn before(why: &RunError) -> String {
-    let step = why.key.as_ref().map(|key| format!("stopped before `{}`: ", at(key)));
-    let step = step.unwrap_or_else(|| "stopped: ".to_owned());
-    let help = why.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
-    format!("{step}{}{help}", why.message)
-}
-
-/// A step as it is named, with its pass only if it is not the first.
-pub fn at(key: &Key) -> &str {
-    let key = key.without_try();
-    key.strip_suffix("@1").unwrap_or(key)
+    one.question(name(one, all))
 }
 
 /// Whether a called run waits until a limit is raised.
 fn is_limit(one: &Waiting) -> bool {
     one.why.as_ref().is_some_and(|why| why.code == "BUDGET_EXCEEDED")
-}
-
-/// Whether it waits for a decision, because its outcome is unknown.
-pub fn is_unknown(one: &Waiting) -> bool {
-    one.prompt.is_none() && one.sort != "run"
 }
 
 /// The name to use in an answer: the step's label, or its key if several waiting steps have that label.

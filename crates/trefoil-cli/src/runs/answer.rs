@@ -12,7 +12,7 @@ use trefoil_template::Value;
 
 use super::past;
 use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::waiting::{before, line};
+use crate::run::waiting::line;
 use crate::store::{StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
@@ -73,7 +73,9 @@ pub fn post(
         let called = one.run.as_deref().unwrap_or(run);
         let options = past::options(&**store, called, named);
         let help = match &one.why {
-            Some(why) => format!("it has {}; then resume it with `{}`", before(why), options.resume(called, None)),
+            Some(why) => {
+                format!("it has {}; then resume it with `{}`", why.stopped_before(), options.resume(called, None))
+            }
             None => format!("see why with `{}`, then resume it", options.text(PrintedCommand::Show(called))),
         };
         output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::internals::settings::Settings;
-use trefoil::internals::trace::{About, Tracer};
+use trefoil::internals::trace::{About, Suggestion, Tracer};
 use trefoil::internals::{Stored, StoredProject, Target, history, stopped};
+use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
@@ -16,7 +17,7 @@ use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::commands::run::{did_not_start, followed};
 use crate::run::Steps;
-use crate::run::command::RunOptions;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::waiting::next_of;
 use crate::store::{block_on, wait};
 use crate::{exit, output};
@@ -73,22 +74,33 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
         true => tell(store, stored, Arc::new(Several(both))).map(|_| Vec::new())?,
         false => seen(store, &record, Arc::new(Several(both)))?,
     };
-    let status = match record.status {
-        Status::Waiting => Some("waiting"),
-        Status::Running => Some("running"),
-        Status::Pending if record.entries <= 1 => Some("pending"),
-        Status::Pending => Some("interrupted"),
-        Status::Completed | Status::Failed | Status::Cancelled => None,
-    };
     let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
-    let open = status.is_some() && record.owner.is_none() || record.status == Status::Failed;
     let options = RunOptions::of_stored(named, stored);
-    tracer.suggests(next_of(&record.run, &waiting, why.as_ref(), (open, steps.has_failed_items()), &options));
-    if let Some(status) = status {
-        tracer.stands(status, waiting, record.spent.usage, record.spent.calls);
+    tracer.suggests(next(&**store, &record, (&waiting, why.as_ref()), &steps, &options)?);
+    if !record.status.is_end() {
+        tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
     }
     let about = About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
     Ok((tracer, about))
+}
+
+/// What can be done with a run next. `waiting`: what it waits for, or what it stopped before.
+pub fn next(
+    store: &dyn Store,
+    record: &Record,
+    (waiting, why): (&[Waiting], Option<&RunError>),
+    steps: &Steps,
+    options: &RunOptions,
+) -> Result<Vec<Suggestion>, u8> {
+    let failed = record.status == Status::Failed;
+    let open = !record.status.is_end() && record.owner.is_none() || failed;
+    let mut all = next_of(&record.run, waiting, why, (open, steps.has_failed_items()), options);
+    let target = if failed { block_on(target_of(store, &record.run))? } else { None };
+    all.extend(target.map(|target| {
+        let command = options.text(PrintedCommand::Edited { run: &record.run, target: &named_here(&target) });
+        Suggestion { command, purpose: "after an edit".to_owned() }
+    }));
+    Ok(all)
 }
 
 /// Several sinks in one.
@@ -177,7 +189,7 @@ const STEP: [&str; 13] = [
 ];
 
 /// The `steps` of a run and its `result`, as far as this version can read its journal.
-pub fn stored_steps(store: &Arc<dyn Store>, record: &Record) -> Map<String, Json> {
+pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, waiting: &[Waiting]) -> Map<String, Json> {
     let tracer = Arc::new(Tracer::default());
     let about = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
@@ -186,6 +198,9 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record) -> Map<String, Json
     });
     let mut all = Map::new();
     let Ok(Some(about)) = about else { return all };
+    if !record.status.is_end() {
+        tracer.stands(record.status, waiting.to_vec(), record.spent.usage, record.spent.calls);
+    }
     let mut trace = tracer.trace().json(&about);
     let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();
     for step in steps.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use trefoil::internals::{ended, stopped};
+use trefoil::internals::{ended, stopped, trace};
 use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::RunError;
@@ -13,7 +13,7 @@ use trefoil_runtime::RunError;
 use super::{past, print, print_json, record};
 use crate::commands::run::did_not_start;
 use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::{Steps, arrived, money, next, time, tokens, waiting};
+use crate::run::{Steps, arrived, money, time, tokens, waiting};
 use crate::store::{StoreArgs, block_on, full_id, wait};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
@@ -48,7 +48,7 @@ impl Output {
 pub fn run(args: &Show) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;
-    let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
+    let open = !record.status.is_end();
     let steps = Arc::new(Steps::default());
     let waiting = if open {
         past::seen(&store, &record, steps.clone())?
@@ -59,13 +59,16 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         Vec::new()
     };
     let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
+    let options = past::options(&*store, &record.run, args.store.option());
+    let next = past::next(&*store, &record, (&waiting, stopped.as_ref()), &steps, &options)?;
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
         let mut json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
         if let Some(members) = json.as_object_mut() {
+            members.extend((!next.is_empty()).then(|| ("next".to_owned(), json!(next))));
             if matches!(record.content, Content::All | Content::UntilEnd) {
-                members.extend(past::stored_steps(&store, &record));
+                members.extend(past::stored_steps(&store, &record, &waiting));
             }
             if record.status == Status::Completed && record.content != Content::Removed {
                 // Not a view of the run: whoever asks for the result gets it as it is.
@@ -108,20 +111,19 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("label    {key}={value}"));
     }
     let letters = letters(&store, &record.run, &waiting)?;
-    let options = past::options(&*store, &record.run, args.store.option());
     if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
         lines.push(format!("continue {}", options.resume(&record.run, stopped.as_ref())));
     }
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
     lines.extend(steps.verdicts());
-    if !open && steps.has_failed_items() {
-        lines.push(next::failed_items(&record.run, &options));
+    if !open {
+        lines.extend(next.iter().map(|next| format!("{}: {}", next.purpose, next.command)));
     }
     if record.content.keeps_prompts() {
         lines.push(format!("prompts  {}", options.text(PrintedCommand::Trace(&record.run))));
     }
-    lines.extend(stopped.iter().map(|why| format!("waiting  {}", waiting::before(why))));
+    lines.extend(stopped.iter().map(|why| format!("waiting  {}", why.stopped_before())));
     lines.extend(questions(&record.run, &waiting, &letters, &options));
     if open && record.owner.is_none() && !waiting.is_empty() && letters.is_empty() {
         lines.push(format!("then     {}", options.resume(&record.run, None)));
@@ -140,7 +142,7 @@ fn as_json(
     let mut json = record::json(record);
     let Some(members) = json.as_object_mut() else { return json };
     if !waiting.is_empty() {
-        members.insert("waiting".to_owned(), json!(waiting));
+        members.insert("waiting".to_owned(), trace::questions(waiting));
     }
     if let Some(why) = stopped {
         let (step, code, message) = (&why.key, &why.code, &why.message);
@@ -158,7 +160,7 @@ fn as_json(
 
 /// The steps of a run. `open`: it has not ended.
 fn tree(record: &Record, steps: &Steps, open: bool) -> Vec<String> {
-    if matches!(record.status, Status::Running | Status::Pending) && record.owner.is_none() {
+    if matches!(record.status, Status::Interrupted | Status::Pending) {
         steps.interrupt();
     }
     let steps = steps.lines(!open).into_iter().map(|line| line.plain().into_owned());

@@ -89,7 +89,7 @@ fn missing<'v>(
 
 fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceLook<'_>) {
     let key = line(text(step, "key").unwrap_or_default(), 300);
-    let status = if is_stopped(step) { "stopped" } else { text(step, "status").unwrap_or("?") };
+    let status = text(step, "status").unwrap_or("?");
     let mut facts = vec![line(status, 20), took(step)];
     facts.extend(spent(step));
     facts.extend(number(step, "tries").filter(|n| *n > 1).map(|n| format!("{n} tries")));

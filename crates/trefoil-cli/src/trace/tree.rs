@@ -48,9 +48,8 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
             out.push(shown!("  more: `{}`\n", explain));
         }
     }
-    let questions = list(trace, "waiting").iter().filter_map(|one| Some((text(one, "step")?, text(one, "prompt")?)));
-    for (step, prompt) in questions {
-        out.push(shown!("\nwaiting: `{}` asks: {}\n", line(step, LABEL), line(prompt, 400)));
+    for question in list(trace, "waiting").iter().filter_map(|one| text(one, "question")) {
+        out.push(shown!("\nwaiting: {}\n", line(question, 500)));
     }
     for next in list(trace, "next") {
         let part = |key| line(text(next, key).unwrap_or_default(), 1_000);
@@ -70,8 +69,8 @@ fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     let status = text(trace, "status").unwrap_or("?");
     let failed = partly_failed(trace);
     let color = match status {
-        "done" if !failed.is_empty() => AnsiColor::Yellow,
-        "done" => AnsiColor::Green,
+        "completed" if !failed.is_empty() => AnsiColor::Yellow,
+        "completed" => AnsiColor::Green,
         "failed" => AnsiColor::Red,
         _ => AnsiColor::Yellow,
     };

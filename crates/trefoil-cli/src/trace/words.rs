@@ -138,7 +138,8 @@ pub fn exited(step: &Value) -> Option<String> {
 
 /// Whether a step was stopped, because a step around it or the run ended.
 pub fn is_stopped(step: &Value) -> bool {
-    matches!(text(step, "status"), Some("stopped" | "cancelled")) || text(step, "handled_as") == Some("cancel")
+    matches!(text(step, "status"), Some("stopped" | "cancelled" | "interrupted"))
+        || text(step, "handled_as") == Some("cancel")
 }
 
 /// How the run handled a failure; `None` if it was not handled.

@@ -160,8 +160,11 @@ fn a_save_in_the_middle_of_a_run_replaces_it_and_keeps_what_it_has() {
     dev.quits();
     // No run is left that could be taken for one to resume.
     let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
-    let open =
-        all["runs"].as_array().unwrap().iter().filter(|run| run["status"] == "pending" || run["status"] == "running");
+    let open = all["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|run| run["status"] == "interrupted" || run["status"] == "running");
     assert_eq!(open.count(), 0, "{all}");
 }
 

@@ -63,12 +63,13 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     assert_eq!(wait(child).code, -1);
     let run = only(&folder, &provider);
     // The run has no owner, and the usage of the call in progress is unknown, even before the run is resumed.
-    let pending = trefoil(&folder, &provider, &["runs", "list", "--status", "pending", "--output", "json"]).json();
+    let interrupted =
+        trefoil(&folder, &provider, &["runs", "list", "--status", "interrupted", "--output", "json"]).json();
     let unknown = json!({ "input_tokens": 10, "output_tokens": 3, "unknown_calls": 1, "unpriced_calls": 2 });
-    let left = &pending["runs"][0];
+    let left = &interrupted["runs"][0];
     assert_eq!((&left["run"], &left["calls"], &left["usage"]), (&json!(run), &json!(2), &unknown));
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
-    assert!(shown.exits(0).out.contains("status   pending\n") && shown.out.contains("10+? tokens in"), "{shown:?}");
+    assert!(shown.exits(0).out.contains("status   interrupted\n") && shown.out.contains("10+? tokens in"), "{shown:?}");
     trefoil(&folder, &provider, &["runs", "list", "--status", "running"]).silent(0).says(&["no runs"]);
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
     provider.hang(false);
@@ -324,7 +325,7 @@ fn a_run_that_failed_goes_on_from_the_step_that_failed() {
     assert_eq!(ends, 3);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
-    assert_eq!((&trace["status"], &trace["error"]), (&json!("done"), &json!(null)));
+    assert_eq!((&trace["status"], &trace["error"]), (&json!("completed"), &json!(null)));
     // A run that can only fail in the same way is not resumed.
     let gone = folder.path().join("built");
     std::fs::remove_file(gone).unwrap();
@@ -585,7 +586,7 @@ fn a_limit_on_money_that_cannot_be_held_is_refused_before_a_run_continues() {
     until("its second call", || provider.asked().len() == 5);
     signal(&child, "-KILL");
     wait(child);
-    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "pending", "--output", "json"]).json();
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "interrupted", "--output", "json"]).json();
     let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
     let strict = finish(priced(&folder, &provider, &["resume", &run, "--reserve", "bound"]));
     strict.silent(2).says(&["unknown-bound", "the context window of `openai:m` is unknown"]);

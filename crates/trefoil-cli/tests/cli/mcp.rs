@@ -285,7 +285,7 @@ async fn a_client_that_goes_away_leaves_a_run_that_can_be_resumed() {
     let _call = client.running.send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap();
     begun(&client).await;
     assert_eq!(client.leave().await, Some(0));
-    only_run(&folder, "pending").await;
+    only_run(&folder, "interrupted").await;
 }
 
 /// Waits until a run has started a step.

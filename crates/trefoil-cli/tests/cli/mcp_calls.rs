@@ -145,7 +145,7 @@ async fn the_commands_of_a_call_end_with_the_client_and_with_the_server() {
         // The SDK waits for 5 s until it cancels calls in progress.
         assert!(stopped.elapsed() < Duration::from_secs(4), "{:?}", stopped.elapsed());
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the command is still running");
-        only_run(&folder, "pending").await;
+        only_run(&folder, "interrupted").await;
     }
 }
 

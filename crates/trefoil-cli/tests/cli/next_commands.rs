@@ -209,11 +209,120 @@ fn every_printed_command_does_what_it_says_where_it_is_printed() {
     each(&folder, &unknown, &["runs list"], 0);
     let detached = trefoil(&folder, &[&["run", "ship.yaml", "-i", "x", "--detach"], &STORE[..]].concat());
     each(&folder, &detached, &["runs show"], 0);
-    // Printed in states that only a process which hangs, a full disk or damage makes.
-    for command in ["runs release", "runs export", "store prune", "store check", "runs delete"] {
-        let run = if command.starts_with("runs") { " last" } else { "" };
-        pasted(&folder, &format!("trefoil {command}{run} --store 'my runs.db'")).exits(0);
+}
+
+/// The states in which a store or a run cannot be used as it is.
+#[test]
+fn printed_commands_about_stores_help_in_the_state_in_which_they_are_printed() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT);
+    let run = [&["run", "a.yaml", "-i", "x", "--model", "embedded", "--quiet"], &STORE[..]].concat();
+    // Without its content.
+    trefoil(&folder, &[&run[..], &["--no-content"]].concat()).exits(0);
+    let gone = trefoil(&folder, &[&["trace", "last"], &STORE[..]].concat());
+    each(&folder, &gone, &["runs show", "runs export"], 0);
+
+    // A part of another run.
+    folder
+        .write("trefoil.toml", "[tools.part]\nflow = \"a.yaml\"\n")
+        .write("main.yaml", "id: m\nkind: tool\ntool: { kind: local, name: part, params: {} }\n")
+        .write("a.yaml", "id: part\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: x\n");
+    trefoil(&folder, &["trust", "."]).exits(0);
+    trefoil(&folder, &[&["run", "main.yaml", "--model", "embedded"], &STORE[..]].concat()).exits(0);
+    let list = trefoil(&folder, &[&["runs", "list", "--output", "json"], &STORE[..]].concat()).json();
+    let runs = list["runs"].as_array().unwrap();
+    let called = runs.iter().find(|run| run.get("parent").is_some()).unwrap()["run"].as_str().unwrap();
+    let caller = runs.iter().find(|run| run["flow"] == "m").unwrap()["run"].as_str().unwrap();
+    let part = trefoil(&folder, &[&["runs", "delete", called], &STORE[..]].concat());
+    part.silent(2);
+    each(&folder, &part, &["runs delete"], 0);
+    for run in [called, caller] {
+        trefoil(&folder, &[&["runs", "show", run], &STORE[..]].concat()).exits(2).says(&["unknown run"]);
     }
+
+    // Damaged.
+    let path = folder.path().join("my runs.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[8_192..20_480].fill(255);
+    std::fs::write(&path, bytes).unwrap();
+    let damaged = trefoil(&folder, &[&["runs", "list"], &STORE[..]].concat());
+    damaged.silent(2);
+    each(&folder, &damaged, &["store check"], 1);
+    let failed = trefoil(&folder, &run[..run.len() - 1]);
+    assert!(!failed.err.contains("run it again"), "{failed:?}");
+}
+
+/// A process that hangs while its lease expires: whoever waits for it is told how to take the run from it.
+#[cfg(unix)]
+#[test]
+fn a_printed_release_takes_a_run_from_a_process_that_hangs() {
+    let folder = Folder::new();
+    folder.write("ship.yaml", FLOW.replace("printf shipped", "touch began; test -e go || sleep 600"));
+    let args = ["run", "ship.yaml", "-i", "x", "--answer", "ASK=yes", "--allow-command", "--store", "my runs.db"];
+    let mut command = folder.command(&args);
+    let stuck = command.env_remove("TREFOIL_EPHEMERAL").spawn().unwrap();
+    crate::durable::until("the command", || folder.path().join("began").exists());
+    crate::durable::signal(&stuck, "-STOP");
+    // Its lease is valid for a while after its last renewal.
+    let began = std::time::Instant::now();
+    let said = loop {
+        let waits = ["resume", "last", "--allow-command", "--unknown", "fail", "--store", "my runs.db"];
+        let ran = finish_within(folder.command(&waits), std::time::Duration::from_secs(3));
+        match ran.contains("runs release") {
+            true => break ran,
+            false => assert!(began.elapsed().as_secs() < 120, "{ran}"),
+        }
+    };
+    let release = named(&said, "runs release");
+    pasted(&folder, &release[0]).exits(0).says(&["took "]);
+    folder.write("go", "");
+    trefoil(&folder, &["resume", "last", "--allow-command", "--unknown", "retry", "--store", "my runs.db"]).exits(0);
+    crate::durable::signal(&stuck, "-KILL");
+    crate::world::wait(stuck);
+}
+
+/// What a process says on its standard error within a time; then it is stopped.
+#[cfg(unix)]
+fn finish_within(mut command: std::process::Command, limit: std::time::Duration) -> String {
+    command.env_remove("TREFOIL_EPHEMERAL").stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let began = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() && began.elapsed() < limit {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let _ = child.kill();
+    String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+}
+
+/// A disk without room. It needs a file system of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_printed_prune_frees_space_on_a_full_disk() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT);
+    let script = format!(
+        "mount -t tmpfs -o size=600k tmpfs full || exit 99\n\
+         trefoil() {{ '{}' \"$@\"; }}\n\
+         for n in 1 2 3; do trefoil run a.yaml -i x --model embedded -q --store full/runs.db || exit 98; done\n\
+         cat /dev/zero > full/filler 2>/dev/null\n\
+         truncate -s -80K full/filler\n\
+         text=\"$(head -c 60000 /dev/urandom | base64 -w0)\"\n\
+         trefoil run a.yaml -i \"$text\" --model embedded --store full/runs.db; echo \"full: $?\"\n\
+         rm full/filler; trefoil store prune --store full/runs.db; echo \"pruned: $?\"",
+        env!("CARGO_BIN_EXE_trefoil")
+    );
+    std::fs::create_dir(folder.path().join("full")).unwrap();
+    let mut shell = std::process::Command::new("unshare");
+    shell.args(["-Urm", "sh", "-c", &script]).current_dir(folder.path());
+    crate::world::bare(&mut shell);
+    shell.env_remove("TREFOIL_EPHEMERAL");
+    let Ok(ran) = shell.output() else { return untested::skipped("a full disk needs `unshare`") };
+    let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    if ran.status.code() == Some(99) || out.is_empty() {
+        return untested::skipped("a full disk needs a file system, and none may be mounted here");
+    }
+    assert!(err.contains("is full: ") && err.contains("  trefoil store prune --store full/runs.db  "), "{out}{err}");
+    assert!(out.contains("full: 1") && out.contains("pruned: 0"), "{out}{err}");
 }
 
 #[test]

@@ -240,8 +240,67 @@ fn a_script_that_does_not_exist_is_no_missing_model() {
     assert_eq!(ran.code, 2, "{}", ran.out);
     expect![[r#"
         error[invalid-script]: none.json: cannot read the script: no such file or directory
-         |
          = help: correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it
     "#]]
     .assert_eq(&ran.err);
+}
+
+/// A condition or a list is no way to a variable that is missing only when a run comes to it: either it does not load, or an unset
+/// variable is empty text there.
+#[test]
+fn a_variable_in_a_condition_or_a_list_is_no_surprise_in_any_format() {
+    let folder = Folder::new();
+    let siren = |node: &str, more: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{ w: {{ model: \"openai:m\", system: W }} }}\nnodes:\n  a: {{ type: agent, agent: w, writes: working.a }}\n  \
+             z: {{ type: {node}, agent: w, writes: output.z }}\nedges: [ {{ from: a, to: z{more} }} ]\ninput: {{ message: x }}\n"
+        )
+    };
+    let one = "kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: x";
+    let pipeline = format!(
+        "id: p\nkind: sequential\nsteps:\n  - agent: {{ id: a, {one} }}\n  - agent: {{ id: b, {one} }}\n    when: \"{{{{env.TREFOIL_MODE}}}} == x\"\n"
+    );
+    let state = |what: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: \"1.0.0\" }}\nspec:\n  initial_state: A\n  states:\n    \
+             A: {{ kind: System, command: \"echo a\", transitions: [ {what}, {{ condition: always, target: B }} ] }}\n    \
+             B: {{ kind: System, command: \"echo b\", transitions: [] }}\n"
+        )
+    };
+    let custom = "{ condition: custom, expression: \"env.TREFOIL_MODE == 'x'\", target: B }";
+    for (text, code, rule) in [
+        (siren("agent", ", when: \"env.TREFOIL_MODE == 'x'\""), 2, "condition-unknown-name"),
+        (siren("factory, for_each: \"{{ env.TREFOIL_MODE }}\"", ""), 2, "env-decides"),
+        (pipeline, 0, ""),
+        (state(custom), 0, ""),
+    ] {
+        folder.write("f.yaml", &text);
+        let ran = folder.trefoil(&["run", "f.yaml", "--model", "embedded", "--allow-command"]);
+        assert!(ran.code == code && ran.err.contains(rule), "{text}\n{}", ran.err);
+    }
+}
+
+#[test]
+fn what_a_flow_that_is_called_as_a_tool_needs_is_found_before_the_first_call() {
+    let folder = Folder::new();
+    folder
+        .write("trefoil.toml", "[tools.part]\nflow = \"parts/part.yaml\"\n")
+        .write("parts/part.yaml", python("no_such_module_17"))
+        .write("main.yaml", "id: m\nkind: tool\ntool: { kind: local, name: part, params: {} }\n");
+    let trusted = folder.trefoil(&["trust", "."]);
+    assert_eq!(trusted.code, 0, "{}", trusted.err);
+    for command in [&["run", "main.yaml", "--model", "embedded"][..], &["doctor", "main.yaml"]] {
+        let ran = folder.trefoil(&[command, &["--allow-command"]].concat());
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(said.contains("cannot import the module `no_such_module_17`"), "{said}");
+        assert!(said.contains("in the flow of the tool `part`"), "{said}");
+    }
+    // Every run comes to the call, and so to the variable.
+    folder.write("parts/part.yaml", NEEDS);
+    let ran = folder.trefoil(&["run", "main.yaml", "--model", "embedded"]);
+    assert!(
+        ran.code == 2 && ran.err.contains("error[missing-env]") && ran.err.contains("of the tool `part`"),
+        "{}",
+        ran.err
+    );
 }

@@ -107,7 +107,7 @@ fn the_trace_has_every_step() {
     let args = ["run", ".#main", "-i", "topic=tea", "--model", "scripted=script.yaml", "--trace", "trace.json", "-q"];
     folder.trefoil(&args).exits(0);
     let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("trace.json")).unwrap()).unwrap();
-    assert_eq!((&trace["status"], &trace["output"], &trace["calls"]), (&json!("done"), &json!("two"), &json!(2)));
+    assert_eq!((&trace["status"], &trace["output"], &trace["calls"]), (&json!("completed"), &json!("two"), &json!(2)));
     let steps = trace["steps"].as_array().unwrap();
     assert_eq!(steps.iter().map(|s| s["label"].clone()).collect::<Vec<_>>(), [json!("helper"), json!("second")]);
     let first = &steps[0];
@@ -355,7 +355,7 @@ fn a_run_survives_a_reader_that_goes_away() {
     let ran = crate::world::wait(child);
     ran.exits(0);
     let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
-    assert_eq!(trace["status"], "done");
+    assert_eq!(trace["status"], "completed");
 }
 
 #[test]

@@ -156,12 +156,12 @@ fn what_only_reads_leaves_a_store_byte_for_byte() {
     wait(killed);
     let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
     let open = listed["runs"][0]["run"].as_str().unwrap().to_owned();
-    assert_eq!(listed["runs"][0]["status"], json!("pending"), "whoever looks sees that its process has ended");
+    assert_eq!(listed["runs"][0]["status"], json!("interrupted"), "whoever looks sees that its process has ended");
     let before = bytes(&folder);
     assert_eq!(before.len(), 2, "a killed process leaves a log");
     let reads: &[&[&str]] = &[
         &["runs", "list"],
-        &["runs", "list", "--output", "json", "--status", "pending"],
+        &["runs", "list", "--output", "json", "--status", "interrupted"],
         &["runs", "list", "--status", "running"],
         &["runs", "show", &done],
         &["runs", "show", &open],

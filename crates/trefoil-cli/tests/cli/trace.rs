@@ -357,7 +357,7 @@ fn stored(folder: &Folder, args: &[&str]) -> Ran {
     crate::world::finish(command)
 }
 
-/// A stored run as it is shown: the text of its trace, its JSON, the same in its page, and `runs show`.
+/// A stored run as it is shown: the text of its trace, its JSON, and `runs show`. Every place has the same status, question and commands.
 fn views(folder: &Folder) -> (String, Value, Value) {
     let text = stored(folder, &["trace", "last"]).exits(0).out.clone();
     let json = stored(folder, &["trace", "last", "--json"]).json();
@@ -365,7 +365,23 @@ fn views(folder: &Folder) -> (String, Value, Value) {
     let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
     let status = format!("\"status\":{}", json["status"]);
     assert!(page.replace(": ", ":").contains(&status), "the page does not have {status}");
-    (text, json, stored(folder, &["runs", "show", "last", "--output", "json"]).json())
+    let shown = stored(folder, &["runs", "show", "last", "--output", "json"]).json();
+    for member in ["run", "status", "waiting", "next"] {
+        assert_eq!(shown.get(member), json.get(member), "{member}");
+    }
+    let (run, word) = (json["run"].as_str().unwrap(), json["status"].as_str().unwrap());
+    assert!(text.contains(&format!("  {word}  ")), "{text}");
+    let show = stored(folder, &["runs", "show", "last"]).exits(0).out.clone();
+    assert!(show.contains(&format!("\nstatus   {word}\n")), "{show}");
+    let questions = json["waiting"].as_array().into_iter().flatten().filter_map(|one| one["prompt"].as_str());
+    questions.for_each(|question| assert!(show.contains(question), "{show}"));
+    let commands = json["next"].as_array().into_iter().flatten().filter_map(|next| next["command"].as_str());
+    commands.for_each(|command| assert!(show.contains(command), "{command}: {show}"));
+    let list = stored(folder, &["runs", "list", "--status", word]).exits(0).out.clone();
+    assert!(list.lines().any(|line| line.starts_with(run) && line.contains(word)), "{list}");
+    let listed = stored(folder, &["runs", "list", "--output", "json"]).json();
+    assert_eq!(listed["runs"][0]["status"], json["status"]);
+    (text, json, shown)
 }
 
 #[cfg(unix)]
@@ -373,6 +389,9 @@ fn views(folder: &Folder) -> (String, Value, Value) {
 fn a_stored_run_is_shown_as_it_stands_with_what_it_waits_for_and_when_it_began() {
     let folder = Folder::new();
     folder.write("gate.yaml", ASKS);
+    stored(&folder, &["run", "gate.yaml", "-i", "x", "--detach"]).exits(0);
+    let (text, json, _) = views(&folder);
+    assert!(text.contains("gate  pending") && json["next"][0]["purpose"] == "to continue", "{text}");
     let live = ["run", "gate.yaml", "-i", "x", "--allow-command", "--trace", "live.json"];
     stored(&folder, &live).exits(75);
     let (text, json, shown) = views(&folder);
@@ -407,8 +426,8 @@ fn a_stored_run_is_shown_as_it_stands_with_what_it_waits_for_and_when_it_began()
     folder.write("go", "");
     stored(&folder, &["resume", "last", "--allow-command", "--unknown", "retry"]).exits(0);
     let (text, json, shown) = views(&folder);
-    assert!(text.contains("gate  done") && json.get("next").is_none() && json.get("waiting").is_none(), "{text}");
-    assert_eq!((&json["status"], &json["started_at"], &shown["started"]), (&"done".into(), &began, &began));
+    assert!(text.contains("gate  completed") && json.get("next").is_none() && json.get("waiting").is_none(), "{text}");
+    assert_eq!((&json["status"], &json["started_at"], &shown["started"]), (&"completed".into(), &began, &began));
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn a_run_in_progress_is_not_edited_or_forked() {
     let edited = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml"]);
     edited
         .exits(0)
-        .says(&[&format!("note: run {run} has not ended (pending)"), &format!("`trefoil runs cancel {run}")]);
+        .says(&[&format!("note: run {run} has not ended (interrupted)"), &format!("`trefoil runs cancel {run}")]);
 }
 
 #[test]

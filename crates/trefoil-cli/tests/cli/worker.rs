@@ -72,7 +72,7 @@ fn a_worker_that_is_asked_to_stop_gives_its_runs_back() {
     assert_eq!(status(&folder, &provider, &run), "running");
     let ended = end(worker);
     ended.exits(0).says(&["stopping; 1 run is given back", &format!("run {run} given back")]);
-    assert_eq!(status(&folder, &provider, &run), "pending");
+    assert_eq!(status(&folder, &provider, &run), "interrupted");
     // Another worker resumes it at once.
     provider.hang(false);
     trefoil(&folder, &provider, &["worker", "--once"]).exits(0).says(&[&format!("run {run} completed")]);
@@ -142,7 +142,7 @@ fn a_worker_runs_commands_only_if_it_may() {
     refused.exits(1).says(&["1 run could not continue here"]);
     assert!(!refused.err.contains("failed"), "{refused:?}");
     assert!(!folder.path().join("done").exists(), "{refused:?}");
-    assert_eq!(status(&folder, &provider, &run), "pending", "{refused:?}");
+    assert_eq!(status(&folder, &provider, &run), "interrupted", "{refused:?}");
     trefoil(&folder, &provider, &["worker", "--once", "--allow-command"]).exits(0);
     assert_eq!(status(&folder, &provider, &run), "completed");
     assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "one\ntwo\n");

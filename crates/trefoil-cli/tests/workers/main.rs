@@ -142,7 +142,7 @@ fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_pa
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         std::thread::sleep(Duration::from_millis(100 + (chance >> 33) % 400));
         let counts = scene.counts();
-        let left = counts["pending"] + counts["running"] + counts["waiting"];
+        let left = counts["pending"] + counts["interrupted"] + counts["running"] + counts["waiting"];
         if left == 0 {
             break;
         }
@@ -265,7 +265,7 @@ impl Scene {
         }
         let counts = self.counts();
         let took = began.elapsed().as_secs_f64();
-        assert_eq!(counts["pending"] + counts["running"], 0, "{counts:?}");
+        assert_eq!(counts["pending"] + counts["interrupted"] + counts["running"], 0, "{counts:?}");
         let each = runs as f64 / took;
         eprintln!(
             "{workers} workers of {concurrency} runs each: {runs} runs of 3 calls in {took:.1} s, {each:.1} runs/s"

@@ -46,6 +46,11 @@ impl Key {
     pub fn without_try(&self) -> &str {
         without_try(&self.0)
     }
+    /// As it is named in messages: without the try, and with the pass only if that is not the first.
+    pub fn named(&self) -> &str {
+        let key = self.without_try();
+        key.strip_suffix("@1").unwrap_or(key)
+    }
     /// Only its labels.
     pub fn unmarked(&self) -> Cow<'_, str> {
         unmarked(&self.0)

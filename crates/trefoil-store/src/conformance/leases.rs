@@ -194,13 +194,13 @@ async fn evicted(store: &dyn Store) -> Result<(), String> {
     let record = done(store.record("evicted").await, "reading a record")?;
     equal(
         &(record.status, record.taken_from.as_deref()),
-        &(Status::Pending, Some("suite")),
+        &(Status::Interrupted, Some("suite")),
         "a run that was taken away",
     )?;
     done(store.claim("evicted", claim("next", now, now + 60_000)).await, "claiming it at once").map(drop)
 }
 
-/// A run that no process works on any more is pending, and the cost of its calls in progress is unknown.
+/// A run that no process works on any more is interrupted, and the cost of its calls in progress is unknown.
 async fn reclaimed(store: &dyn Store) -> Result<(), String> {
     let now = store.clock().wall_ms();
     let lease = begun(store, "left", "main", now).await?;
@@ -213,7 +213,7 @@ async fn reclaimed(store: &dyn Store) -> Result<(), String> {
     done(store.reclaim(2_000).await, "looking for runs that were left")?;
     equal(&seen().await?, &(Status::Running, 2, 0, 1), "a run whose lease holds")?;
     done(store.release(&lease).await, "releasing")?;
-    equal(&seen().await?, &(Status::Pending, 2, 1, 1), "a run that was left")?;
+    equal(&seen().await?, &(Status::Interrupted, 2, 1, 1), "a run that was left")?;
     let lost = |e: &StoreError| matches!(e, StoreError::NotHeld { .. });
     refused(
         store.append(&lease, batch(&[entry(4, scheduled("c"))])?).await,
@@ -225,7 +225,7 @@ async fn reclaimed(store: &dyn Store) -> Result<(), String> {
     equal(&seen().await?, &(Status::Running, 3, 1, 1), "a run that goes on")?;
     done(store.append(&next, batch(&[entry(6, completed("b", "text".into(), 5))])?).await, "appending")?;
     done(store.release(&next).await, "releasing")?;
-    equal(&seen().await?, &(Status::Pending, 3, 1, 0), "a run that was given back")
+    equal(&seen().await?, &(Status::Interrupted, 3, 1, 0), "a run that was given back")
 }
 
 /// Whoever looks at a run sees that no process works on it any more, before anybody records that.
@@ -242,12 +242,12 @@ pub async fn looked_at(store: &dyn Store) -> Result<(), String> {
     begun(store, "live", "lapsed", now).await?;
     let record = done(store.record("lapsed-1").await, "reading a record")?;
     let seen = (record.status, record.spent.usage.unknown_calls);
-    equal(&seen, &(Status::Pending, 1), "a run whose lease has expired")?;
+    equal(&seen, &(Status::Interrupted, 1), "a run whose lease has expired")?;
     let flow = Filter { flow: Some("lapsed".to_owned()), ..Filter::default() };
     for (status, wanted) in [
-        (vec![Status::Pending], 2),
+        (vec![Status::Interrupted], 2),
         (vec![Status::Running], 1),
-        (vec![Status::Running, Status::Pending], 3),
+        (vec![Status::Running, Status::Interrupted], 3),
         (Vec::new(), 3),
     ] {
         let page = done(store.list(&Filter { status: status.clone(), ..flow.clone() }, None, 10).await, "listing")?;
@@ -256,7 +256,7 @@ pub async fn looked_at(store: &dyn Store) -> Result<(), String> {
     let after = done(store.counts().await, "counting")?;
     let of = |all: &[(Status, u64)], wanted| all.iter().find(|(status, _)| *status == wanted).map_or(0, |(_, n)| *n);
     let grown = |status| of(&after, status).saturating_sub(of(&before, status));
-    equal(&(grown(Status::Pending), grown(Status::Running)), &(2, 1), "what the counts have more")
+    equal(&(grown(Status::Interrupted), grown(Status::Running)), &(2, 1), "what the counts have more")
 }
 
 async fn letters(store: &dyn Store) -> Result<(), String> {

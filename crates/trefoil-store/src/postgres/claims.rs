@@ -152,7 +152,7 @@ pub async fn evict_owner(s: &mut Session, run: &str) -> Done<Option<String>> {
     let no = super::runs::number(s, run).await?;
     let evict = "WITH had AS (SELECT no, owner FROM run WHERE no = $1 AND owner IS NOT NULL FOR UPDATE) \
          UPDATE run SET taken_from = had.owner, epoch = epoch + 1, owner = NULL, lease_until = NULL, \
-         status = CASE status WHEN 'running' THEN 'pending' ELSE status END FROM had WHERE run.no = had.no RETURNING had.owner";
+         status = CASE status WHEN 'running' THEN 'interrupted' ELSE status END FROM had WHERE run.no = had.no RETURNING had.owner";
     let Some(row) = s.row(evict, &[&no]).await? else { return Ok(None) };
     tell(s).await?;
     Ok(row.try_get(0)?)

@@ -139,7 +139,7 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
         let names: Vec<&str> = status.iter().map(|status| status.name()).collect();
         // The index has what is recorded.
         let mut raw = names.clone();
-        raw.extend(status.contains(&Status::Pending).then_some(Status::Running.name()));
+        raw.extend(status.contains(&Status::Interrupted).then_some(Status::Running.name()));
         add(concat!("status = ANY (#) AND ", seen!(), " = ANY (#)"), vec![Box::new(raw), Box::new(names)]);
     }
     if let Some(flow) = flow {
@@ -185,7 +185,7 @@ pub async fn counts(s: &mut Session) -> Done<Vec<(Status, u64)>> {
         "SELECT status, count(*) FROM run GROUP BY status UNION ALL SELECT 'left', count(*) FROM run \
          WHERE owner IS NOT NULL AND status = 'running' AND ",
         seen!(),
-        " = 'pending'"
+        " = 'interrupted'"
     );
     let rows = s.rows(select, &[]).await?;
     let mut counts: Vec<(Status, u64)> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
@@ -202,7 +202,7 @@ pub async fn counts(s: &mut Session) -> Done<Vec<(Status, u64)>> {
     for (status, count) in &mut counts {
         match status {
             Status::Running => *count = count.saturating_sub(left),
-            Status::Pending => *count = count.saturating_add(left),
+            Status::Interrupted => *count = count.saturating_add(left),
             _ => {}
         }
     }

@@ -39,7 +39,7 @@ macro_rules! seen {
         concat!(
             "(CASE WHEN status = 'running' AND ",
             expired!("9223372036854775807"),
-            " THEN 'pending' ELSE status END)"
+            " THEN 'interrupted' ELSE status END)"
         )
     };
 }

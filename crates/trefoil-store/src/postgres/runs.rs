@@ -288,7 +288,7 @@ pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<St
 /// Releases a run from its owner.
 macro_rules! free {
     () => {
-        "UPDATE run SET owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END "
+        "UPDATE run SET owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'interrupted' ELSE status END "
     };
 }
 
@@ -296,7 +296,7 @@ macro_rules! free {
 pub async fn release(s: &mut Session, lease: &Lease) -> Done<()> {
     let freed = s
         .row(
-            concat!(free!(), "WHERE no = $1 AND epoch = $2 AND owner IS NOT NULL RETURNING status = 'pending'"),
+            concat!(free!(), "WHERE no = $1 AND epoch = $2 AND owner IS NOT NULL RETURNING status <> 'waiting'"),
             &[&lease.no, &int(lease.epoch)],
         )
         .await?;

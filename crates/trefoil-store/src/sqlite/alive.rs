@@ -104,7 +104,7 @@ impl Alive {
 }
 
 /// Owners of runs whose processes have ended, although nobody has recorded that: for everybody who looks, their runs are
-/// pending.
+/// interrupted.
 #[derive(Default)]
 pub struct GoneOwners {
     owners: BTreeSet<String>,

@@ -16,7 +16,7 @@ const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code
 
 /// The status of a run for everybody who looks; the parameter is the list of departed owners.
 const SEEN: &str =
-    "CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?)) THEN 'pending' ELSE status END";
+    "CASE WHEN status = 'running' AND owner IN (SELECT value FROM json_each(?)) THEN 'interrupted' ELSE status END";
 
 /// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
@@ -31,7 +31,7 @@ fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)>
         .map_err(|why: String| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, why.into()))?;
     let ended = row.get::<_, Option<i64>>("ended")?.map(uint);
     let left = status == Status::Running && owner.as_deref().is_some_and(|owner| departed.has(owner));
-    let status = if left { Status::Pending } else { status };
+    let status = if left { Status::Interrupted } else { status };
     let in_flight = count("in_flight")?;
     let spent = Spent {
         calls: count("calls")?,
@@ -113,7 +113,7 @@ fn conditions(filter: &Filter, departed: &GoneOwners, after: Option<Cursor>) -> 
         let names: Vec<Parameter> = status.iter().map(text).collect();
         let marks = vec!["?"; names.len()].join(", ");
         // The index has what is recorded.
-        let raw = names.iter().cloned().chain(status.contains(&Status::Pending).then(|| text(&Status::Running)));
+        let raw = names.iter().cloned().chain(status.contains(&Status::Interrupted).then(|| text(&Status::Running)));
         let raw: Vec<Parameter> = raw.collect();
         add(&format!("status IN ({})", vec!["?"; raw.len()].join(", ")), raw);
         let departed = std::iter::once(Parameter::Text(departed.json()));
@@ -160,7 +160,7 @@ pub fn counts(c: &Connection, departed: &GoneOwners) -> Done<Vec<(Status, u64)>>
     for status in Status::ALL {
         let n: Option<i64> = select.query_row([status.name()], |row| row.get(0)).optional()?;
         let moved = match status {
-            Status::Pending => left,
+            Status::Interrupted => left,
             Status::Running => -left,
             _ => 0,
         };

@@ -218,7 +218,7 @@ pub fn release(c: &Connection, lease: &Lease) -> Done<()> {
 
 /// Releases a run from its owner.
 pub const FREE: &str =
-    "owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END";
+    "owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'interrupted' ELSE status END";
 
 /// The processes that work on runs.
 pub fn owners(c: &Connection) -> Done<Vec<String>> {

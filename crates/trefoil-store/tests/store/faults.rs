@@ -249,7 +249,7 @@ fn a_value_that_cannot_be_read_is_told_without_the_words_of_the_client() {
         Connection::open(&path).unwrap().execute_batch("UPDATE run SET status = 'odd'").unwrap();
         let error = store.record("r").await.unwrap_err();
         expect![[r#"
-            the store `FOLDER/runs.db` is damaged: unknown status `odd`; available: `pending`, `running`, `waiting`, `completed`, `failed`, `cancelled`
+            the store `FOLDER/runs.db` is damaged: unknown status `odd`; available: `pending`, `running`, `interrupted`, `waiting`, `completed`, `failed`, `cancelled`
             look for what is damaged, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
     });
@@ -470,17 +470,17 @@ fn a_run_whose_process_was_killed_can_be_continued_at_once() {
         child.kill().unwrap();
         child.wait().unwrap();
         let looking = SqliteStore::open_to_read(&path, Options::default()).unwrap();
-        let pending = Filter { status: vec![Status::Pending], ..Filter::default() };
+        let interrupted = Filter { status: vec![Status::Interrupted], ..Filter::default() };
         let running = Filter { status: vec![Status::Running], ..Filter::default() };
         let seen = looking.record("r").await.unwrap();
-        assert_eq!((seen.status, seen.owner), (Status::Pending, None), "whoever looks sees that it has ended");
-        assert_eq!(looking.list(&pending, None, 10).await.unwrap().runs.len(), 1);
+        assert_eq!((seen.status, seen.owner), (Status::Interrupted, None), "whoever looks sees that it has ended");
+        assert_eq!(looking.list(&interrupted, None, 10).await.unwrap().runs.len(), 1);
         assert_eq!(looking.list(&running, None, 10).await.unwrap().runs.len(), 0);
         let counts = looking.counts().await.unwrap();
-        assert!(counts.contains(&(Status::Pending, 1)) && counts.contains(&(Status::Running, 0)), "{counts:?}");
+        assert!(counts.contains(&(Status::Interrupted, 1)) && counts.contains(&(Status::Running, 0)), "{counts:?}");
         drop(looking);
         assert_eq!(store.reclaim(0).await.unwrap(), 1);
-        assert_eq!(status().await, Status::Pending);
+        assert_eq!(status().await, Status::Interrupted);
         let lease = store.claim("r", claim("other")).await.unwrap();
         append(&store, &lease, step(1, 80)).await.unwrap();
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r"), step(1, 80)]);

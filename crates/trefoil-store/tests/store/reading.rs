@@ -82,7 +82,7 @@ fn looking_leaves_a_log_as_it_is() {
         let before = bytes();
         let looking = look(&path).unwrap();
         assert_eq!(entries(&looking, "r").await.unwrap().len(), 2);
-        assert_eq!(looking.list(&Filter::default(), None, 10).await.unwrap().runs[0].status, Status::Pending);
+        assert_eq!(looking.list(&Filter::default(), None, 10).await.unwrap().runs[0].status, Status::Interrupted);
         assert!(looking.check().await.unwrap().problems.is_empty());
         drop(looking);
         assert_eq!(bytes(), before);

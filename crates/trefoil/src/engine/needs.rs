@@ -25,8 +25,8 @@ use crate::flow::Flow;
 use crate::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
 use crate::load::{Loaded, Report};
 use crate::preflight::{
-    Host, MISSING_TOOL, empty_prompts, local_calls, missing_environment, missing_modules, modules_of, preflight,
-    uncalled,
+    Host, MISSING_TOOL, ModuleUse, certain_steps, empty_prompts, local_calls, missing_environment, missing_modules,
+    modules_of, preflight, uncalled,
 };
 use crate::secrets::{self, OperatorSecrets};
 
@@ -102,7 +102,7 @@ impl Needs {
             let settings = |call: &ToolCall| read_by_settings(parts, &hosts, call);
             lacks.extend(secrets::missing(&loaded.program, &*secrets, &calls_out, &settings));
             // A run that goes on may be beyond the step that needs it, and that of a tool may never be called.
-            if !resumes && caller.is_none() {
+            if !resumes && caller.is_none_or(|caller| caller.is_certain) {
                 lacks.extend(missing_environment(&loaded.program, &*secrets));
             }
         }
@@ -179,6 +179,8 @@ pub(super) struct Caller<'c> {
     secrets: &'c Arc<dyn Secrets>,
     /// It goes on, and may never come to the call.
     resumes: bool,
+    /// Every run of it comes to the call.
+    is_certain: bool,
 }
 
 /// The flows that a flow can call as tools, and those that they can call.
@@ -188,6 +190,18 @@ pub(super) struct Beneath {
     pub flows: Vec<Flow>,
     /// Where else than at the provider their models are called.
     pub elsewhere: Vec<Elsewhere>,
+    /// The Python modules that they name.
+    trials: Vec<ModuleTrial>,
+}
+
+/// The Python modules that a flow names, to be imported.
+struct ModuleTrial {
+    modules: Vec<ModuleUse>,
+    python: PythonTools,
+    /// Its files among those of the findings.
+    files: Vec<FileId>,
+    /// The tool that the flow is, and where that is called.
+    tool: Option<(Arc<str>, Location)>,
 }
 
 /// A call of a flow that was not looked at yet.
@@ -195,14 +209,24 @@ struct FlowCall {
     tool: Arc<str>,
     /// The step that calls it, in the files of the findings.
     at: Location,
+    /// Every run comes to it.
+    is_certain: bool,
 }
 
 impl FlowCall {
-    /// Those of a program. `files`: its files among those of the findings.
-    fn of(program: &Program, needs: &Needs, files: &[FileId]) -> Vec<Self> {
+    /// Those of a program, the certain ones last. `files`: its files among those of the findings. `is_certain`: whether every run
+    /// comes to the program.
+    fn of(program: &Program, needs: &Needs, files: &[FileId], is_certain: bool) -> Vec<Self> {
         let all = local_calls(program, is_embedded(needs.aimed.as_deref())).into_iter();
+        let certain: HashSet<Location> = certain_steps(program).into_iter().map(|(_, step)| step.origin).collect();
         let flows = all.filter(|(tool, _)| needs.hosts.flow_of(tool).is_some());
-        flows.filter_map(|(tool, at)| Some(Self { tool, at: moved(at, files)? })).collect()
+        let one = |(tool, at)| {
+            let is_certain = is_certain && certain.contains(&at);
+            Some(Self { tool, at: moved(at, files)?, is_certain })
+        };
+        let mut flows: Vec<Self> = flows.filter_map(one).collect();
+        flows.sort_by_key(|call| call.is_certain);
+        flows
     }
 }
 
@@ -223,47 +247,79 @@ impl Engine {
         };
         let prompts = input.map(|input| empty_prompts(&flow.loaded().program, input.as_ref())).unwrap_or_default();
         prompts.into_iter().for_each(|empty| found.push(empty));
-        self.missing_modules(flow).await.into_iter().for_each(|missing| found.push(missing));
+        let missing = self.missing_modules(flow).await;
+        let files = found.adopt(missing.files());
+        missing.diagnostics().iter().for_each(|missing| found.push(in_files(missing.clone(), &files)));
         Ok(found)
     }
 
-    /// The Python modules of a flow that cannot be imported, if Python is allowed.
+    /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
     #[doc(hidden)]
-    pub async fn missing_modules(&self, flow: &Flow) -> Vec<Diagnostic> {
-        let Some(python) = &self.parts.python else { return Vec::new() };
-        // Most flows call no Python, and then nothing else is looked up.
-        if modules_of(&flow.loaded().program, &|_| true).is_empty() {
-            return Vec::new();
+    pub async fn missing_modules(&self, flow: &Flow) -> Findings {
+        let program = &flow.loaded().program;
+        let mut found = Findings::new(flow.loaded().files.clone(), Vec::new());
+        // Most flows call no Python and no flows, and then nothing else is looked up.
+        let calls_others = !local_calls(program, false).is_empty();
+        if self.parts.python.is_none() || !calls_others && modules_of(program, &|_| true).is_empty() {
+            return found;
         }
-        let (modules, tools) = {
+        let trials = {
             let needs = Needs::of(self, flow, None);
-            let is_ours = |call: &ToolCall| !needs.hosts.is_before(&call.name, &call.kind);
-            (modules_of(&flow.loaded().program, &is_ours), PythonTools::new(python.clone(), needs.secrets.clone()))
+            let mut around = found.clone();
+            let files = around.files().iter().map(|(id, _)| id).collect();
+            let own = needs.trial(self, flow, (files, None));
+            let beneath = needs.beneath(self, flow, &mut around).trials;
+            found = Findings::new(around.files().clone(), Vec::new());
+            own.into_iter().chain(beneath).collect::<Vec<_>>()
         };
-        missing_modules(&tools, modules).await
+        for ModuleTrial { modules, python, files, tool } in trials {
+            for missing in missing_modules(&python, modules).await {
+                let missing = in_files(missing, &files);
+                found.push(match &tool {
+                    Some((tool, at)) => of_tool(missing, tool, *at),
+                    None => missing,
+                });
+            }
+        }
+        found
     }
 }
 
 impl Needs {
+    /// The Python modules of a flow with these needs, if it has any and Python is allowed.
+    fn trial(
+        &self,
+        engine: &Engine,
+        flow: &Flow,
+        (files, tool): (Vec<FileId>, Option<(Arc<str>, Location)>),
+    ) -> Option<ModuleTrial> {
+        let python = engine.parts.python.as_ref()?;
+        let is_ours = |call: &ToolCall| !self.hosts.is_before(&call.name, &call.kind);
+        let modules = modules_of(&flow.loaded().program, &is_ours);
+        let python = || PythonTools::new(python.clone(), self.secrets.clone());
+        (!modules.is_empty()).then(|| ModuleTrial { modules, python: python(), files, tool })
+    }
+
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
     /// itself.
     pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) -> Beneath {
         let mut beneath = Beneath::default();
         let Some(flows) = &self.hosts.flows else { return beneath };
         let parts = &*engine.parts;
-        let caller = Caller { hosts: &self.hosts, secrets: &self.secrets, resumes: parts.begun.is_some() };
         // Flows that have a cost limit in their manifest are SirenSpec's, and call no flows as tools.
         let limited = was_limited(parts);
         let own: Vec<FileId> = findings.files().iter().map(|(id, _)| id).collect();
-        let mut left = FlowCall::of(&flow.loaded().program, self, &own);
+        let mut left = FlowCall::of(&flow.loaded().program, self, &own, true);
         let cause = |d: &Diagnostic| (d.rule, d.file, d.span, d.message.clone());
         let mut told: HashSet<_> = findings.diagnostics().iter().map(cause).collect();
         let mut seen: HashSet<Arc<str>> = HashSet::new();
-        while let Some(FlowCall { tool, at }) = left.pop() {
+        while let Some(FlowCall { tool, at, is_certain }) = left.pop() {
             if !seen.insert(tool.clone()) {
                 continue;
             }
             let Some((called, engine)) = flows.run_of(&tool, limited) else { continue };
+            let resumes = parts.begun.is_some();
+            let caller = Caller { hosts: &self.hosts, secrets: &self.secrets, resumes, is_certain };
             let needs = Needs::of(&engine, &called, Some(&caller));
             let files = findings.adopt(&called.loaded().files);
             for lack in &needs.lacks {
@@ -274,7 +330,9 @@ impl Needs {
                 }
             }
             beneath.elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
-            left.extend(FlowCall::of(&called.loaded().program, &needs, &files));
+            left.extend(FlowCall::of(&called.loaded().program, &needs, &files, is_certain));
+            left.sort_by_key(|call| call.is_certain);
+            beneath.trials.extend(needs.trial(&engine, &called, (files, Some((tool.clone(), at)))));
             beneath.flows.push(called);
         }
         beneath

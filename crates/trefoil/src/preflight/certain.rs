@@ -31,6 +31,7 @@ fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(
             it.branches.iter().copied().for_each(within);
         }
         StepKind::Loop(it) => within(it.body),
+        StepKind::Conversation(it) => within(it.turn),
         StepKind::Attempts(it) => within(it.body),
         StepKind::Graph(graph) => nodes(graph).into_iter().for_each(within),
         StepKind::StateMachine(machine) => states(machine).into_iter().for_each(within),
@@ -48,7 +49,6 @@ fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(
         | StepKind::Parallel(_)
         | StepKind::Branch { .. }
         | StepKind::ForEach(_)
-        | StepKind::Conversation(_)
         | StepKind::Refused(_) => {}
     }
 }

@@ -23,6 +23,7 @@ use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions}
 
 use crate::describe::feature;
 
+pub use certain::certain_steps;
 pub use environment::missing_environment;
 pub use modules::{MODULE, ModuleUse, missing_modules, modules_of};
 pub use prompts::empty_prompts;

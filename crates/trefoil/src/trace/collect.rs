@@ -3,7 +3,7 @@
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::{PrivateValue, Told};
-use trefoil_runtime::{Event, EventKind, RunError};
+use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
 use trefoil_template::Value;
 
@@ -73,10 +73,11 @@ impl Trace {
             EventKind::Verdict(verdict) => self.ruled(event, verdict),
             EventKind::Warning { message } => self.warned(event, message),
             EventKind::RunFinished { output, error, usage, calls, duration_ms } => {
-                let how = match error {
-                    None => "done",
-                    Some(error) if error.code == "CANCELLED" => "cancelled",
-                    Some(_) => "stopped",
+                let how = match RunStatus::of_end(error.as_ref()) {
+                    RunStatus::Completed => "done",
+                    RunStatus::Cancelled => "cancelled",
+                    RunStatus::Interrupted => "interrupted",
+                    _ => "stopped",
                 };
                 (self.waiting, self.why) = (None, None);
                 self.stop(event.at_ms, how);
@@ -170,14 +171,14 @@ impl Trace {
     /// that of its last call.
     fn stop(&mut self, at: u64, how: &'static str) {
         for step in self.steps.iter_mut().filter(|s| s.ended_ms.is_none()) {
-            let last = step.calls.last();
-            let end = last.and_then(|c| Some(c.started_ms + c.duration_ms?));
-            step.ended_ms = Some(end.unwrap_or(at));
-            step.status = match last {
-                Some(call) if call.error.is_some() => "failed",
-                Some(call) if call.duration_ms.is_some() => "done",
-                _ => how,
-            };
+            end_open(step, at, how);
+        }
+    }
+    /// The process of the run has ended, and the steps that it worked on are open.
+    pub(super) fn cut_off(&mut self, how: &'static str) {
+        let at = self.last_ms;
+        for step in self.steps.iter_mut().filter(|s| s.ended_ms.is_none() && s.status == "running") {
+            end_open(step, at, how);
         }
     }
     fn begin(&mut self, mut step: StepTrace) -> usize {
@@ -232,6 +233,18 @@ impl Trace {
         #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
         &mut self.steps[index]
     }
+}
+
+/// Ends a step that is open: `how`, if its last call does not say it.
+fn end_open(step: &mut StepTrace, at: u64, how: &'static str) {
+    let last = step.calls.last();
+    let end = last.and_then(|c| Some(c.started_ms + c.duration_ms?));
+    step.ended_ms = Some(end.unwrap_or(at));
+    step.status = match last {
+        Some(call) if call.error.is_some() => "failed",
+        Some(call) if call.duration_ms.is_some() => "done",
+        _ => how,
+    };
 }
 
 /// Records how a call ended.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
+use trefoil_machine::event::Waiting;
 use trefoil_machine::guard::Verdict;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
@@ -16,14 +17,6 @@ use super::{About, StepTrace, Trace, TraceCall, graph, outer};
 pub(super) fn json(trace: &Trace, about: &About) -> Value {
     let files = &about.files;
     let end = trace.end.as_ref();
-    let status = match end.map(|end| end.error.as_ref().map(|error| error.code.as_str())) {
-        None if trace.waiting.is_some() && trace.standing.is_none() => "waiting",
-        None => trace.standing.unwrap_or("running"),
-        Some(None) => "done",
-        Some(Some("CANCELLED")) => "cancelled",
-        Some(Some("INTERRUPTED")) => "interrupted",
-        Some(Some(_)) => "failed",
-    };
     let why = end.and_then(|end| end.error.as_ref()).or(trace.why.as_ref());
     let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
     let index = Index::of(&trace.steps);
@@ -44,7 +37,7 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "run": trace.run,
         "flow": trace.flow,
         "dialect": about.dialect,
-        "status": status,
+        "status": trace.status().name(),
         "started_at": trace.started_at.map(clock::rfc3339_ms),
         "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
@@ -64,10 +57,22 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
     });
     if let Some(members) = all.as_object_mut() {
         let waiting = trace.waiting.as_ref().filter(|waiting| !waiting.is_empty());
-        members.extend(waiting.map(|waiting| ("waiting".to_owned(), json!(waiting))));
+        members.extend(waiting.map(|waiting| ("waiting".to_owned(), questions(waiting))));
         members.extend((!trace.next.is_empty()).then(|| ("next".to_owned(), json!(trace.next))));
     }
     all
+}
+
+/// What a run waits for, each with its question in one sentence.
+pub fn questions(waiting: &[Waiting]) -> Value {
+    let one = |one: &Waiting| {
+        let mut all = json!(one);
+        if let Some(members) = all.as_object_mut() {
+            members.insert("question".to_owned(), one.question(&one.step).into());
+        }
+        all
+    };
+    waiting.iter().map(one).collect()
 }
 
 /// Steps by key, to find the step of the trace to which a key belongs: the innermost enclosing one.

@@ -13,6 +13,7 @@ mod write;
 
 pub use about::About;
 pub use clock::rfc3339_ms;
+pub use json::questions;
 pub use trefoil_machine::key::{parent as outer, without_try};
 pub use write::{Pending, write_page};
 
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil_machine::Told;
 use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally, Waiting};
 use trefoil_machine::guard::Verdict;
-use trefoil_runtime::{Event, EventSink, Key, RunError, RunOutcome, Usage};
+use trefoil_runtime::{Event, EventSink, Key, RunError, RunOutcome, RunStatus, Usage};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
@@ -56,7 +57,7 @@ pub struct Trace {
     /// What it stopped before, and why, if somebody has to allow it.
     why: Option<RunError>,
     /// The status of a stored run that has not ended.
-    standing: Option<&'static str>,
+    standing: Option<RunStatus>,
     /// What can be done next.
     next: Vec<Suggestion>,
     /// When its last event happened, in milliseconds since its start.
@@ -122,7 +123,7 @@ pub struct StepTrace {
     /// Its place.
     pub location: Option<Location>,
     /// `running`, `waiting`, `done`, `failed`, `skipped`; `cancelled` if a step around it or next to it ended first; `stopped` if the run
-    /// ended before the step.
+    /// ended before the step; `interrupted` if its process did.
     pub status: &'static str,
     /// When it started, in milliseconds since the start of the run.
     pub started_ms: u64,
@@ -184,10 +185,16 @@ impl Tracer {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).so_far = Some(figures);
     }
 
-    /// The events were those of a stored run that has not ended. `status`: `waiting`, `interrupted`, `pending` or `running`.
-    pub fn stands(&self, status: &'static str, waiting: Vec<Waiting>, usage: Usage, calls: u64) {
+    /// The events were those of a stored run that has not ended, and that stands like this.
+    pub fn stands(&self, status: RunStatus, waiting: Vec<Waiting>, usage: Usage, calls: u64) {
         let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
-        trace.waits_for(&waiting);
+        if matches!(status, RunStatus::Interrupted | RunStatus::Pending) {
+            let asked: Vec<Waiting> = waiting.iter().filter(|one| one.prompt.is_some()).cloned().collect();
+            trace.waits_for(&asked);
+            trace.cut_off("interrupted");
+        } else {
+            trace.waits_for(&waiting);
+        }
         trace.standing = Some(status);
         trace.waiting = Some(waiting).filter(|waiting| !waiting.is_empty());
         trace.so_far = Some((usage, calls, trace.last_ms));
@@ -214,6 +221,15 @@ impl EventSink for Tracer {
 }
 
 impl Trace {
+    /// How the run stands.
+    pub fn status(&self) -> RunStatus {
+        match &self.end {
+            Some(end) => RunStatus::of_end(end.error.as_ref()),
+            None if self.waiting.is_some() => self.standing.unwrap_or(RunStatus::Waiting),
+            None => self.standing.unwrap_or(RunStatus::Running),
+        }
+    }
+
     /// The trace as JSON.
     pub fn json(&self, about: &About) -> serde_json::Value {
         json::json(self, about)

@@ -146,7 +146,6 @@ fn a_run_that_nobody_knows_and_an_engine_without_a_store_say_so() {
             the run did not start
 
             error[no-store]: the engine has no store
-             |
              = help: set one with `Engine::store`"#]]
         .assert_eq(&without.to_string());
     });

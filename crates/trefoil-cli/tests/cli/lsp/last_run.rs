@@ -205,7 +205,12 @@ fn an_edit_of_a_called_file_resumes_the_file_that_the_run_started_with() {
     assert_eq!(resumes["command"]["arguments"], json!([client.uri("agents/sub.yaml"), run, main]));
     let asked = json!({ "command": "trefoil.resume", "arguments": [client.uri("agents/sub.yaml")] });
     let said = client.ask("workspace/executeCommand", asked);
-    assert_eq!(said, format!("trefoil resume {run} --with {}", main.display()));
+    // Complete: with the store that the client named.
+    let store = client.folder.path().join("runs.db");
+    let words = [&*run, "--with", main.to_str().unwrap(), "--store", store.to_str().unwrap()];
+    assert_eq!(said, format!("trefoil resume {}", words.join(" ")));
+    let words: Vec<&str> = ["resume"].into_iter().chain(words).chain(["--dry-run"]).collect();
+    crate::world::finish(crate::durable::command(&client.folder, &provider, &words)).exits(0);
     // The command line says so, too.
     let resumed = |with: &str| {
         let args = ["resume", &run, "--with", with];

@@ -11,6 +11,7 @@ use crate::server::position::Lines;
 use crate::server::session::Session;
 use crate::{code_action, create, lens, rename};
 use trefoil::Engine;
+use trefoil::internals::command::PrintedCommand;
 use trefoil::internals::{Checks, LoadOptions, Target};
 use trefoil::plan::Plan;
 
@@ -92,10 +93,13 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
     };
     let path = place.path.to_string_lossy().into_owned();
     let said = match does {
-        lens::Does::Run => format!("trefoil run {}", quoted(&path)),
-        lens::Does::Dev => format!("trefoil dev {}", quoted(&path)),
+        lens::Does::Run => session.last_runs.store_options().text(PrintedCommand::Run(&path)),
+        lens::Does::Dev => session.last_runs.store_options().text(PrintedCommand::Dev(&path)),
         lens::Does::Resume => match session.last_run(&place) {
-            Some(last) => format!("trefoil resume {} --with {}", last.run.run, quoted(&last.target(&place.path))),
+            Some(last) => {
+                let (run, target) = (&last.run.run, last.target(&place.path));
+                session.last_runs.options_of(run).text(PrintedCommand::Edited { run, target: &target })
+            }
             None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
         },
         lens::Does::Why => {
@@ -125,14 +129,4 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
     let message = json!({ "type": 3, "message": &said });
     session.outgoing.push(Notification::new("window/showMessage".to_owned(), message).into());
     Ok(said.into())
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }

@@ -47,25 +47,24 @@ pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> 
             Some(patch) => renderer.render(&[group, patch]),
             None => renderer.render(&[group]),
         };
-        if cut {
-            block.lines().filter(|line| !is_bare_separator(line)).for_each(|line| out.extend([line, "\n"]));
-        } else {
-            out.extend([block.trim_end_matches('\n'), "\n"]);
-        }
+        // Lines of the frame in which nothing is framed.
+        let is_nowhere = place(files, d.file, d.span).0.is_none() && d.fix.is_none();
+        let is_bare = |line: &str| cut && consists_of(line, ":::") || is_nowhere && consists_of(line, "|");
+        block.trim_end_matches('\n').lines().filter(|line| !is_bare(line)).for_each(|line| out.extend([line, "\n"]));
     }
     out
 }
 
-/// Whether a line is the separator that the renderer writes, without a file name, between a place that we name
+/// Whether a line consists of a sign of the renderer. `:::` without a file name is the separator between a place that we name
 /// ourselves and the next excerpt.
-fn is_bare_separator(line: &str) -> bool {
+fn consists_of(line: &str, sign: &str) -> bool {
     let mut escape = false;
     let text = line.chars().filter(|c| {
         let shown = !escape && *c != '\x1b';
         escape = *c == '\x1b' || (escape && *c != 'm');
         shown
     });
-    text.filter(|c| *c != ' ').eq(":::".chars())
+    text.filter(|c| *c != ' ').eq(sign.chars())
 }
 
 /// A finding in the form that the renderer accepts, and whether a line in it is cut.
