@@ -191,5 +191,14 @@ export interface Trace {
   graph?: Graph | null;
 }
 
+/** What all calls of a step have used; null if there are none that can use anything. */
+export function spentBy(calls: Call[]): Usage | null {
+  const used = calls.flatMap((call) => call.usage ?? []);
+  if (used.length === 0) return null;
+  const sum = (name: keyof Usage) => used.reduce((all, one) => all + (one[name] ?? 0), 0);
+  const names = ['input_tokens', 'output_tokens', 'cached_tokens', 'unknown_calls', 'cost_micro', 'unpriced_calls'] as const;
+  return Object.fromEntries(names.map((name) => [name, sum(name)]));
+}
+
 /** Whether a provider answered a call with a status alone: it used nothing. */
 export const turnedAway = (call: Call): boolean => !call.usage && typeof call.error?.cause === 'object' && call.error.cause !== null;

@@ -5,8 +5,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { StepDetail } from '../source/types.ts';
 import { link, type State } from '../state.ts';
 import { brief, count, duration, inline, place, several, shown, visible } from '../text.ts';
-import type { Call } from '../trace.ts';
-import { CallView } from './call.tsx';
+import { type Call, spentBy } from '../trace.ts';
+import { CallView, UsageLine } from './call.tsx';
 import { FailureBox } from './failure.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import { NameList, named } from './names.tsx';
@@ -58,6 +58,7 @@ interface ViewProps {
 function StepView({ detail, state, heading }: ViewProps) {
   const { step, name, parents, runs } = detail;
   const calls = step.calls ?? [];
+  const spent = spentBy(calls);
   const failedAnyway = step.status === 'failed' && step.handled_as && step.handled_as !== 'fail';
   return (
     <>
@@ -89,6 +90,7 @@ function StepView({ detail, state, heading }: ViewProps) {
             </span>
           )}
           {(step.tries ?? 1) > 1 && <span>{several(step.tries ?? 1, 'try', 'tries')}</span>}
+          {spent && <UsageLine usage={spent} />}
           {place(step) && <span class="place">{place(step)}</span>}
         </p>
       </header>

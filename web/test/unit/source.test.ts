@@ -4,8 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InlineSource, union } from '../../src/source/inline.ts';
 import type { View } from '../../src/source/types.ts';
-import type { Trace } from '../../src/trace.ts';
+import { spentBy, type Trace } from '../../src/trace.ts';
 import { fanout, HTML, hostile, loop, many, sixty } from '../fixtures/traces.ts';
+
+test('a step has used what all its calls have used', () => {
+  assert.equal(spentBy([{ effect: 'tool' }, {}]), null);
+  const spent = spentBy([{ usage: { input_tokens: 2, cost_micro: 5 } }, {}, { usage: { input_tokens: 3, output_tokens: 1, unpriced_calls: 1 } }]);
+  assert.deepEqual([spent?.input_tokens, spent?.output_tokens, spent?.cost_micro, spent?.unpriced_calls], [5, 1, 5, 1]);
+});
 
 const plain: View = { words: '', status: null, toggled: new Set() };
 const lines = async (source: InlineSource, view = plain) =>

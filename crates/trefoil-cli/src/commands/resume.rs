@@ -221,7 +221,6 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     session.begin(&ready, None, Some(&run));
-    let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
     let owner = engine.owner();
@@ -230,7 +229,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
         ready.resume_held(claimed(&owner, &run, &options).await.map_err(trefoil::Error::Store)?)
     })?;
     let answers = &args.host.answers;
-    Ok(ended.finish(&End { target: None, answers, script, is_kept: true, edited, options }))
+    Ok(ended.finish(&End { target: None, answers, is_kept: true, edited, options }))
 }
 
 /// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of

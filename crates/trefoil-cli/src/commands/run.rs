@@ -136,7 +136,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let loaded = trefoil::internals::load(&args.target.target(), &options);
     let flow = Flow::from(loaded.map_err(|report| not_started(args, &options, &report))?);
     let loaded = flow.loaded();
-    count_calls(args, loaded, &settings)?;
+    let many = count_calls(args, loaded, &settings)?;
     if !args.show.quiet {
         warn_of_texts(args, loaded.dialect);
         count_warnings(args, loaded);
@@ -169,7 +169,8 @@ fn start(args: &Run) -> Result<u8, u8> {
     if args.detach {
         engine = engine.commands(Shell::default()).for_others();
     }
-    let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?.warns(warnings);
+    let ready =
+        engine.ready(&flow).map_err(|error| did_not_start(&error))?.warns(many.into_iter().chain(warnings).collect());
     if !args.detach {
         let missing = store::block_on(engine.missing_modules(&flow))?;
         if !missing.is_empty() {
@@ -186,7 +187,6 @@ fn start(args: &Run) -> Result<u8, u8> {
     overwrite::spare_sources(args.show.trace.as_deref(), &loaded.files)?;
     label(args.host.models.embedded(), &ready);
     session.begin(&ready, args.seed, Some(ready.run()).filter(|_| !args.ephemeral));
-    let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
     let options =
@@ -200,7 +200,6 @@ fn start(args: &Run) -> Result<u8, u8> {
     Ok(end.finish(&End {
         target,
         answers: &args.host.answers,
-        script,
         is_kept: !args.ephemeral,
         edited: Some((args.target.target.clone(), false)),
         options,
@@ -260,8 +259,8 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 }
 
 /// Compares the program's model calls with its limit: a run that certainly may need more does not start, and one that
-/// may need very many starts with a note. The run itself ends before it exceeds the limit.
-fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u8> {
+/// may need very many starts with a warning, which is returned. The run itself ends before it exceeds the limit.
+fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Option<String>, u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
     let many = match calls.number() {
@@ -277,11 +276,9 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u
         output::refuse(&message, Some(&breakdown));
         return Err(exit::NOT_STARTED);
     }
-    if args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS) && !args.show.quiet {
-        let message = format!("this run may make {many}; it stops after {most} (see `{plan}`)");
-        output::warning(format!("{message}; change the limit with `--max-calls`"));
-    }
-    Ok(())
+    let is_many = args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
+    let message = format!("this run may make {many}; it stops after {most} (see `{plan}`)");
+    Ok(is_many.then(|| format!("{message}; change the limit with `--max-calls`")))
 }
 
 fn refuse(why: &Findings) -> u8 {

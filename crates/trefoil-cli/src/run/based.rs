@@ -68,7 +68,7 @@ impl Based<'_> {
         let ready = &edited.ready;
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
         session.begin(ready, None, Some(ready.run()));
-        let (script, answers_from, lines) = (ready.script().cloned(), ready.answers_from().clone(), edited.lines());
+        let (answers_from, lines) = (ready.answers_from().clone(), edited.lines());
         let options = RunOptions::new(self.store.option(), &self.host.permissions(self.no_config));
         let ended = session.run(&engine, &answers_from, Some(&options), async || edited.start())?;
         if !self.show.quiet {
@@ -77,7 +77,6 @@ impl Based<'_> {
         Ok(ended.finish(&End {
             target: None,
             answers: &self.host.answers,
-            script,
             is_kept: true,
             edited: self.target.clone().map(|target| (target, false)),
             options,

@@ -1,7 +1,7 @@
 //! A run in the terminal, from its start or resume to its end.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -201,6 +201,8 @@ pub struct Session<'s> {
     shown: Arc<Shown>,
     tracer: Arc<Tracer>,
     lines: Option<Arc<Jsonl>>,
+    /// The script with the answers.
+    script: OnceLock<Arc<Scripted>>,
 }
 
 impl<'s> Session<'s> {
@@ -210,7 +212,7 @@ impl<'s> Session<'s> {
         let events_shown = show.events.is_some() && output::is_result_shown();
         let shown = Arc::new(Shown::new(show.quiet || events_shown));
         let lines = show.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
-        Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines }
+        Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines, script: OnceLock::new() }
     }
 
     /// Connects an engine's events to this session.
@@ -227,15 +229,22 @@ impl<'s> Session<'s> {
 
     /// Called before the start: shows which model answers, and the id of a stored run.
     pub fn begin(&self, ready: &Ready, seed: Option<u64>, run: Option<&str>) {
-        if let Some(script) = ready.script()
-            && !self.show.quiet
-        {
-            script.unknown_names(&self.loaded.program).iter().for_each(output::warning);
+        if let Some(script) = ready.script() {
+            self.warn(script.unknown_names(&self.loaded.program));
+            let _ = self.script.set(script.clone());
         }
         if let Some(run) = run.filter(|_| !self.show.quiet) {
             output::say(format!("run {run}"));
         }
         self.shown.begin(self.loaded, &ready.answers_from().to_string(), seed);
+    }
+
+    /// Warnings that no step of the run gives: shown, and part of its trace.
+    fn warn(&self, warnings: Vec<String>) {
+        if !self.show.quiet {
+            warnings.iter().for_each(output::warning);
+        }
+        self.tracer.warns(warnings);
     }
 
     /// The run is resumed: its first events have happened before.
@@ -262,6 +271,8 @@ impl<'s> Session<'s> {
             .map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
         self.tracer.ended(&outcome);
+        let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
+        self.tracer.warns(unused.clone().unwrap_or_default());
         let next = options.map(|options| waiting::next(&outcome, self.shown.has_failed_items(), options));
         self.tracer.suggests(next.unwrap_or_default());
         let released = runtime.block_on(engine.release());
@@ -281,7 +292,8 @@ impl<'s> Session<'s> {
             code = exit::FAILED;
         }
         let store = engine.owner().map(|owner| owner.store().clone());
-        Ok(Ended { session: self, placeholders, outcome, store, code })
+        let unused = unused.unwrap_or_default();
+        Ok(Ended { session: self, placeholders, outcome, unused, store, code })
     }
 }
 
@@ -290,6 +302,8 @@ pub struct Ended<'s> {
     session: Session<'s>,
     placeholders: bool,
     outcome: RunOutcome,
+    /// The warnings about answers of a script that were not used.
+    unused: Vec<String>,
     /// The store of the run.
     store: Option<Arc<dyn Store>>,
     /// The exit code of problems other than the run's own.
@@ -302,8 +316,6 @@ pub struct End<'e> {
     pub target: Option<&'e str>,
     /// The answers from the command line.
     pub answers: &'e [(String, String)],
-    /// The script with the answers.
-    pub script: Option<Arc<Scripted>>,
     /// Whether the run is kept.
     pub is_kept: bool,
     /// The target of its files, and whether they have changed since.
@@ -320,10 +332,10 @@ impl Ended<'_> {
 
     /// Prints the result or the failure, and suggests what to do next. Returns the exit code.
     pub fn finish(self, end: &End<'_>) -> u8 {
-        let Self { session, placeholders, outcome, store, code } = self;
+        let Self { session, placeholders, outcome, unused, store, code } = self;
         let Session { show, loaded, shown, lines, .. } = session;
-        if let Some(script) = end.script.as_ref().filter(|_| !show.quiet && outcome.result.is_ok()) {
-            script.unused().iter().for_each(output::warning);
+        if !show.quiet {
+            unused.iter().for_each(output::warning);
         }
         let mut code = code.max(told(show, loaded, &shown, placeholders, &outcome, end));
         if let Some(lines) = lines {

@@ -491,3 +491,15 @@ fn a_command_that_fails_has_its_exit_code_and_its_error_output_on_its_row() {
         assert!(row.contains("exit 3: no such thing"), "{row}");
     }
 }
+
+#[test]
+fn warnings_about_a_script_are_in_the_trace() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT).write("s.yaml", "answers: { helper: fine, nobody: x }\n");
+    let ran = folder.trefoil(&["run", "a.yaml", "-i", "x", "--model", "scripted=s.yaml", "--trace", "t.json"]);
+    let said = ran.exits(0).err.lines().filter_map(|line| line.strip_prefix("warning: "));
+    let said: Vec<&str> = said.filter(|warning| warning.contains("`nobody`")).collect();
+    assert_eq!(said.len(), 2, "{}", ran.err);
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    assert_eq!(trace["warnings"], serde_json::json!(said));
+}

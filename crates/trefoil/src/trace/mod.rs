@@ -200,6 +200,11 @@ impl Tracer {
         trace.so_far = Some((usage, calls, trace.last_ms));
     }
 
+    /// Warnings that are no events of the run.
+    pub fn warns(&self, warnings: Vec<String>) {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).warnings.extend(warnings);
+    }
+
     /// What can be done with the run next.
     pub fn suggests(&self, next: Vec<Suggestion>) {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).next = next;
