@@ -54,7 +54,7 @@ pub struct ShownMessage {
     /// The role.
     pub role: Role,
     /// The text.
-    pub content: String,
+    pub content: Arc<str>,
     /// The origin of each part, if the watcher wants it. Locations become file names only where events are written, so this is not
     /// part of the serialized event.
     #[serde(skip)]
@@ -216,7 +216,7 @@ pub enum EventKind {
     /// A labelled step started.
     StepStarted {
         /// Its label.
-        label: String,
+        label: Arc<str>,
         /// Its kind: `agent`, `tool`, `command`, `human`, `parallel`, ...
         kind: &'static str,
     },
@@ -261,7 +261,7 @@ pub enum EventKind {
     /// A model call started (one per try).
     ModelStarted {
         /// The agent.
-        agent: String,
+        agent: Arc<str>,
         /// `provider:model` as resolved, `embedded` or `scripted`.
         model: String,
         /// The messages as sent, masked.
@@ -538,14 +538,14 @@ mod tests {
                 answers_from: None,
                 placeholder: false,
             },
-            EventKind::StepStarted { label: String::new(), kind: "agent" },
+            EventKind::StepStarted { label: "".into(), kind: "agent" },
             EventKind::StepSkipped { label: String::new(), reason: String::new() },
             EventKind::StepFinished { output: Value::Null, items: None },
             EventKind::ItemStarted { index: 0, total: 1, item: None },
             EventKind::ItemFinished { error: None },
             EventKind::StepFailed { error: failed(), handled_as: "fail" },
             EventKind::ModelStarted {
-                agent: String::new(),
+                agent: "".into(),
                 model: String::new(),
                 messages: Vec::new(),
                 parameters: Value::Null,

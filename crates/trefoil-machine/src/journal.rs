@@ -5,7 +5,10 @@
 //! and values are in [their wire form](trefoil_template::wire). Nothing in an entry depends on the process that wrote it: no file
 //! numbers, no step positions. Golden journals are in `tests/machine/journals`.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
 use trefoil_prices::Price;
 
 use crate::error::RunError;
@@ -13,7 +16,7 @@ use crate::event::Told;
 use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
 use crate::private::{PrivateValue, stored};
-use crate::request::Usage;
+use crate::request::{Request, Usage};
 
 /// The version that this build writes.
 pub const VERSION: u16 = 1;
@@ -53,7 +56,8 @@ pub enum EntryKind {
         /// The activity.
         key: Key,
         /// `model`, `tool`, `command`, `human`, `timer`, `decide`.
-        sort: String,
+        #[serde(deserialize_with = "sort_name")]
+        sort: Cow<'static, str>,
         /// The content key of its request.
         content: ContentKey,
         /// For a wait: when it is due, on the run's clock. The machine computes when time limits are due.
@@ -583,6 +587,24 @@ fn of_model<'l, T>(list: &'l [(String, T)], provider: Option<&str>, model: &str)
         None => name == model,
     };
     list.iter().find(|(name, _)| is(name)).map(|(_, listed)| listed)
+}
+
+/// Reads the kind of an activity. The known ones are not copied, because every second entry of a journal has one.
+fn sort_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'static, str>, D::Error> {
+    struct SortName;
+
+    impl serde::de::Visitor<'_> for SortName {
+        type Value = Cow<'static, str>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the kind of an activity")
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            let known = Request::SORTS.into_iter().find(|sort| *sort == text);
+            Ok(known.map_or_else(|| text.to_owned().into(), Cow::Borrowed))
+        }
+    }
+
+    deserializer.deserialize_str(SortName)
 }
 
 /// Writes a 64-bit number as a string, because not every JSON parser preserves it.

@@ -53,6 +53,9 @@ pub enum Request {
 }
 
 impl Request {
+    /// The names of all kinds.
+    pub const SORTS: [&str; 7] = ["model", "tool", "describe", "command", "human", "timer", "decide"];
+
     /// The name of its kind in entries and messages.
     pub fn sort(&self) -> &'static str {
         match self {

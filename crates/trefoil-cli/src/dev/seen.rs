@@ -72,7 +72,7 @@ impl EventSink for Seen {
         let name = || key.to_string();
         match &event.kind {
             EventKind::StepStarted { label, .. } => {
-                told.steps.entry(name()).or_insert_with(|| SeenStep { label: label.clone(), output: None });
+                told.steps.entry(name()).or_insert_with(|| SeenStep { label: label.to_string(), output: None });
             }
             EventKind::StepFinished { output, .. } => {
                 if let Some(step) = told.steps.get_mut(key.as_str()) {
@@ -128,7 +128,7 @@ mod tests {
         let tell = |kind| {
             seen.event(&Event { seq: 0, at_ms: 0, run: "r".into(), key: Some("a".into()), location: None, kind });
         };
-        tell(EventKind::StepStarted { label: "a".to_owned(), kind: "agent" });
+        tell(EventKind::StepStarted { label: "a".into(), kind: "agent" });
         assert!(seen.so_far().steps["a"].output.is_none());
         for output in ["one", "two"] {
             tell(EventKind::StepFinished { output: output.into(), items: None });

@@ -22,7 +22,7 @@ pub struct Call {
     /// The number of progress notifications so far, because progress must increase.
     told: u32,
     /// The labels of the steps that have started, by their keys.
-    labels: HashMap<Arc<str>, String>,
+    labels: HashMap<Arc<str>, Arc<str>>,
     /// The steps whose questions the client has declined.
     declined: Vec<String>,
     under_way: UnderWay,
@@ -117,12 +117,12 @@ impl Call {
 }
 
 /// The progress text for an event. Only steps are reported, not the texts of models and tools.
-fn line(event: &Event, labels: &mut HashMap<Arc<str>, String>) -> Option<String> {
+fn line(event: &Event, labels: &mut HashMap<Arc<str>, Arc<str>>) -> Option<String> {
     let key = &event.key.as_ref()?.0;
     if let EventKind::StepStarted { label, .. } = &event.kind {
         labels.insert(key.clone(), label.clone());
     }
-    let label = labels.get(key).map_or(&**key, String::as_str);
+    let label = labels.get(key).unwrap_or(key);
     match &event.kind {
         EventKind::StepStarted { label, .. } => Some(format!("{label} started")),
         EventKind::StepFinished { .. } => Some(format!("{label} ended")),

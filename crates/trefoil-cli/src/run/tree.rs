@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn started(label: &str) -> EventKind {
-        EventKind::StepStarted { label: label.to_owned(), kind: "agent" }
+        EventKind::StepStarted { label: label.into(), kind: "agent" }
     }
 
     fn picture(events: &[Event], at: u64) -> String {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn asked() -> EventKind {
-        let (agent, model) = ("a".to_owned(), "m".to_owned());
+        let (agent, model) = ("a".into(), "m".to_owned());
         let parameters = trefoil_template::Value::Null;
         EventKind::ModelStarted { agent, model, messages: Vec::new(), parameters, again: true }
     }

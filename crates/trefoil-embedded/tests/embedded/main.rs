@@ -39,7 +39,7 @@ pub fn run(program: &Arc<Program>, seed: u64) -> Seen {
     for event in events {
         let key = event.key.as_ref().map(ToString::to_string).unwrap_or_default();
         match event.kind {
-            EventKind::StepStarted { label, .. } => seen.ran.push(label),
+            EventKind::StepStarted { label, .. } => seen.ran.push(label.to_string()),
             EventKind::ModelFinished { answer, .. } => {
                 seen.answers.insert(key, answer.to_json());
             }

@@ -425,7 +425,7 @@ impl Turn<'_> {
             let key = frame.base.clone();
             // A step that offers several tools is shown by the name of the one that the model calls.
             let called = steps::conversation::given(self, f).filter(|given| given.tool.is_some());
-            let label = called.map_or_else(|| label.to_string(), |given| given.called.to_string());
+            let label = called.map_or_else(|| label.clone(), |given| given.called.clone());
             let event = EventKind::StepStarted { label, kind: self.kind(id) };
             self.note(&key, step.origin, event);
         }

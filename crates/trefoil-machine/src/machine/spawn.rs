@@ -11,10 +11,8 @@ use super::frame::{Doing, Frame, FrameId, Task, What};
 use super::steps::flow::FlowCall;
 use super::turn::{Pending, Purpose, Turn};
 use crate::error::RunError;
-use crate::key::Key;
-use crate::key::Path;
+use crate::key::{ContentKey, Key, Path};
 use crate::request::{Activity, Request};
-use crate::wire::WireRequest;
 
 /// The maximum nesting of calls. A cycle of calls is a load error; this also stops one caused by a rendered name.
 const MAX_DEPTH: u32 = 128;
@@ -113,7 +111,7 @@ impl Turn<'_> {
         let begun = !self.core.flags.reuses;
         let reserved = if begun { self.reserve(&request) } else { 0 };
         self.core.carried = self.core.carried.saturating_add(bytes);
-        let content = WireRequest::of(&request, self.program).key();
+        let content = ContentKey::of(&request, self.program);
         let labels = self.labels(f);
         let asked = self.core.clock.work_now();
         self.core.pending.insert(key.clone(), Pending { frame: f, purpose, asked, bytes, reserved, begun });

@@ -74,7 +74,7 @@ pub struct WireParameters {
 }
 
 impl WireParameters {
-    fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -91,7 +91,7 @@ pub enum WireFormat {
 }
 
 impl WireFormat {
-    fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -1,16 +1,22 @@
 //! Canonical bytes of requests and their hashes.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use trefoil_ir::Program;
+use trefoil_template::{Value, wire};
 
-use super::{AskDecide, WireKind, WireRequest};
+use super::{AskDecide, AskModel, WireFormat, WireKind, WireMessage, WireParameters, WireRequest};
 use crate::key::ContentKey;
+use crate::request::{Message, ModelRequest, Request, Role, ToolSpec, ToolUse};
 
 /// The form that is hashed: the kind of request and what affects its answer, nothing else.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum CanonicalRequest<'r> {
-    Model(&'r super::AskModel),
+    Model(ModelContent<'r>),
     Tool(&'r super::AskTool),
     Describe(&'r super::AskDescribe),
     Command(&'r super::AskCommand),
@@ -19,11 +25,123 @@ enum CanonicalRequest<'r> {
     Decide(&'r AskDecide),
 }
 
+/// What affects the answer of a model call, borrowed from its request or from the wire form: a replay computes the content key of
+/// each call again. The members are in canonical order here and below, so they are not moved.
+#[derive(Serialize)]
+struct ModelContent<'r> {
+    #[serde(skip_serializing_if = "WireFormat::is_default")]
+    format: WireFormat,
+    messages: Messages<'r>,
+    model: &'r str,
+    #[serde(skip_serializing_if = "is_default")]
+    parameters: Cow<'r, WireParameters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<wire::Wire<'r>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tools: &'r [ToolSpec],
+}
+
+fn is_default(parameters: &WireParameters) -> bool {
+    parameters.is_default()
+}
+
+enum Messages<'r> {
+    Asked(&'r [Message]),
+    Wired(&'r [WireMessage]),
+}
+
+#[derive(Serialize)]
+struct MessageContent<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<&'r str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    calls: &'r [ToolUse],
+    content: wire::Wire<'r>,
+    role: Role,
+}
+
+impl<'r> MessageContent<'r> {
+    fn of(role: Role, content: &'r Value, calls: &'r [ToolUse], answers: Option<&'r Arc<str>>) -> Self {
+        Self { answers: answers.map(|id| &**id), calls, content: wire::Wire(content), role }
+    }
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Asked(all) => serializer.collect_seq(all.iter().map(|message| {
+                let Message { role, content, parts: _, calls, answers } = message;
+                MessageContent::of(*role, content, calls, answers.as_ref())
+            })),
+            Self::Wired(all) => serializer.collect_seq(all.iter().map(|message| {
+                let WireMessage { role, content, calls, answers } = message;
+                MessageContent::of(*role, content, calls, answers.as_ref())
+            })),
+        }
+    }
+}
+
+impl<'r> ModelContent<'r> {
+    fn wired(ask: &'r AskModel) -> Self {
+        let AskModel { provider, model, messages, parameters, format, schema, tools } = ask;
+        Self {
+            format: *format,
+            messages: Messages::Wired(messages),
+            model,
+            parameters: Cow::Borrowed(parameters),
+            provider: provider.as_deref(),
+            schema: schema.as_ref().map(wire::Wire),
+            tools,
+        }
+    }
+
+    fn asked(request: &'r ModelRequest) -> Self {
+        let ModelRequest {
+            provider,
+            model,
+            messages,
+            parameters,
+            format,
+            schema,
+            tools,
+            speaker: _,
+            guards: _,
+            stream: _,
+            provisional: _,
+        } = request;
+        Self {
+            format: format.into(),
+            messages: Messages::Asked(messages),
+            model,
+            parameters: Cow::Owned(parameters.into()),
+            provider: provider.as_deref(),
+            schema: schema.as_ref().map(|(_, schema)| wire::Wire(schema)),
+            tools,
+        }
+    }
+}
+
+impl ContentKey {
+    /// That of a request of this program: the key of its wire form, which is not made for a model call.
+    pub fn of(request: &Request, program: &Program) -> Self {
+        match request {
+            Request::Model(request) => Self::of_content(&CanonicalRequest::Model(ModelContent::asked(request))),
+            request => WireRequest::of(request, program).key(),
+        }
+    }
+
+    fn of_content(content: &CanonicalRequest<'_>) -> Self {
+        Self(Sha256::digest(canonical(content)).into())
+    }
+}
+
 impl WireRequest {
     /// The bytes of which the content key is made: canonical JSON of `{"SORT": ASK}`, without the version.
     pub fn content(&self) -> Vec<u8> {
         canonical(&match &self.request {
-            WireKind::Model { ask, .. } => CanonicalRequest::Model(ask),
+            WireKind::Model { ask, .. } => CanonicalRequest::Model(ModelContent::wired(ask)),
             WireKind::Tool { ask, .. } => CanonicalRequest::Tool(ask),
             WireKind::Describe { ask } => CanonicalRequest::Describe(ask),
             WireKind::Command { ask } => CanonicalRequest::Command(ask),

@@ -16,8 +16,9 @@ const SAFE: u64 = 1 << 53;
 
 /// The canonical JSON of a value. A number that JSON does not have becomes null.
 pub fn to_vec(of: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let out = RefCell::new(Vec::with_capacity(256));
-    let formatter = Canonical { out: &out, objects: Vec::new(), members: Vec::new(), moved: Vec::new() };
+    let out = RefCell::new(Vec::with_capacity(1024));
+    let (objects, members) = (Vec::with_capacity(8), Vec::with_capacity(16));
+    let formatter = Canonical { out: &out, objects, members, moved: Vec::new() };
     of.serialize(&mut Serializer::with_formatter(Out(&out), formatter))?;
     Ok(out.into_inner())
 }

@@ -65,17 +65,12 @@ fn model(request: &ModelRequest, program: &Program) -> WireKind {
         let Message { role, content, parts: _, calls, answers } = m;
         WireMessage { role: *role, content: content.clone(), calls: calls.clone(), answers: answers.clone() }
     });
-    let format = match format {
-        AnswerFormat::Text => WireFormat::Text,
-        AnswerFormat::Json(_) => WireFormat::Json,
-        AnswerFormat::JsonOrText => WireFormat::JsonOrText,
-    };
     let ask = AskModel {
         provider: provider.clone(),
         model: model.clone(),
         messages: messages.collect(),
-        parameters: parameters_of(parameters),
-        format,
+        parameters: parameters.into(),
+        format: format.into(),
         schema,
         tools: tools.clone(),
     };
@@ -92,29 +87,41 @@ fn model(request: &ModelRequest, program: &Program) -> WireKind {
     WireKind::Model { ask: Box::new(ask), how }
 }
 
-fn parameters_of(parameters: &ModelParameters) -> WireParameters {
-    let ModelParameters {
-        temperature,
-        top_p,
-        top_k,
-        max_tokens,
-        presence_penalty,
-        frequency_penalty,
-        seed,
-        stop,
-        provider_options,
-        timeout_ms: _,
-    } = parameters;
-    WireParameters {
-        temperature: *temperature,
-        top_p: *top_p,
-        top_k: *top_k,
-        max_tokens: *max_tokens,
-        presence_penalty: *presence_penalty,
-        frequency_penalty: *frequency_penalty,
-        seed: seed.map(|seed| seed.to_string()),
-        stop: stop.clone(),
-        provider_options: provider_options.clone(),
+impl From<&AnswerFormat> for WireFormat {
+    fn from(format: &AnswerFormat) -> Self {
+        match format {
+            AnswerFormat::Text => Self::Text,
+            AnswerFormat::Json(_) => Self::Json,
+            AnswerFormat::JsonOrText => Self::JsonOrText,
+        }
+    }
+}
+
+impl From<&ModelParameters> for WireParameters {
+    fn from(parameters: &ModelParameters) -> Self {
+        let ModelParameters {
+            temperature,
+            top_p,
+            top_k,
+            max_tokens,
+            presence_penalty,
+            frequency_penalty,
+            seed,
+            stop,
+            provider_options,
+            timeout_ms: _,
+        } = parameters;
+        Self {
+            temperature: *temperature,
+            top_p: *top_p,
+            top_k: *top_k,
+            max_tokens: *max_tokens,
+            presence_penalty: *presence_penalty,
+            frequency_penalty: *frequency_penalty,
+            seed: seed.map(|seed| seed.to_string()),
+            stop: stop.clone(),
+            provider_options: provider_options.clone(),
+        }
     }
 }
 

@@ -100,9 +100,9 @@ impl Mask {
         let ShownMessage { role: _, content, spans, calls, answers: _ } = message;
         let shown = self.text(content);
         // Masking by value moves the text, and no provenance is better than a wrong one.
-        if shown != *content {
+        if *shown != **content {
             spans.clear();
-            *content = shown;
+            *content = shown.into();
         }
         for ToolUse { id: _, name, arguments, sealed: _ } in calls {
             self.name(name);
@@ -158,7 +158,7 @@ mod tests {
         let call = ToolUse { id: "1".into(), name: "look".into(), arguments: value(), sealed: None };
         let message = ShownMessage {
             role: Role::Assistant,
-            content: TOKEN.to_owned(),
+            content: TOKEN.into(),
             spans: Vec::new(),
             calls: vec![call],
             answers: None,
@@ -186,7 +186,7 @@ mod tests {
                 placeholder: false,
             },
             E::ModelStarted {
-                agent: "a".to_owned(),
+                agent: "a".into(),
                 model: "m".to_owned(),
                 messages: vec![message],
                 parameters: value(),

@@ -1,5 +1,7 @@
 //! Messages as watchers see them: masked, with the origin of each part.
 
+use std::sync::Arc;
+
 use trefoil_template::{Hole, Masked, Piece, Value};
 
 use super::activity::World;
@@ -10,20 +12,20 @@ use trefoil_machine::request::{Message, ToolUse};
 
 /// The message as it may be shown.
 pub fn message(world: &World, message: &Message) -> ShownMessage {
-    let content = world.shown(&message.content).to_text().to_string();
     let Message { role, calls, answers, .. } = message;
-    let shown = |content, spans| {
+    let shown = |content: Arc<str>, spans| {
         // Sealed data is only for its provider.
         let calls = calls.iter().map(|call| ToolUse { sealed: None, ..call.clone() }).collect();
         let (role, answers) = (*role, answers.clone());
         ShownMessage { role, content, spans, calls, answers }
     };
     if let Some(text) = blocks::shown(&message.content) {
-        let text = world.shown(&Value::from(text)).to_text().to_string();
+        let text = world.shown(&Value::from(text)).to_text();
         let whole = message.parts.first().map(|part| TextPart { len: text.len() as u32, origin: part.origin.clone() });
         let spans = spans(whole.as_slice(), &text);
         return shown(text, spans);
     }
+    let content = world.shown(&message.content).to_text();
     if message.parts.is_empty() {
         return shown(content, Vec::new());
     }

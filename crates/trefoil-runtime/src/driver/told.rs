@@ -69,7 +69,7 @@ impl World {
         }
         let kind = match &activity.request {
             Request::Model(request) => EventKind::ModelStarted {
-                agent: request.speaker.to_string(),
+                agent: request.speaker.clone(),
                 model: self.ports.models.label(request),
                 messages: request.messages.iter().map(|m| shown::message(self, m)).collect(),
                 parameters: self.parameters(request),

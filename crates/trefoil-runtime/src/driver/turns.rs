@@ -324,7 +324,7 @@ impl Driver {
     fn write_down(&mut self, now: u64, activity: &Activity) {
         self.record_at(now, || EntryKind::Scheduled {
             key: activity.key.clone(),
-            sort: activity.request.sort().to_owned(),
+            sort: activity.request.sort().into(),
             content: activity.content,
             due_ms: if let Request::Timer { due: Due::Run(at), .. } = activity.request { Some(at.0) } else { None },
             again: activity.again,

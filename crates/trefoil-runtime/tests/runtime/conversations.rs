@@ -597,7 +597,7 @@ fn a_call_of_a_whole_server_is_shown_by_the_name_that_the_model_used() {
     let world = two_turns(&["mcp__files__read"]).world(&tools);
     assert!(world.run(&program, "x").result.is_ok());
     let labels = world.kinds().into_iter().filter_map(|kind| match kind {
-        EventKind::StepStarted { label, kind: "tool" } => Some(label),
+        EventKind::StepStarted { label, kind: "tool" } => Some(label.to_string()),
         _ => None,
     });
     assert_eq!(labels.collect::<Vec<_>>(), ["mcp__files__read"]);

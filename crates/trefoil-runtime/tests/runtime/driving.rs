@@ -568,7 +568,7 @@ fn a_long_stretch_without_anything_to_wait_for_can_be_cancelled() {
     let mut world = World::echo();
     world.ports.events = Arc::new(CancelOn(
         world.options.cancel.clone(),
-        |e| matches!(e, EventKind::StepStarted { label, .. } if label == "say"),
+        |e| matches!(e, EventKind::StepStarted { label, .. } if &**label == "say"),
     ));
     let items: Vec<Value> = (0..50_000u32).map(Value::from).collect();
     let program = b.program(main);

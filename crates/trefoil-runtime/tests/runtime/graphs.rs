@@ -19,7 +19,7 @@ fn diamond(b: &mut Build, labels: &[&str], edges: &[(u32, usize, &str)]) -> Vec<
 
 fn ran(world: &World) -> Vec<String> {
     let started = world.kinds().into_iter().filter_map(|e| match e {
-        EventKind::StepStarted { label, .. } => Some(label),
+        EventKind::StepStarted { label, .. } => Some(label.to_string()),
         _ => None,
     });
     started.collect()

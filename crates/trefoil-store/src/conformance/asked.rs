@@ -10,10 +10,10 @@ use crate::record::Content;
 /// Later than the runs of the other parts of the suite.
 const AT: u64 = 3_000_000;
 
-fn scheduled(content: u8, sort: &str) -> EntryKind {
+fn scheduled(content: u8, sort: &'static str) -> EntryKind {
     EntryKind::Scheduled {
         key: Key("a".into()),
-        sort: sort.to_owned(),
+        sort: sort.into(),
         content: ContentKey([content; 32]),
         due_ms: None,
         again: false,

@@ -102,7 +102,7 @@ fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
 fn scheduled(key: &str) -> EntryKind {
     EntryKind::Scheduled {
         key: Key(key.into()),
-        sort: "model".to_owned(),
+        sort: "model".into(),
         content: ContentKey([7; 32]),
         due_ms: None,
         again: false,

@@ -136,7 +136,7 @@ impl Trace {
         match &event.kind {
             EventKind::ModelStarted { agent, model, messages, parameters, .. } => {
                 let call = TraceCall {
-                    agent: Some(agent.clone()),
+                    agent: Some(agent.to_string()),
                     model: Some(model.clone()),
                     messages: messages.clone(),
                     parameters: Some(parameters.clone()).filter(|p| p.as_object().is_some_and(|p| !p.is_empty())),

@@ -34,7 +34,7 @@ impl ModelProvider for Seen {
 impl EventSink for Seen {
     fn event(&self, event: &Event) {
         if let EventKind::ModelStarted { messages, .. } = &event.kind {
-            self.shown.lock().unwrap().push(messages.last().unwrap().content.clone());
+            self.shown.lock().unwrap().push(messages.last().unwrap().content.to_string());
         }
     }
 }

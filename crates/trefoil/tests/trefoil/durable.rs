@@ -67,7 +67,7 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
         let mut run = engine(2).start(&flow, ()).unwrap();
         let id = run.id().to_owned();
         while let Some(event) = run.event().await {
-            if matches!(&event.kind, EventKind::ModelStarted { agent, .. } if agent == "second") {
+            if matches!(&event.kind, EventKind::ModelStarted { agent, .. } if &**agent == "second") {
                 break;
             }
         }

@@ -8,6 +8,7 @@
 mod differences;
 mod reopen;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -177,7 +178,7 @@ struct Cancelled {
 #[derive(Debug)]
 struct Recorded {
     seq: u64,
-    sort: String,
+    sort: Cow<'static, str>,
     content: ContentKey,
 }
 
@@ -442,7 +443,7 @@ impl Replay {
         let cited = about.from.as_ref().map(|cited| (entry.seq, cited.content));
         let recorded = match known.or(cited) {
             Some((seq, content)) => {
-                let sort = asked.as_ref().map(|activity| activity.request.sort().to_owned()).unwrap_or_default();
+                let sort = asked.as_ref().map(|activity| activity.request.sort().into()).unwrap_or_default();
                 Some(Recorded { seq, sort, content })
             }
             None => recorded,

@@ -261,7 +261,7 @@ impl Rebuild {
             let Some(key) = known else { return Ok(()) };
             let Some(Kept { seq, content, value, about }) = replay.memo.remove(&key) else { return Ok(()) };
             if let Some(asked) = replay.asked.get_mut(&key) {
-                let sort = asked.activity.request.sort().to_owned();
+                let sort = asked.activity.request.sort().into();
                 asked.recorded = Some(Recorded { seq, sort, content });
             }
             replay.ended(entry, &key, Ok(value), &about, active)?;

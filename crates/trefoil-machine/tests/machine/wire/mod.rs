@@ -36,7 +36,9 @@ fn every_sort_of_request_is_written_as_it_always_was() {
     let (program, known) = (program(), vectors());
     let mut new = Vec::new();
     for (name, request) in requests() {
+        let key = ContentKey::of(&request, &program);
         let request = WireRequest::of(&request, &program);
+        assert_eq!(key, request.key(), "the key of `{name}` without its wire form");
         let content = String::from_utf8(request.content()).unwrap();
         let now = Vector { name: name.to_owned(), key: request.key(), content, request };
         let line = serde_json::to_string(&now).unwrap();

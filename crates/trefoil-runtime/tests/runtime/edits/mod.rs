@@ -73,9 +73,9 @@ impl Ran {
         let mut results = Vec::new();
         for entry in &self.entries {
             match &entry.kind {
-                EntryKind::Scheduled { sort, .. } if ["timer", "decide", "describe"].contains(&sort.as_str()) => {}
+                EntryKind::Scheduled { sort, .. } if ["timer", "decide", "describe"].contains(&&**sort) => {}
                 EntryKind::Scheduled { key, content, sort, .. } => {
-                    asked.insert(key.clone(), (sort.clone(), *content));
+                    asked.insert(key.clone(), (sort.to_string(), *content));
                 }
                 EntryKind::Completed { key, about, .. } => {
                     let from = about.from.as_ref();
