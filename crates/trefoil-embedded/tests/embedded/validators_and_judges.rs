@@ -34,7 +34,7 @@ fn judges(b: &mut Build, strategy: Strategy) -> ValidatorKind {
             let step = b.model(name, "Judge {{input}}");
             let flow = b.flow(name, step, None);
             let input = Expr::Read(Source::Result);
-            Judge { name: name.into(), flow, input, weight: 1.0, timeout_ms: None }
+            Judge { name: name.into(), flow, input, weight: 1.0, timeout_ms: None, timeout_at: None }
         })
         .collect();
     ValidatorKind::Judges { judges, consensus: consensus(strategy) }
