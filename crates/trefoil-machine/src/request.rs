@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKind};
+use trefoil_ir::{AnswerFormat, Expr, Guard, ModelParameters, OnTimeout, StepId, ToolCall, ToolKind};
 use trefoil_prices::{Price, Tokens};
-use trefoil_template::{Question, Value};
+use trefoil_template::{Object, Question, Value};
 
 use crate::blocks;
 use crate::clock::Due;
@@ -202,6 +202,19 @@ pub struct ToolRequest {
 }
 
 impl ToolRequest {
+    /// The request of a step, with those arguments that the program gives itself.
+    pub fn declared(call: &ToolCall) -> Self {
+        let constant = |(name, e): &(Arc<str>, Expr)| match e {
+            Expr::Const(value) => Some((name.clone(), value.clone())),
+            _ => None,
+        };
+        let arguments: Object = match &call.arguments {
+            Expr::Object(members) => members.iter().filter_map(constant).collect(),
+            _ => Object::default(),
+        };
+        Self { name: call.name.clone(), kind: call.kind.clone(), arguments: arguments.into() }
+    }
+
     /// Whether both call the same tool, whatever their arguments. HTTP requests are calls of one tool, and so are Python functions:
     /// their names may be those of their steps.
     pub fn calls_same(&self, other: &Self) -> bool {

@@ -12,6 +12,7 @@ use trefoil_template::HoleKind;
 use super::steps::graph::Plan;
 use crate::guard::{self, StoredInput};
 use crate::key;
+use crate::request::{Activity, Request, ToolRequest};
 use crate::schemas::Schemas;
 
 /// A program and the data computed for it.
@@ -42,6 +43,8 @@ struct StepFacts {
     patterns: Vec<OnceLock<Option<LinearPattern>>>,
     judges: Vec<Vec<Arc<str>>>,
     graph: OnceLock<Arc<Plan>>,
+    /// Whether it calls whatever tool a model names of those that its source lists.
+    is_listed: bool,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -57,6 +60,12 @@ impl Prepared {
         for (index, flow) in program.flows.iter().enumerate() {
             let entry = index == program.entry.index();
             Segments::default().assign(&program, flow.body, entry.then_some(&*flow.name), &mut steps);
+        }
+        for step in &program.steps {
+            let StepKind::Conversation(it) = &step.kind else { continue };
+            for offer in it.offers.iter().filter(|offer| offer.all) {
+                steps.get_mut(offer.step.index()).into_iter().for_each(|facts| facts.is_listed = true);
+            }
         }
         let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
         let sends = |step: &Step| match &step.kind {
@@ -107,14 +116,14 @@ impl Prepared {
         Some(facts.graph.get_or_init(|| Arc::new(Plan::of(graph))).clone())
     }
 
-    /// Whether a run can reach an effect with these labels around it: see
+    /// The steps with activities of their own that a run can reach with these labels around them: see
     /// [`Activity::labels`](crate::Activity::labels).
-    pub fn has_effect(&self, labels: &[Arc<str>]) -> bool {
+    pub fn effects(&self, labels: &[Arc<str>]) -> Vec<StepId> {
         let program = &*self.program;
         let body = |flow| program.flow(flow).map(|flow: &Flow| flow.body);
         // A step, and the number of labels around it.
         let mut open: Vec<(StepId, usize)> = body(program.entry).map(|step| (step, 0)).into_iter().collect();
-        let mut met = BTreeSet::new();
+        let (mut met, mut found) = (BTreeSet::new(), Vec::new());
         while let Some((id, before)) = open.pop() {
             let Some(step) = program.step(id).filter(|_| met.insert((id, before))) else { continue };
             let at = match &step.label {
@@ -126,10 +135,31 @@ impl Prepared {
             let count = open.len();
             open.extend(beneath.map(|step| (step, at)));
             if open.len() == count && at == labels.len() && is_effect(&step.kind) {
-                return true;
+                found.push(id);
             }
         }
-        false
+        found
+    }
+
+    /// Whether a step makes requests of this sort; for a tool, calls of the same one. The arguments do not count.
+    pub fn makes(&self, step: StepId, request: &Request) -> bool {
+        match (self.program.step(step).map(|step| &step.kind), request) {
+            (Some(StepKind::Tool(call)), Request::Tool(request)) => {
+                let is_listed = self.steps.get(step.index()).is_some_and(|facts| facts.is_listed);
+                ToolRequest::declared(call).calls_same(request) || is_listed && call.kind == request.kind
+            }
+            (Some(StepKind::Model(_)), Request::Model(_))
+            | (Some(StepKind::Command(_)), Request::Command(_))
+            | (Some(StepKind::Human(_)), Request::Human(_))
+            | (Some(StepKind::Wait { .. }), Request::Timer { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a run can still reach the step of an activity: one under the same names that makes such requests. Another step may
+    /// have got its name.
+    pub fn has_step_of(&self, activity: &Activity) -> bool {
+        self.effects(&activity.labels).into_iter().any(|step| self.makes(step, &activity.request))
     }
 
     /// The pattern of a step's validator; `None`: it is invalid.

@@ -82,7 +82,7 @@ async fn is_denied(world: &World, replay: &mut Replay, memo: Option<&Memo>) -> b
     }
     let asked = replay.asked_anew();
     let Some(memo) = memo else { return replay.ends_before(asked.iter().map(|activity| &**activity)) };
-    let mut memo = memo.clone().used_by(&world.prepared);
+    let mut memo = memo.clone().used_by(&world.prepared, &world.ports.tools);
     memo.fetch(&world.watch.run, &asked, |request| world.ports.models.label(request)).await;
     let found = memo.find(&asked);
     replay.ends_before(memo.lacking(&asked, &found).into_iter().map(|activity| &**activity))

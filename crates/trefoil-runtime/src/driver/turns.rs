@@ -133,7 +133,7 @@ impl Driver {
     /// The driver of a run in which nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options, guard: Guard) -> Box<Self> {
         let Options { cancel, recovery, linger_ms, places, memo, within, .. } = options;
-        let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
+        let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared, &world.ports.tools)));
         let queue = Queue::new(places.map(|places| places.of_run()), world.clone());
         Box::new(Self {
             machine,

@@ -121,7 +121,7 @@ impl Lines {
             return BTreeMap::new();
         }
         let prepared = Prepared::new(self.program.clone());
-        gone.retain(|before| !prepared.has_effect(&before.labels));
+        gone.retain(|before| !prepared.has_step_of(before));
         let mut pairs = BTreeMap::new();
         for asked in new {
             let place = |a: &Activity| (a.request.sort(), a.labels.split_last().map(|(_, above)| above.to_vec()));

@@ -241,7 +241,7 @@ async fn look(
     let execution = Some(stored.started.execution().to_owned());
     let basis = Basis { run: stored.started.run.clone(), failed: edit.failed, execution, ..Basis::default() };
     let before = Before::of(&memo, &basis, &prepared);
-    let memo = memo.without_made_up(made_up).used_by(&prepared);
+    let memo = memo.without_made_up(made_up);
     let decisions = memo.decisions();
     let seen = Arc::new(SeenValues::default());
     memo.tell_hidden(&seen);

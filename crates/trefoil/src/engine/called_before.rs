@@ -84,7 +84,7 @@ impl Before {
     /// For a run of this program.
     pub fn of(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
         let calls: Vec<_> = memo.calls();
-        let is_gone = |call: &EarlierCall| !prepared.has_effect(&call.activity.labels);
+        let is_gone = |call: &EarlierCall| !prepared.has_step_of(&call.activity);
         Self {
             runs: memo.runs().cloned().collect(),
             calls: calls.into_iter().map(|call| (is_gone(&call), call)).map(|(gone, call)| (call, gone)).collect(),

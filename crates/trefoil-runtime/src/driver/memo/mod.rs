@@ -10,6 +10,7 @@
 //! Of several earlier runs, the newest comes first. Tools and commands change the world, and questions and waits belong to a
 //! moment, so their results are reused only if no newer run has performed anything under the same key.
 
+mod hands;
 mod layer;
 mod perhaps;
 mod shelf;
@@ -30,7 +31,8 @@ use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
 use trefoil_machine::wire;
 
 use crate::driver::fill::SeenValues;
-use crate::ports::Ports;
+use crate::ports::{Ports, ToolHost};
+use hands::{Hands, Steps};
 use layer::Collect;
 pub use layer::{Layer, Lost};
 pub use perhaps::Perhaps;
@@ -142,6 +144,8 @@ pub struct Memo {
     met: IndexMap<Key, Arc<Activity>>,
     /// The current run's program.
     program: Option<Arc<Prepared>>,
+    /// Its tools.
+    hands: Hands,
     /// Tools and commands of the earlier runs whose steps are not in it.
     former: Vec<perhaps::Execution>,
     /// Steps whose tools and commands may be repeated.
@@ -340,17 +344,16 @@ impl Memo {
         self
     }
 
-    /// Prepares the memo for a run of this program: results of steps that it does not have become available to other steps.
+    /// Prepares the memo for a run of this program with these tools: results of steps that it does not have become available to
+    /// other steps.
     #[must_use]
-    pub fn used_by(mut self, prepared: &Arc<Prepared>) -> Self {
-        let mut known: BTreeMap<Arc<[Arc<str>]>, bool> = BTreeMap::new();
+    pub fn used_by(mut self, prepared: &Arc<Prepared>, tools: &Arc<dyn ToolHost>) -> Self {
+        let mut steps = Steps::of(prepared);
         let all = self.layers.iter().enumerate().flat_map(|(at, layer)| layer.by_key.iter().map(move |one| (at, one)));
-        let gone = all.filter(|(_, (_, earlier))| {
-            let labels = &earlier.activity.labels;
-            !*known.entry(labels.clone()).or_insert_with(|| prepared.has_effect(labels))
-        });
+        let gone = all.filter(|(_, (_, earlier))| !steps.have(&earlier.activity));
         self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
         self.program = Some(prepared.clone());
+        self.hands = Hands::of(tools);
         self.replace();
         self
     }
@@ -517,7 +520,7 @@ impl Memo {
             let dropped = layer.lost.iter().filter(|(key, why)| !matches!(why, Lost::Taken(_)) && is_open(key));
             let key = dropped.map(|(key, _)| key).find(|key| {
                 let before = layer.done.get(*key).map(|(_, before)| before);
-                before.is_some_and(|before| before.content == asked.content && !self.is_in_program(&before.labels))
+                before.is_some_and(|before| before.content == asked.content && !self.has_step_of(before))
             })?;
             Some((at, key.clone()))
         })
@@ -551,7 +554,7 @@ impl Memo {
     /// Records a request of the current run that is in its journal.
     pub fn met(&mut self, asked: &Activity) {
         self.asked.insert(asked.key.clone(), asked.content);
-        if matches!(asked.request, Request::Tool(_) | Request::Command(_)) {
+        if acts(&asked.request) {
             self.met.entry(asked.key.clone()).or_insert_with(|| Arc::new(asked.clone()));
         }
     }

@@ -1,8 +1,9 @@
 //! What earlier runs may have done already: under the same key, with the same request under another key, or as a step that was
 //! moved or renamed, even if it was changed as well.
 //!
-//! Nobody says that a step was renamed *and* changed: one is gone from the program, and another is new. A new tool or command may
-//! be one that is gone if it has the same label, or calls the same tool. All commands are calls of one tool, the shell, and so are all
+//! Nobody says that a step was renamed *and* changed: one is gone from the program, and another is new. What counts is what a step
+//! does under its name: a tool or command is gone if the program has no step that performs such an effect under its name, even if
+//! another step has got that name. A new tool or command may be one that is gone if it has the same label, or calls the same tool. All commands are calls of one tool, the shell, and so are all
 //! HTTP requests and all Python functions: their names may be those of their steps. Each activity
 //! of a step that is gone is replaced by one activity at most, so really new steps are performed. What was replaced is not the
 //! last execution any more, so its result is not reused. The same applies to a tool call of a model that the model does not make
@@ -11,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::hands::Steps;
 use super::layer::Lost;
 use super::{ClaimPlace, Memo};
 use trefoil_machine::Prepared;
@@ -47,7 +49,7 @@ impl Memo {
     pub fn perhaps(&self, lacking: &[&Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<Option<Perhaps>> {
         let mut claimed: BTreeSet<ClaimPlace> = found.iter().flatten().map(|place| self.origin(place)).collect();
         let mut one = |asked: &Activity| {
-            if !acts(&asked.request) {
+            if !self.hands.may_harm(&asked.request) {
                 return None;
             }
             if self.is_done_here(asked, &claimed) {
@@ -69,7 +71,9 @@ impl Memo {
     /// Whether an earlier run may have performed something under this key, in any try.
     fn is_done_here(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
         for (at, layer) in self.layers.iter().enumerate() {
-            let mut tries = layer.tries(&asked.key).peekable();
+            // Something else may have had the name.
+            let acted = |key: &&Key| layer.done.get(*key).is_some_and(|(_, before)| acts(&before.request));
+            let mut tries = layer.tries(&asked.key).filter(acted).peekable();
             if tries.peek().is_none() {
                 continue;
             }
@@ -104,8 +108,8 @@ impl Memo {
         let is_claimed = |origin: &ClaimPlace| claimed.contains(origin) || self.used.contains_key(origin);
         let open: Vec<_> = self.executions(0).into_iter().filter(|one| !is_claimed(&one.origin)).collect();
         open.iter().all(|one| {
-            let keeps_its_own = !self.asked.contains_key(&one.activity.key) && self.is_in_program(&one.activity.labels);
-            !is_alike(asked, &one.activity) || keeps_its_own
+            let keeps_its_own = !self.asked.contains_key(&one.activity.key) && self.performs(&one.activity);
+            !self.is_alike(asked, &one.activity) || keeps_its_own
         })
     }
 
@@ -125,7 +129,7 @@ impl Memo {
     /// The activity of a step that is not in the program any more, and that a new tool call or command may repeat: the most
     /// similar one that nothing has replaced.
     pub(super) fn former(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
-        if !acts(&asked.request) {
+        if !self.hands.may_harm(&asked.request) {
             return None;
         }
         let is_open = |origin: &ClaimPlace| {
@@ -138,7 +142,7 @@ impl Memo {
     /// The call of a model that a call of the same tool may repeat, in the same turn or in an earlier one, if the model has not made it
     /// again: what it calls first depends on its answer.
     fn shifted(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
-        let (conversation, turn) = turn(asked.key.as_str()).filter(|_| acts(&asked.request))?;
+        let (conversation, turn) = turn(asked.key.as_str()).filter(|_| self.hands.may_harm(&asked.request))?;
         let may = |one: &Execution| {
             let key = &one.activity.key;
             let is_earlier = self::turn(key.as_str()).is_some_and(|(of, at)| of == conversation && at <= turn);
@@ -147,7 +151,8 @@ impl Memo {
             };
             is_earlier && one.activity.labels == asked.labels && !self.asked.contains_key(key) && is_open(&one.origin)
         };
-        self.executions(0).into_iter().find(may).map(|one| (one.at, one.activity.key.clone()))
+        let mut all = self.executions(0).into_iter().filter(|one| self.hands.may_harm(&one.activity.request));
+        all.find(may).map(|one| (one.at, one.activity.key.clone()))
     }
 
     /// Records that the current run performs an activity.
@@ -197,7 +202,7 @@ impl Memo {
         let mut is_new = |one: &Execution| {
             *known.entry(one.at).or_insert_with(|| {
                 let program = self.layers.get(one.at).and_then(|layer| layer.program.as_ref());
-                program.is_none_or(|program| !program.has_effect(&asked.labels))
+                program.is_none_or(|program| !Steps::of(program).perform(asked, &self.hands))
             })
         };
         let score = |one: &Execution| {
@@ -205,18 +210,16 @@ impl Memo {
             let same_label = then.map(|(own, _)| own) == now.map(|(own, _)| own);
             (one.activity.content == asked.content, same_label, then.map(|(_, up)| up) == now.map(|(_, up)| up))
         };
-        let may = gone.filter(|one| is_alike(asked, &one.activity) && is_new(one));
+        let may = gone.filter(|one| self.is_alike(asked, &one.activity) && is_new(one));
         // Of several, the first.
         may.reduce(|best, one| if score(one) > score(best) { one } else { best })
     }
 
     /// The executions in the runs from this one on whose steps are not in a program, in their order, without those that were replaced.
     fn gone_from(&self, program: &Prepared, from: usize) -> Vec<Execution> {
-        let mut known: BTreeMap<Arc<[Arc<str>]>, bool> = BTreeMap::new();
-        let mut is_gone =
-            |labels: &Arc<[Arc<str>]>| !*known.entry(labels.clone()).or_insert_with(|| program.has_effect(labels));
+        let mut steps = Steps::of(program);
         let all = self.executions(from).into_iter().filter(|one| !self.replaced.contains_key(&one.origin));
-        all.filter(|one| is_gone(&one.activity.labels)).collect()
+        all.filter(|one| !steps.perform(&one.activity, &self.hands)).collect()
     }
 
     /// The tool calls and commands that the runs from this one on may have performed, each once, with the newest name: the newest
@@ -280,23 +283,31 @@ impl Memo {
         }
     }
 
-    pub(super) fn is_in_program(&self, labels: &[Arc<str>]) -> bool {
-        self.program.as_ref().is_some_and(|program| program.has_effect(labels))
+    /// Whether the program has the step of an activity.
+    pub(super) fn has_step_of(&self, activity: &Activity) -> bool {
+        self.program.as_ref().is_some_and(|program| program.has_step_of(activity))
+    }
+
+    /// Whether the program has a step under the same names that performs the same effect.
+    fn performs(&self, activity: &Activity) -> bool {
+        self.program.as_ref().is_some_and(|program| Steps::of(program).perform(activity, &self.hands))
+    }
+
+    /// Whether two tool calls or commands may be the same step before and after an edit. What is safe to repeat cannot be, because
+    /// it must not stand for what is not.
+    fn is_alike(&self, asked: &Activity, before: &Activity) -> bool {
+        let same_label = asked.labels.last().is_some() && asked.labels.last() == before.labels.last();
+        let same_tool = match (&asked.request, &before.request) {
+            (Request::Tool(now), Request::Tool(then)) => now.calls_same(then),
+            (Request::Command(_), Request::Command(_)) => true,
+            _ => false,
+        };
+        let may_harm = |one: &Activity| self.hands.may_harm(&one.request);
+        (same_label || same_tool) && may_harm(asked) && may_harm(before)
     }
 }
 
 /// Whether an activity may have an effect on the world.
 pub(super) fn acts(request: &Request) -> bool {
     matches!(request, Request::Tool(_) | Request::Command(_))
-}
-
-/// Whether two tool calls or commands may be the same step before and after an edit.
-fn is_alike(asked: &Activity, before: &Activity) -> bool {
-    let same_label = asked.labels.last().is_some() && asked.labels.last() == before.labels.last();
-    let same_tool = match (&asked.request, &before.request) {
-        (Request::Tool(now), Request::Tool(then)) => now.calls_same(then),
-        (Request::Command(_), Request::Command(_)) => true,
-        _ => false,
-    };
-    acts(&asked.request) && acts(&before.request) && (same_label || same_tool)
 }

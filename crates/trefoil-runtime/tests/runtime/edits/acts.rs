@@ -16,6 +16,7 @@ use trefoil_runtime::{HumanRequest, RunOutcome, ToolHost, ToolRequest};
 use trefoil_template::Value;
 
 use super::directed::Desk;
+use super::people::only_reads;
 use crate::states::{go, machine, state};
 use crate::world::block_on;
 
@@ -26,6 +27,9 @@ struct Hands(Arc<Mutex<Vec<String>>>);
 impl ToolHost for Hands {
     fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
+    }
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        only_reads(request) || &*request.name == "look"
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let said = request.arguments.get("to").map(|to| to.to_text().to_string()).unwrap_or_default();
@@ -289,6 +293,104 @@ fn an_effect_whose_tool_has_the_name_of_its_step_is_not_performed_again() {
                 assert_eq!(code.as_deref(), stops.then_some("WOULD_REPEAT"), "{name}");
             }
         }
+    }
+}
+
+/// What counts is not that a step has the name of an effect, but that it performs such effects.
+#[test]
+fn an_effect_whose_name_another_step_has_got_is_gone() {
+    type Make = fn(&mut Build, &str) -> StepId;
+    let call = |b: &mut Build, label: &str, (name, kind): (&str, ToolKind), arguments: &[(&str, &str)]| {
+        let arguments = arguments.iter().map(|(name, value)| ((*name).into(), Expr::Const((*value).into()))).collect();
+        let call = ToolCall { name: name.into(), kind, arguments: Expr::Object(arguments) };
+        b.step(label, StepKind::Tool(Box::new(call)))
+    };
+    let effect = move |b: &mut Build, sort: &str, label: &str, to: &str| match sort {
+        "command" => command(b, label, to),
+        "http" => call(b, label, (label, ToolKind::Http), &[("method", "POST"), ("to", to)]),
+        _ => tool(b, label, to),
+    };
+    let others: [(&str, Make); 4] = [
+        ("a model", |b, label| b.model(label, "say")),
+        ("a person", |b, label| {
+            let call =
+                HumanCall { prompt: b.value("Go?"), timeout_ms: None, on_timeout: OnTimeout::Fail, answer_at: None };
+            b.step(label, StepKind::Human(Box::new(call)))
+        }),
+        ("a GET", |b, label| {
+            let arguments =
+                Expr::Object(vec![("method".into(), Expr::Const("GET".into())), ("to".into(), b.value("page"))]);
+            let call = ToolCall { name: label.into(), kind: ToolKind::Http, arguments };
+            b.step(label, StepKind::Tool(Box::new(call)))
+        }),
+        ("another tool", |b, label| {
+            let arguments = Expr::Object(vec![("to".into(), b.value("page"))]);
+            let call = ToolCall { name: "look".into(), kind: ToolKind::Local, arguments };
+            b.step(label, StepKind::Tool(Box::new(call)))
+        }),
+    ];
+    for sort in ["tool", "http", "command"] {
+        for (other, make) in others {
+            // Completed, and with an unknown outcome.
+            for to in ["me", "lost"].into_iter().filter(|to| sort != "command" || *to == "me") {
+                let name = format!("{sort} {other} {to}");
+                let desk = desk();
+                let before = made(|b| {
+                    let send = effect(b, sort, "t", to);
+                    b.sequence("", &[send])
+                });
+                desk.run(&before, "old", None);
+                let after = made(|b| {
+                    let steps = [make(b, "t"), effect(b, sort, "tt", "other")];
+                    b.sequence("", &steps)
+                });
+                let (sent, outcome) = desk.run(&after, "new", Some(desk.memo(&before, "old")));
+                assert_eq!((stop(&outcome).0, stop(&outcome).1), ("WOULD_REPEAT", "tt"), "{name}: {outcome:?}");
+                assert!(sent.iter().all(|sent| !sent.contains("other")), "{name}: {sent:?}");
+                // The new name may have been that of something else, too.
+                let before = made(|b| {
+                    let steps = [effect(b, sort, "t", to), make(b, "tt")];
+                    b.sequence("", &steps)
+                });
+                desk.run(&before, "older", None);
+                let after = made(|b| {
+                    let steps = [make(b, "t"), effect(b, sort, "tt", "other")];
+                    b.sequence("", &steps)
+                });
+                let (sent, outcome) = desk.run(&after, "newer", Some(desk.memo(&before, "older")));
+                assert_eq!((stop(&outcome).0, stop(&outcome).1), ("WOULD_REPEAT", "tt"), "{name}: {outcome:?}");
+                assert!(sent.iter().all(|sent| !sent.contains("other")), "{name}: {sent:?}");
+            }
+        }
+    }
+}
+
+/// What is safe to repeat does not stand for what is not.
+#[test]
+fn a_request_that_only_reads_neither_hides_an_effect_nor_takes_its_place() {
+    let desk = desk();
+    let steps = |steps: &[(&str, &str, &str)]| {
+        made(|b| {
+            let mut all = Vec::new();
+            for (label, method, to) in steps {
+                let arguments =
+                    Expr::Object(vec![("method".into(), Expr::Const((*method).into())), ("to".into(), b.value(*to))]);
+                let call = ToolCall { name: (*label).into(), kind: ToolKind::Http, arguments };
+                all.push(b.step(*label, StepKind::Tool(Box::new(call))));
+            }
+            b.sequence("", &all)
+        })
+    };
+    let before = steps(&[("read", "GET", "page"), ("send", "POST", "me")]);
+    desk.run(&before, "old", None);
+    for (name, after) in [
+        ("both gone", steps(&[("post", "POST", "other")])),
+        ("a new one that reads comes first", steps(&[("look", "GET", "more"), ("post", "POST", "other")])),
+        ("its name is that of one that reads", steps(&[("send", "GET", "me"), ("read", "POST", "other")])),
+    ] {
+        let (sent, outcome) = desk.run(&after, name, Some(desk.memo(&before, "old")));
+        assert_eq!(stop(&outcome).0, "WOULD_REPEAT", "{name}");
+        assert!(sent.iter().all(|sent| !sent.contains("other")), "{name}: {sent:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use testbed::build::{Build, nowhere};
 use trefoil_ir::{
     AnswerFormat, CommandCall, Expr, ModelChoice, Program, Schema, SchemaId, Source, Step, StepId, StepKind,
-    StepPolicy, ToolKind, walk,
+    StepPolicy, ToolCall, ToolKind, walk,
 };
 
 /// The kind of an edit, and its place.
@@ -18,7 +18,7 @@ pub struct Change {
 }
 
 /// The number of kinds.
-pub const KINDS: u8 = 20;
+pub const KINDS: u8 = 21;
 
 /// An edited program.
 pub struct Edited {
@@ -295,6 +295,28 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
                 rename(&mut p.steps[other.index()], old);
             }
             "names moved on"
+        }
+        20 => {
+            // An effect is renamed and changed, and a step of another kind next to it gets its name.
+            let named = |step: &StepId| acts(&p.steps[step.index()]) && p.steps[step.index()].label.is_some();
+            let sequence =
+                pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(steps) if steps.iter().any(named)))?;
+            let StepKind::Sequence(steps) = &p.steps[sequence.index()].kind else { return None };
+            let all: Vec<StepId> = steps.iter().copied().filter(named).collect();
+            let effect = all[change.other as usize % all.len()];
+            act(&mut p.steps[effect.index()]);
+            let new = unused(p, "other");
+            let old = rename(&mut p.steps[effect.index()], new)?;
+            let other = fresh(p, change.other);
+            let step = &mut p.steps[other.index()];
+            if change.other & 8 != 0 {
+                let arguments = Expr::Object(vec![("method".into(), Expr::Const("GET".into()))]);
+                step.kind = StepKind::Tool(Box::new(ToolCall { name: old.clone(), kind: ToolKind::Http, arguments }));
+            }
+            step.label = Some(old);
+            let at = change.other as usize / 16;
+            steps_of(p, sequence, |steps| steps.insert(at % (steps.len() + 1), other));
+            "name given away"
         }
         _ => {
             // One more answer is accepted.

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use trefoil_ir::{Program, ToolKind};
+use trefoil_ir::{Program, StepId, StepKind, ToolKind};
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
-use trefoil_machine::request::Activity;
+use trefoil_machine::request::{Activity, ToolRequest};
 use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, Request};
 use trefoil_runtime::RunOutcome;
 use trefoil_runtime::driver::memo::Memo;
@@ -168,19 +168,22 @@ async fn one(
     prop_assert_eq!(kept.iter().collect::<BTreeSet<_>>().len(), kept.len(), "{}: a result is used twice", what);
 
     let (had, decisions) = (memo.results(), memo.decisions());
-    let then = labels(&had);
+    let then = by_key(&had);
     decisions.lock().unwrap().clear();
     let unasked = run(&journal, &after, "unasked", Some(memo)).await;
-    let now = labels(decisions.lock().unwrap().iter().map(|decision| &decision.asked));
+    let now = by_key(decisions.lock().unwrap().iter().map(|decision| &decision.asked));
     nothing_is_done_twice((&before, &old, &then), (&after, &unasked, &now), what)?;
     if !failed {
         of_equal_effects_only_the_missing_ones_are_performed(&old, &scratch, &unasked, what)?;
         let entries = &old.entries[..1 + cut as usize % old.entries.len()];
         journal.append("cut", entries, &[]).await.unwrap();
         let memo = memo_of(&journal, &before, "cut").await;
-        let then = Ran { outcome: old.outcome.clone(), entries: entries.to_vec() };
+        let ended = Ran { outcome: old.outcome.clone(), entries: entries.to_vec() };
+        let decisions = memo.decisions();
         let now = run(&journal, &after, "after the cut", Some(memo)).await;
-        of_equal_effects_only_the_missing_ones_are_performed(&then, &scratch, &now, what)?;
+        let asked = by_key(decisions.lock().unwrap().iter().map(|decision| &decision.asked));
+        nothing_is_done_twice((&before, &ended, &then), (&after, &now, &asked), what)?;
+        of_equal_effects_only_the_missing_ones_are_performed(&ended, &scratch, &now, what)?;
     }
     let stopped = unasked.outcome.suspended;
     let mut counts = Counts::default();
@@ -202,7 +205,7 @@ fn count(
     new: &Ran,
     Edited { program, what, stable, renamed }: &Edited,
 ) -> std::result::Result<Counts, TestCaseError> {
-    let then = labels(activities_then);
+    let then = by_key(activities_then);
     let (had, mut has) = (old.results(), new.results());
     // Without waits, which all have the same content.
     let counted_keys: BTreeSet<&String> = had.iter().map(|result| &result.key).collect();
@@ -233,7 +236,7 @@ fn count(
         if asked.contains(without_try(&other.key)) {
             counts.late += 1;
         } else {
-            let there = then.get(&other.key).is_some_and(|(labels, _)| prepared.has_effect(labels));
+            let there = then.get(&other.key).is_some_and(|other| prepared.has_step_of(other));
             prop_assert!(there || !stable, "{}: `{}` could have `{}`", what, result.key, other.key);
             counts.unreached += 1;
         }
@@ -241,18 +244,32 @@ fn count(
     Ok(counts)
 }
 
-/// The labels of the steps of activities, and what these call, by their keys.
-type Labels = BTreeMap<String, (Arc<[Arc<str>]>, String)>;
+/// Activities by their keys.
+type ByKey = BTreeMap<String, Arc<Activity>>;
 
-fn labels<'a>(all: impl IntoIterator<Item = &'a Arc<Activity>>) -> Labels {
-    let target = |activity: &Activity| match &activity.request {
+fn by_key<'a>(all: impl IntoIterator<Item = &'a Arc<Activity>>) -> ByKey {
+    all.into_iter().map(|one| (one.key.to_string(), one.clone())).collect()
+}
+
+/// What an activity calls.
+fn target(activity: &Activity) -> String {
+    match &activity.request {
         Request::Tool(request) => match &request.kind {
             ToolKind::Local => request.name.to_string(),
             kind => format!("{kind:?}"),
         },
         request => request.sort().to_owned(),
+    }
+}
+
+/// Whether a program has a step under the names of an effect that performs such effects.
+fn performs(program: &Prepared, activity: &Activity) -> bool {
+    let changes_something = |step: &StepId| match &program.program.steps[step.index()].kind {
+        StepKind::Tool(call) => !people::only_reads(&ToolRequest::declared(call)),
+        _ => true,
     };
-    all.into_iter().map(|one| (one.key.to_string(), (one.labels.clone(), target(one)))).collect()
+    let steps = program.effects(&activity.labels);
+    steps.iter().any(|step| program.makes(*step, &activity.request) && changes_something(step))
 }
 
 /// An effect is what it does. Of the equal ones that a run from scratch performs, the earlier run may have performed some, and the
@@ -293,8 +310,8 @@ fn of_equal_effects_only_the_missing_ones_are_performed(
 /// Without permission, no tool or command of the earlier run is performed again: not under its key, and not by a new step as long as
 /// one is left whose step is gone and that calls the same tool.
 fn nothing_is_done_twice(
-    (before, old, labels_then): (&Arc<Program>, &Ran, &Labels),
-    (after, new, labels_now): (&Arc<Program>, &Ran, &Labels),
+    (before, old, asked_then): (&Arc<Program>, &Ran, &ByKey),
+    (after, new, asked_now): (&Arc<Program>, &Ran, &ByKey),
     what: &str,
 ) -> std::result::Result<(), TestCaseError> {
     let performed = |ran: &Ran, wanted: &str| -> Vec<String> {
@@ -308,23 +325,25 @@ fn nothing_is_done_twice(
         let is = |entry: &Entry| matches!(&entry.kind, EntryKind::Failed { key: failed, .. } if failed.as_str() == key);
         ran.entries.iter().any(is)
     };
-    let has = |program: &Prepared, labels: &Labels, key: &str| {
-        labels.get(key).is_some_and(|(labels, _)| program.has_effect(labels))
+    let has = |program: &Prepared, asked: &ByKey, key: &str| asked.get(key).is_some_and(|one| performs(program, one));
+    let reads = |asked: &ByKey, key: &str| match asked.get(key).map(|one| &one.request) {
+        Some(Request::Tool(request)) => people::only_reads(request),
+        _ => false,
     };
     let used: BTreeSet<String> = new.results().into_iter().filter_map(|result| result.from).collect();
     let (before, after) = (Prepared::new(before.clone()), Prepared::new(after.clone()));
     for sort in ["tool", "command"] {
         let then: Vec<String> = performed(old, sort).into_iter().filter(|key| !failed(old, key)).collect();
-        let now = performed(new, sort);
+        let now: Vec<String> = performed(new, sort).into_iter().filter(|key| !reads(asked_now, key)).collect();
         for key in &now {
             let again = then.iter().find(|then| without_try(then) == without_try(key) && !used.contains(*then));
             prop_assert_eq!(again, None, "{}: done twice", what);
         }
-        let target = |labels: &Labels, key: &String| labels.get(key).map(|(_, target)| target.clone());
-        let gone: Vec<_> = then.iter().filter(|key| !used.contains(*key) && !has(&after, labels_then, key)).collect();
-        for fresh in now.iter().filter(|key| !has(&before, labels_now, key)) {
-            let of = target(labels_now, fresh);
-            let gone = gone.iter().find(|gone| of.is_some() && target(labels_then, gone) == of);
+        let target = |asked: &ByKey, key: &String| asked.get(key).map(|one| target(one));
+        let gone: Vec<_> = then.iter().filter(|key| !used.contains(*key) && !has(&after, asked_then, key)).collect();
+        for fresh in now.iter().filter(|key| !has(&before, asked_now, key)) {
+            let of = target(asked_now, fresh);
+            let gone = gone.iter().find(|gone| of.is_some() && target(asked_then, gone) == of);
             prop_assert_eq!(gone, None, "{}: `{}` may be it", what, fresh);
         }
     }

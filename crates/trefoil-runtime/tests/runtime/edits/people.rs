@@ -17,6 +17,11 @@ use trefoil_runtime::{
 };
 use trefoil_template::Value;
 
+/// Whether a call of a tool changes nothing.
+pub fn only_reads(request: &ToolRequest) -> bool {
+    request.kind == ToolKind::Http && request.arguments.get("method").is_some_and(|method| *method.to_text() == *"GET")
+}
+
 /// Models, tools, commands and people.
 pub struct World {
     program: Arc<Program>,
@@ -122,6 +127,9 @@ impl ToolHost for World {
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         self.takes_a_while(self.digits(Request::Tool(request.clone()))).await;
         Ok([("tool", request.arguments.clone())].into_iter().collect())
+    }
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        only_reads(request)
     }
 }
 

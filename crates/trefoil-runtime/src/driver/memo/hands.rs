@@ -1,0 +1,81 @@
+//! Which tools and commands change the world, and which steps of a program perform them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_ir::{StepId, StepKind};
+use trefoil_machine::Prepared;
+use trefoil_machine::request::{Activity, Request, ToolRequest};
+
+use crate::ports::ToolHost;
+
+/// The tools of a run.
+#[derive(Clone, Default)]
+pub struct Hands(Option<Arc<dyn ToolHost>>);
+
+impl std::fmt::Debug for Hands {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hands")
+    }
+}
+
+impl Hands {
+    /// These.
+    pub fn of(tools: &Arc<dyn ToolHost>) -> Self {
+        Self(Some(tools.clone()))
+    }
+
+    /// Whether something may not be safe to do twice.
+    pub fn may_harm(&self, request: &Request) -> bool {
+        match request {
+            Request::Command(_) => true,
+            Request::Tool(request) => !self.0.as_ref().is_some_and(|tools| tools.is_idempotent(request)),
+            _ => false,
+        }
+    }
+
+    /// Whether a step performs effects like this one, as far as the program says it: the name of a tool that sent something may now
+    /// be that of one that only reads.
+    fn perform(&self, program: &Prepared, step: StepId, request: &Request) -> bool {
+        let may_harm = match (program.program.step(step).map(|step| &step.kind), request) {
+            (Some(StepKind::Tool(call)), Request::Tool(request)) => {
+                let mut declared = ToolRequest::declared(call);
+                if !declared.calls_same(request) {
+                    declared.name = request.name.clone();
+                }
+                self.may_harm(&Request::Tool(declared))
+            }
+            _ => true,
+        };
+        may_harm && program.makes(step, request)
+    }
+}
+
+/// The steps of a program, by the labels around them. Looking them up walks the whole program.
+pub struct Steps<'p> {
+    program: &'p Prepared,
+    known: BTreeMap<Arc<[Arc<str>]>, Vec<StepId>>,
+}
+
+impl<'p> Steps<'p> {
+    /// Of this program.
+    pub fn of(program: &'p Prepared) -> Self {
+        Self { program, known: BTreeMap::new() }
+    }
+
+    fn under(&mut self, labels: &Arc<[Arc<str>]>) -> &[StepId] {
+        self.known.entry(labels.clone()).or_insert_with(|| self.program.effects(labels))
+    }
+
+    /// Whether the program has the step of an activity: one under its names that makes such requests.
+    pub fn have(&mut self, activity: &Activity) -> bool {
+        let program = self.program;
+        self.under(&activity.labels).iter().any(|step| program.makes(*step, &activity.request))
+    }
+
+    /// The same for a tool or a command that may not be safe to repeat.
+    pub fn perform(&mut self, activity: &Activity, hands: &Hands) -> bool {
+        let program = self.program;
+        self.under(&activity.labels).iter().any(|step| hands.perform(program, *step, &activity.request))
+    }
+}
