@@ -89,6 +89,12 @@ impl Body {
         Self::of(&entry).map(Some)
     }
 
+    /// Whether an entry, as it is stored, is about an activity.
+    pub fn is_about(json: &str, key: &str) -> bool {
+        // One that cannot be read may be.
+        Self::entry(json, None).map_or(true, |entry| about(&entry.kind).is_some_and(|about| about.as_str() == key))
+    }
+
     /// Removes content that is not needed to resume the run: partial answers, and the findings of guardrails.
     fn lean(entry: &Entry) -> Entry {
         let mut entry = entry.clone();
@@ -112,6 +118,22 @@ fn lean(about: &mut About) {
 fn bare(error: &RunError) -> RunError {
     let RunError { code, key, cause, retry_after_ms, .. } = error.clone();
     RunError { key, cause, retry_after_ms, ..RunError::new(&code, "") }
+}
+
+/// The activity that an entry is about.
+fn about(kind: &EntryKind) -> Option<&Key> {
+    match kind {
+        EntryKind::Scheduled { key, .. }
+        | EntryKind::Restarted { key }
+        | EntryKind::Completed { key, .. }
+        | EntryKind::Failed { key, .. } => Some(key),
+        EntryKind::Started(_)
+        | EntryKind::Resumed { .. }
+        | EntryKind::Reopened { .. }
+        | EntryKind::Suspended { .. }
+        | EntryKind::CancelRequested {}
+        | EntryKind::Finished { .. } => None,
+    }
 }
 
 /// Returns the value of an entry; each kind of entry has at most one.
@@ -172,6 +194,8 @@ pub struct Batch {
     pub taken: Vec<u64>,
     /// Model calls that these entries end or mark as lost.
     pub answered: Vec<Key>,
+    /// The activities that these entries are about: a letter that answers a question of one of them is too late.
+    pub about: Vec<Key>,
 }
 
 /// The start of a run, for its record.
@@ -234,6 +258,7 @@ impl Batch {
     fn note(&mut self, entry: &Entry) {
         // Any entry after a suspension ends that suspension.
         (self.status, self.wake_at) = (None, None);
+        self.about.extend(about(&entry.kind).cloned());
         match &entry.kind {
             EntryKind::Started(started) => {
                 let (flow, program) = (started.program.flow.clone(), started.program.fingerprint.clone());

@@ -73,6 +73,14 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
+    /// A letter answers a question that has an answer already, or that is not open any more.
+    #[error("`{key}` {}", by.as_ref().map_or("is not asked any more".to_owned(), |by| format!("is already answered with `{by}`")))]
+    Answered {
+        /// The key of the question.
+        key: String,
+        /// The answer that it has and that nothing has acted on yet.
+        by: Option<String>,
+    },
     /// SQLite's name for a database in memory.
     #[error("the store `:memory:` would be lost when the process ends")]
     Memory,
@@ -299,6 +307,7 @@ impl StoreError {
             Self::NotHeld { .. } => "another process is continuing it",
             Self::Exists { .. } => "choose a file that does not exist",
             Self::Entry { .. } => "look for what is damaged",
+            Self::Answered { .. } => "see what the run waits for now",
             Self::RunExists { .. }
             | Self::Ended { .. }
             | Self::Sequence { .. }

@@ -1,7 +1,13 @@
 //! Messages from other processes to a run: answers of people, signals, stop requests. A letter is deleted in the
 //! transaction that appends the entries that process it.
+//!
+//! A letter that answers is for one question: that which its writer saw. Whether the question is still open, and has no other
+//! letter, is decided in the transaction that stores it. Any entry about the question's activity closes the question, and deletes
+//! its letter. So the letter in an inbox is always for the question that is open now.
 
 use trefoil_template::Value;
+
+use crate::error::StoreError;
 
 /// The kind of a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +46,9 @@ pub struct Letter {
     pub value: Value,
     /// When it was written: milliseconds since 1970-01-01 UTC.
     pub at: u64,
+    /// For a letter that [answers](Self::answers), otherwise 0: [`Record::entries`](crate::Record::entries) of the run, read before its writer
+    /// saw that the question is open.
+    pub as_of: u64,
 }
 
 impl Letter {
@@ -47,6 +56,27 @@ impl Letter {
     pub const DONE: &str = "done";
     /// The value of a signal whose key is the id of a run: that run, which a tool call of this one started, can continue.
     pub const CONTINUE: &str = "continue";
+
+    /// Whether it answers a question of an activity, or decides about its unknown outcome. One letter does that for each.
+    pub fn answers(&self) -> bool {
+        match self.kind {
+            LetterKind::Answer => true,
+            LetterKind::Signal => *self.value.to_text() != *Self::CONTINUE,
+            LetterKind::Cancel => false,
+        }
+    }
+
+    /// The answer that a question has already, of the letters to its run.
+    pub(crate) fn earlier(&self, all: &[Posted]) -> Option<StoreError> {
+        let is_same = |other: &Self| other.answers() && other.key == self.key;
+        let earlier = all.iter().map(|posted| &posted.letter).find(|other| is_same(other))?;
+        Some(StoreError::Answered { key: self.key.clone(), by: Some(earlier.value.to_text().to_string()) })
+    }
+
+    /// That the question is not open any more.
+    pub(crate) fn is_late(&self) -> StoreError {
+        StoreError::Answered { key: self.key.clone(), by: None }
+    }
 }
 
 /// A letter in an inbox.

@@ -102,7 +102,9 @@ pub trait Store: Send + Sync {
     /// Deletes the result of a run whose content is not kept: somebody has seen it. Does nothing to other runs.
     async fn forget_result(&self, run: &str) -> Result<()>;
 
-    /// Puts a letter in a run's inbox. Returns its number.
+    /// Puts a letter in a run's inbox. Returns its number. A letter that [answers](Letter::answers) is refused with
+    /// [`StoreError::Answered`](crate::StoreError::Answered) if the question has another letter, or if an entry about its activity was
+    /// appended since the letter's [writer](Letter::as_of) saw it; the same transaction decides that.
     async fn post(&self, run: &str, letter: Letter) -> Result<u64>;
     /// A run's letters, oldest first.
     async fn inbox(&self, run: &str) -> Result<Vec<Posted>>;

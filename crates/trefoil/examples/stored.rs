@@ -34,11 +34,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run = engine.start(&gate, ())?;
     let id = run.id().to_owned();
     let outcome = run.outcome().await;
+    let seen = store.record(&id).await?.entries;
     for question in &outcome.waiting {
         println!("{} asks: {}", question.step, question.prompt.as_deref().unwrap_or_default());
-        // Any process may send the answer.
-        let (key, value, at) = (question.key.to_string(), "yes".into(), 0);
-        store.post(&id, Letter { kind: LetterKind::Answer, key, value, at }).await?;
+        // Any process may send the answer. The first one counts.
+        let (key, value, at, as_of) = (question.key.to_string(), "yes".into(), 0, seen);
+        store.post(&id, Letter { kind: LetterKind::Answer, key, value, at, as_of }).await?;
     }
     let output: serde_json::Value = engine.resume(&id).await?.output().await?;
     println!("{output}");

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use clap::Args;
 use trefoil::internals::answers::word;
 use trefoil::internals::{Trial, try_answer};
-use trefoil::store::{Letter, LetterKind, Record, Store};
+use trefoil::store::{Letter, LetterKind, Record, Store, StoreError};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
 use super::past;
 use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::waiting::line;
-use crate::store::{StoreArgs, block_on, full_id, now, wait};
+use crate::store::{StoreArgs, block_on, full_id, now, refuse, wait};
 use crate::{exit, output};
 
 /// Answer a question of a run, or decide about a step with an unknown outcome
@@ -40,15 +40,6 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     let all = past::waiting(&store, &wait(store.record(&run))?)?;
     let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
     let one = find(&all, &args.step, &show)?;
-    // If there is already an answer, the user must learn that the first one counts.
-    let asks = one.run.as_deref().unwrap_or(&run);
-    let earlier = wait(store.inbox(asks))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
-    if let Some(earlier) = earlier {
-        let said = earlier.letter.value.to_text();
-        let help = past::options(&*store, &run, args.store.option()).to_continue(&run, None);
-        output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
-        return Err(exit::NOT_STARTED);
-    }
     post(&store, &run, one, (&args.value, args.result.as_deref()), args.store.option())?;
     let Record { run, owner, .. } = outermost(&store, wait(store.record(&run))?)?;
     match owner {
@@ -61,7 +52,8 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     Ok(exit::OK)
 }
 
-/// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it.
+/// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it. The answer is for the question as it
+/// is asked now: if somebody else answers it first, it is refused.
 pub fn post(
     store: &Arc<dyn Store>,
     run: &str,
@@ -81,19 +73,46 @@ pub fn post(
         output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
         return Err(exit::NOT_STARTED);
     }
-    let run = one.run.as_deref().unwrap_or(run);
-    let value = accepted(store, run, one, value, done)?;
+    let asks = one.run.as_deref().unwrap_or(run);
+    // The record is read before the question, so that no later question of the same step is taken for it.
+    let record = wait(store.record(asks))?;
+    let refuse_late = |by: Option<&str>| {
+        let options = past::options(&**store, run, named.clone());
+        match by {
+            Some(said) => {
+                let help = options.to_continue(run, None);
+                output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
+            }
+            None => {
+                let help = format!("see what it waits for with `{}`", options.text(PrintedCommand::Show(run)));
+                output::refuse(
+                    &format!("`{}` is already answered: the run does not ask it any more", one.step),
+                    Some(&help),
+                );
+            }
+        }
+        exit::NOT_STARTED
+    };
+    if !past::waiting(store, &record)?.iter().any(|now| now.run.is_none() && now.key == one.key) {
+        return Err(refuse_late(None));
+    }
+    let value = accepted(store, asks, one, value, done)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
     let at = now(&**store);
-    wait(store.post(run, Letter { kind, key: one.key.to_string(), value, at }))?;
-    call_back(store, run, at)
+    match block_on(store.post(asks, Letter { kind, key: one.key.to_string(), value, at, as_of: record.entries }))? {
+        Ok(_) => call_back(store, asks, at),
+        // The first answer counts, and who gave another one must learn that.
+        Err(StoreError::Answered { by, .. }) => Err(refuse_late(by.as_deref())),
+        Err(StoreError::Ended { .. }) => Err(refuse_late(None)),
+        Err(error) => Err(refuse(&error)),
+    }
 }
 
 /// Tells the calling runs that this run can continue: they wait for it, and resume it.
 fn call_back(store: &Arc<dyn Store>, run: &str, at: u64) -> Result<(), u8> {
     let mut called = run.to_owned();
     while let Some(caller) = wait(store.record(&called))?.parent {
-        let letter = Letter { kind: LetterKind::Signal, key: called, value: Letter::CONTINUE.into(), at };
+        let letter = Letter { kind: LetterKind::Signal, key: called, value: Letter::CONTINUE.into(), at, as_of: 0 };
         // A run that has ended does not wait, nor do the runs above it.
         if block_on(store.post(&caller, letter))?.is_err() {
             break;

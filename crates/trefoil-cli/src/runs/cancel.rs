@@ -28,7 +28,8 @@ pub fn run(args: &Cancel) -> Result<u8, u8> {
         Ok(_) => output::note(format!("cancelled {run}")),
         // Another process works on the run and must stop it.
         Err(StoreError::Held { owner, .. }) => {
-            let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now(&*store) };
+            let letter =
+                Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now(&*store), as_of: 0 };
             wait(store.post(&run, letter))?;
             output::note(format!("asked the process that is running {run} ({owner}) to stop"));
         }

@@ -207,3 +207,58 @@ fn a_tool_that_only_reads_is_not_waited_for() {
         assert_eq!(resumed.code, if decides { 75 } else { 0 }, "{resumed:?}");
     }
 }
+
+/// A run that was killed in its command `PAY`, which writes a line to `done`.
+fn killed(folder: &Folder, provider: &Provider) -> String {
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; test -e go || sleep 600\n      transitions: []\n",
+    );
+    let done = folder.path().join("done");
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(folder, provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || std::fs::read_to_string(&done).is_ok_and(|text| !text.is_empty()));
+    signal(&child, "-KILL");
+    wait(child);
+    only(folder, provider)
+}
+
+#[test]
+fn of_several_who_decide_at_the_same_time_one_does_and_the_others_are_told() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let run = killed(&folder, &provider);
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(75);
+    let all = ["retry", "fail", "done", "retry", "fail", "done"].map(|word| {
+        let mut child = command(&folder, &provider, &["runs", "answer", &run, "PAY", word]);
+        child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    });
+    let said = all.map(|child| {
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    });
+    assert_eq!(said.iter().filter(|(code, _)| *code == Some(0)).count(), 1, "{said:?}");
+    let refused =
+        |(code, said): &&(Option<i32>, String)| *code == Some(2) && said.contains("`PAY` is already answered");
+    assert_eq!(said.iter().filter(refused).count(), 5, "{said:?}");
+}
+
+#[test]
+fn a_command_that_may_have_been_done_is_not_run_by_a_step_that_gives_its_name_to_another() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let run = killed(&folder, &provider);
+    folder.write("go", "");
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: Human\n      prompt: Go on?\n      timeout: 1s\n      default_response: \"yes\"\n      \
+         transitions: [{ condition: always, target: PAY2 }]\n    \
+         PAY2:\n      kind: System\n      command: echo x >> done; true\n      transitions: []\n",
+    );
+    let resumed = trefoil(&folder, &provider, &["resume", &run, "--with", "pay.yaml", "--allow-command"]);
+    resumed.exits(75);
+    let done = std::fs::read_to_string(folder.path().join("done")).unwrap();
+    assert_eq!(done.lines().count(), 1, "{resumed:?}");
+}

@@ -1,11 +1,9 @@
-//! Only one process works on a run at a time, and letters reach the owner.
+//! Only one process works on a run at a time.
 
 use std::time::Duration;
 
-use trefoil_template::Value;
-
 use super::{
-    batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, resumed, scheduled, started,
+    batch, begun, claim, completed, done, entry, equal, expect, finished, refused, resumed, scheduled, started,
 };
 use crate::batch::Batch;
 use crate::error::StoreError;
@@ -20,8 +18,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     claimed_together(store).await?;
     shared_fairly(store).await?;
     evicted(store).await?;
-    reclaimed(store).await?;
-    letters(store).await
+    reclaimed(store).await
 }
 
 fn share(except: &[String], most: usize) -> ClaimShare {
@@ -91,7 +88,7 @@ async fn claimable(store: &dyn Store) -> Result<(), String> {
     done(store.release(&lease).await, "releasing")?;
     expect(!is(49_999).await?, "a run that waits is not claimable before its time")?;
     expect(is(50_000).await?, "a run that waits is claimable at its time")?;
-    let answer = Letter { kind: LetterKind::Answer, key: "ask".to_owned(), value: "yes".into(), at: 1 };
+    let answer = Letter { kind: LetterKind::Answer, key: "ask".to_owned(), value: "yes".into(), at: 1, as_of: 1 };
     done(store.post("due", answer).await, "posting")?;
     expect(is(12_000).await?, "a run that waits is claimable when a letter has come")?;
     let of_due = NewRun {
@@ -257,35 +254,4 @@ pub async fn looked_at(store: &dyn Store) -> Result<(), String> {
     let of = |all: &[(Status, u64)], wanted| all.iter().find(|(status, _)| *status == wanted).map_or(0, |(_, n)| *n);
     let grown = |status| of(&after, status).saturating_sub(of(&before, status));
     equal(&(grown(Status::Interrupted), grown(Status::Running)), &(2, 1), "what the counts have more")
-}
-
-async fn letters(store: &dyn Store) -> Result<(), String> {
-    let lease = begun(store, "asked", "main", 1_000).await?;
-    begun(store, "quiet", "main", 1_000).await?;
-    ended(store, "over", "main", 1_000, None).await?;
-    let value: Value = [("yes", Value::from(true)), ("n", Value::from(u64::MAX))].into_iter().collect();
-    let letter = |kind, key: &str| Letter { kind, key: key.to_owned(), value: value.clone(), at: 7 };
-    let answer = letter(LetterKind::Answer, "review");
-    let first = done(store.post("asked", answer.clone()).await, "posting")?;
-    let second = done(store.post("asked", letter(LetterKind::Cancel, "")).await, "posting")?;
-    expect(second > first, "later letters have larger numbers")?;
-    let over = |e: &StoreError| matches!(e, StoreError::Ended { .. });
-    refused(store.post("over", answer.clone()).await, "write to a run that has ended", over)?;
-    let nobody = |e: &StoreError| matches!(e, StoreError::NoRun { .. });
-    refused(store.post("nobody", answer.clone()).await, "write to nobody", nobody)?;
-    let inbox = done(store.inbox("asked").await, "reading letters")?;
-    equal(&inbox.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, second], "the letters")?;
-    expect(inbox.first().is_some_and(|posted| posted.letter == answer), "a letter comes as it was written")?;
-    let mine = done(store.posted("suite", first).await, "reading letters of an owner")?;
-    equal(&mine.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "later letters")?;
-    expect(mine.iter().all(|posted| posted.run == "asked"), "letters say for which run they are")?;
-    // A letter is removed together with the entries that process it, or not at all.
-    let mut taking = batch(&[entry(3, scheduled("b"))])?;
-    taking.taken = vec![first];
-    expect(store.append(&lease, taking.clone()).await.is_err(), "entries with a gap are refused")?;
-    equal(&done(store.inbox("asked").await, "reading letters")?.len(), &2, "letters after a refused append")?;
-    taking = Batch { taken: vec![first], ..batch(&[entry(1, scheduled("b"))])? };
-    done(store.append(&lease, taking).await, "appending")?;
-    let left = done(store.inbox("asked").await, "reading letters")?;
-    equal(&left.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "the letters that are left")
 }

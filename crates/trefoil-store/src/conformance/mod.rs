@@ -6,6 +6,7 @@
 mod asked;
 mod drafts;
 mod leases;
+mod letters;
 mod lists;
 mod records;
 mod removal;
@@ -31,6 +32,7 @@ pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
     trefoil_runtime::conformance::journal(&*owner).await?;
     records::all(&*store).await?;
     leases::all(&*store).await?;
+    letters::all(&*store).await?;
     lists::all(&*store).await?;
     drafts::all(&*store).await?;
     asked::all(&*store).await?;

@@ -10,16 +10,19 @@ use super::fault::Done;
 use super::pool::{Before, refuse};
 use super::runs::{number, tell};
 use super::{int, text, uint};
+use crate::batch::Body;
 use crate::error::StoreError;
 use crate::inbox::{Letter, LetterKind, Posted};
 use crate::lease::Lease;
 
-/// Puts a letter in the inbox of a run that has not ended.
+/// Puts a letter in the inbox of a run that has not ended. One that answers a question is refused if that has an answer, or is not
+/// open any more.
 pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -> Done<u64> {
-    let Letter { kind, key, value, at } = letter;
+    let Letter { kind, key, value, at, as_of } = letter;
     let value = serde_json::to_string(&Wire(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
     let (run_text, key, at) = (text(run), key.as_bytes(), int(*at));
+    let as_of = letter.answers().then(|| int(*as_of));
     if before == Before::Perhaps {
         let same = "SELECT inbox.id FROM inbox JOIN run ON run.no = inbox.run \
                     WHERE run.id = $1 AND kind = $2 AND key = $3 AND value = $4 AND at = $5";
@@ -31,18 +34,30 @@ pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -
     // Letters are added one at a time. Otherwise, a reader that asks for letters after a number could miss a letter
     // with a smaller number that is committed later.
     s.rows("SELECT pg_advisory_xact_lock(1414677830, 1)", &[]).await?;
-    // Locks the run's row, so that the run cannot end in the meantime.
-    let posted = s
-        .row(
-            "WITH to_run AS (SELECT no FROM run WHERE id = $1 AND ended IS NULL FOR SHARE) \
-             INSERT INTO inbox (run, kind, key, value, at) SELECT no, $2, $3, $4, $5 FROM to_run RETURNING id",
-            &[&run_text, &kind.name(), &key, &value, &at],
-        )
-        .await?;
-    let Some(row) = posted else {
+    // Locks the run's row, so that nothing is appended in the meantime.
+    let locked = s.row("SELECT no FROM run WHERE id = $1 AND ended IS NULL FOR SHARE", &[&run_text]).await?;
+    let Some(row) = locked else {
         number(s, run).await?;
         return refuse(StoreError::Ended { run: run.to_owned() });
     };
+    let no: i64 = row.try_get(0)?;
+    if letter.answers() {
+        if let Some(error) = letter.earlier(&of_run(s, run).await?) {
+            return refuse(error);
+        }
+        for row in s.rows("SELECT body FROM entry WHERE run = $1 AND seq >= $2", &[&no, &as_of]).await? {
+            if Body::is_about(row.try_get(0)?, &letter.key) {
+                return refuse(letter.is_late());
+            }
+        }
+    }
+    let posted = s
+        .row(
+            "INSERT INTO inbox (run, kind, key, value, at, as_of) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+            &[&no, &kind.name(), &key, &value, &at, &as_of],
+        )
+        .await?;
+    let Some(row) = posted else { return refuse(StoreError::Ended { run: run.to_owned() }) };
     tell(s).await?;
     s.commit().await?;
     Ok(uint(row.try_get(0)?))
@@ -50,7 +65,7 @@ pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -
 
 macro_rules! select {
     () => {
-        "SELECT inbox.id, run.id, kind, key, value, at FROM inbox JOIN run ON run.no = inbox.run WHERE "
+        "SELECT inbox.id, run.id, kind, key, value, at, as_of FROM inbox JOIN run ON run.no = inbox.run WHERE "
     };
 }
 
@@ -77,7 +92,17 @@ fn read(row: &Row) -> Done<Posted> {
     let Wired(value) =
         serde_json::from_str(row.try_get(4)?).map_err(|error: serde_json::Error| unreadable(&error.to_string()))?;
     let key = String::from_utf8_lossy(row.try_get(3)?).into_owned();
-    Ok(Posted { id, run: row.try_get(1)?, letter: Letter { kind, key, value, at: uint(row.try_get(5)?) } })
+    Ok(Posted {
+        id,
+        run: row.try_get(1)?,
+        letter: Letter {
+            kind,
+            key,
+            value,
+            at: uint(row.try_get(5)?),
+            as_of: row.try_get::<_, Option<i64>>(6)?.map_or(0, uint),
+        },
+    })
 }
 
 /// Stores drafts if the lease is valid and the run keeps all its content. Does not wait for the server's disk.

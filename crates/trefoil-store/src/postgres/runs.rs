@@ -150,7 +150,7 @@ WITH held AS (
   WHERE no = $1 AND epoch = $2 AND (owner IS NOT NULL OR $27) AND ($3::bigint IS NULL OR next = $3)
   RETURNING no
 ), letters AS (
-  DELETE FROM inbox USING held WHERE inbox.run = held.no AND ($20 OR inbox.id = ANY ($28))
+  DELETE FROM inbox USING held WHERE inbox.run = held.no AND ($20 OR inbox.id = ANY ($28) OR (inbox.as_of IS NOT NULL AND inbox.key = ANY ($39)))
 ), drafts AS (
   DELETE FROM draft USING held WHERE draft.run = held.no AND ($20 OR draft.key = ANY ($29))
 ), content AS (
@@ -177,6 +177,7 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
     let end = batch.end.as_ref();
     let taken: Vec<i64> = batch.taken.iter().copied().map(int).collect();
     let answered: Vec<&[u8]> = batch.answered.iter().map(|key| key.as_str().as_bytes()).collect();
+    let about: Vec<&[u8]> = batch.about.iter().map(|key| key.as_str().as_bytes()).collect();
     let hashes: Vec<&[u8]> = values.iter().map(|value| value.hash.0.as_slice()).collect();
     let sizes: Vec<i64> = values.iter().map(|value| value.size).collect();
     let packed: Vec<bool> = values.iter().map(|value| value.packed).collect();
@@ -228,6 +229,7 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
                 &bodies,
                 &large,
                 &int(Usage::MOST),
+                &about,
             ],
         )
         .await?;

@@ -101,7 +101,8 @@ CREATE TABLE inbox (
   kind   text   NOT NULL,
   key    bytea  NOT NULL,
   value  text   NOT NULL,  -- JSON
-  at     bigint NOT NULL
+  at     bigint NOT NULL,
+  as_of  bigint            -- for one that answers a question: run.next as its writer saw it
 );
 CREATE INDEX inbox_run ON inbox (run, id);
 

@@ -1,14 +1,17 @@
 //! Letters to runs.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use trefoil_machine::Key;
 use trefoil_template::wire::{Wire, Wired};
 
 use super::fault::Done;
 use super::{int, uint};
+use crate::batch::Body;
 use crate::error::StoreError;
 use crate::inbox::{Letter, LetterKind, Posted};
 
-/// Puts a letter in the inbox of a run that has not ended.
+/// Puts a letter in the inbox of a run that has not ended. One that answers a question is refused if that has an answer, or is not
+/// open any more.
 pub fn post(c: &Connection, run: &str, letter: &Letter) -> Done<u64> {
     let found = c
         .prepare_cached("SELECT no, ended FROM run WHERE id = ?1")?
@@ -19,17 +22,38 @@ pub fn post(c: &Connection, run: &str, letter: &Letter) -> Done<u64> {
         Some((_, Some(_))) => return Err(StoreError::Ended { run: run.to_owned() }.into()),
         Some((no, None)) => no,
     };
-    let Letter { kind, key, value, at } = letter;
+    if letter.answers() {
+        if let Some(error) = letter.earlier(&of_run(c, run)?) {
+            return Err(error.into());
+        }
+        let mut select = c.prepare_cached("SELECT body FROM entry WHERE id BETWEEN ?1 AND ?2")?;
+        let mut since = select.query([super::entries::id(no, letter.as_of), super::entries::id(no, u64::MAX)])?;
+        while let Some(row) = since.next()? {
+            if Body::is_about(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, &letter.key) {
+                return Err(letter.is_late().into());
+            }
+        }
+    }
+    let Letter { kind, key, value, at, as_of } = letter;
+    let as_of = letter.answers().then(|| int(*as_of));
     let value = serde_json::to_string(&Wire(value))
         .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
-    c.prepare_cached("INSERT INTO inbox (run, kind, key, value, at) VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
-        no,
-        kind.name(),
-        key,
-        value,
-        int(*at)
-    ])?;
+    c.prepare_cached("INSERT INTO inbox (run, kind, key, value, at, as_of) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![no, kind.name(), key, value, int(*at), as_of])?;
     Ok(uint(c.last_insert_rowid()))
+}
+
+/// Deletes the answers to questions that entries have closed.
+pub fn end(c: &Connection, no: i64, about: &[Key]) -> Done<()> {
+    let has_any = || c.prepare_cached("SELECT 1 FROM inbox WHERE run = ?1 LIMIT 1")?.exists([no]);
+    if about.is_empty() || !has_any()? {
+        return Ok(());
+    }
+    let mut delete = c.prepare_cached("DELETE FROM inbox WHERE run = ?1 AND key = ?2 AND as_of IS NOT NULL")?;
+    for key in about {
+        delete.execute(params![no, key.as_str()])?;
+    }
+    Ok(())
 }
 
 /// The letters of a run.
@@ -45,7 +69,7 @@ pub fn of_owner(c: &Connection, owner: &str, after: u64) -> Done<Vec<Posted>> {
 
 fn select(c: &Connection, condition: &str, parameters: &[&dyn ToSql]) -> Done<Vec<Posted>> {
     let sql = format!(
-        "SELECT inbox.id, run.id, kind, key, value, at FROM inbox JOIN run ON run.no = inbox.run WHERE {condition} \
+        "SELECT inbox.id, run.id, kind, key, value, at, as_of FROM inbox JOIN run ON run.no = inbox.run WHERE {condition} \
          ORDER BY inbox.id"
     );
     let mut select = c.prepare_cached(&sql)?;
@@ -62,6 +86,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Posted> {
     let kind = kind.ok_or_else(|| unreadable("unknown kind of letter".into()))?;
     let value: String = row.get(4)?;
     let Wired(value) = serde_json::from_str(&value).map_err(|error| unreadable(error.into()))?;
-    let letter = Letter { kind, key: row.get(3)?, value, at: uint(row.get(5)?) };
+    let letter = Letter {
+        kind,
+        key: row.get(3)?,
+        value,
+        at: uint(row.get(5)?),
+        as_of: row.get::<_, Option<i64>>(6)?.map_or(0, uint),
+    };
     Ok(Posted { id: uint(row.get(0)?), run: row.get(1)?, letter })
 }

@@ -6,7 +6,7 @@ use trefoil_machine::Usage;
 use super::blobs;
 use super::entries::{self, number};
 use super::fault::Done;
-use super::{asked, drafts, int, remove, uint};
+use super::{asked, drafts, int, letters, remove, uint};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::lease::Lease;
@@ -97,6 +97,7 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
     for letter in &batch.taken {
         c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
     }
+    letters::end(c, no, &batch.about)?;
     drafts::end(c, no, batch)?;
     entries::put(c, no, batch)?;
     if batch.reopens {

@@ -81,7 +81,8 @@ CREATE TABLE inbox (
   kind   TEXT    NOT NULL,
   key    TEXT    NOT NULL,
   value  TEXT    NOT NULL,  -- JSON
-  at     INTEGER NOT NULL
+  at     INTEGER NOT NULL,
+  as_of  INTEGER            -- for one that answers a question: run.next as its writer saw it
 ) STRICT;
 CREATE INDEX inbox_run ON inbox (run, id);
 

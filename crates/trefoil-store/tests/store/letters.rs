@@ -14,7 +14,7 @@ use crate::runs::{Counting, begin, owner, ports, until};
 use crate::world::on_both;
 
 fn letter(kind: LetterKind, key: &str, value: impl Into<Value>) -> Letter {
-    Letter { kind, key: key.to_owned(), value: value.into(), at: 1 }
+    Letter { kind, key: key.to_owned(), value: value.into(), at: 1, as_of: 10 }
 }
 
 /// Asks a person, then a model.

@@ -158,7 +158,8 @@ impl Scene {
     }
 
     async fn post(&self, sort: &Sort) {
-        let letter = Letter { kind: sort.kind, key: sort.key.to_owned(), value: sort.value(), at: 1 };
+        let as_of = self.store.record(&self.run).await.unwrap().entries;
+        let letter = Letter { kind: sort.kind, key: sort.key.to_owned(), value: sort.value(), at: 1, as_of };
         self.store.post(&self.run, letter).await.unwrap();
     }
 }

@@ -112,7 +112,7 @@ fn what_was_acknowledged_is_there_once_however_often_connections_break() {
                 // Some entries are large.
                 store.append(&lease, batch(&[step(seq, if seq % 5 == 0 { 70_000 } else { 80 })])).await.unwrap();
             }
-            let letter = Letter { kind: LetterKind::Signal, key: "k\0".into(), value: "once".into(), at: 5 };
+            let letter = Letter { kind: LetterKind::Signal, key: "k\0".into(), value: "once".into(), at: 5, as_of: 25 };
             store.post(&run, letter.clone()).await.unwrap();
             let inbox = store.inbox(&run).await.unwrap();
             assert_eq!(inbox.iter().map(|posted| &posted.letter).collect::<Vec<_>>(), [&letter]);
@@ -200,8 +200,13 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
             let store = open(&url, Options::default());
             tokio::spawn(async move {
                 for n in 0..50 {
-                    let letter =
-                        Letter { kind: LetterKind::Signal, key: format!("{writer}-{n}"), value: "x".into(), at: n };
+                    let letter = Letter {
+                        kind: LetterKind::Signal,
+                        key: format!("{writer}-{n}"),
+                        value: "x".into(),
+                        at: n,
+                        as_of: 1,
+                    };
                     store.post("asked", letter).await.unwrap();
                 }
             })

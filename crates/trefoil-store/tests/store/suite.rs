@@ -49,7 +49,8 @@ impl People for Letters {
             Arrived::Unknown => (LetterKind::Signal, String::new(), "unknown".into()),
         };
         // If a person answers in this process, the suite tests that instead.
-        *self.asked == Asked::Later && self.elsewhere.post(run, Letter { kind, key, value, at: 1 }).await.is_ok()
+        *self.asked == Asked::Later
+            && self.elsewhere.post(run, Letter { kind, key, value, at: 1, as_of: 1 }).await.is_ok()
     }
     fn asked(&self) -> &Asked {
         &self.asked

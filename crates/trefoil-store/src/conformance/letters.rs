@@ -1,0 +1,113 @@
+//! Letters reach a run's owner, and each answers the question that its writer saw.
+
+use trefoil_machine::EntryKind;
+use trefoil_template::Value;
+
+use super::{batch, begun, done, ended, entry, equal, expect, refused, scheduled};
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::inbox::{Letter, LetterKind};
+use crate::port::Store;
+
+pub async fn all(store: &dyn Store) -> Result<(), String> {
+    letters(store).await?;
+    questions(store).await?;
+    at_once(store).await
+}
+
+async fn letters(store: &dyn Store) -> Result<(), String> {
+    let lease = begun(store, "asked", "main", 1_000).await?;
+    begun(store, "quiet", "main", 1_000).await?;
+    ended(store, "over", "main", 1_000, None).await?;
+    let value: Value = [("yes", Value::from(true)), ("n", Value::from(u64::MAX))].into_iter().collect();
+    let letter = |kind, key: &str| Letter { kind, key: key.to_owned(), value: value.clone(), at: 7, as_of: 1 };
+    let answer = letter(LetterKind::Answer, "review");
+    let first = done(store.post("asked", answer.clone()).await, "posting")?;
+    let second = done(store.post("asked", letter(LetterKind::Cancel, "")).await, "posting")?;
+    expect(second > first, "later letters have larger numbers")?;
+    let over = |e: &StoreError| matches!(e, StoreError::Ended { .. });
+    refused(store.post("over", answer.clone()).await, "write to a run that has ended", over)?;
+    let nobody = |e: &StoreError| matches!(e, StoreError::NoRun { .. });
+    refused(store.post("nobody", answer.clone()).await, "write to nobody", nobody)?;
+    let inbox = done(store.inbox("asked").await, "reading letters")?;
+    equal(&inbox.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![first, second], "the letters")?;
+    expect(inbox.first().is_some_and(|posted| posted.letter == answer), "a letter comes as it was written")?;
+    let mine = done(store.posted("suite", first).await, "reading letters of an owner")?;
+    equal(&mine.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "later letters")?;
+    expect(mine.iter().all(|posted| posted.run == "asked"), "letters say for which run they are")?;
+    // A letter is removed together with the entries that process it, or not at all.
+    let mut taking = batch(&[entry(3, scheduled("b"))])?;
+    taking.taken = vec![first];
+    expect(store.append(&lease, taking.clone()).await.is_err(), "entries with a gap are refused")?;
+    equal(&done(store.inbox("asked").await, "reading letters")?.len(), &2, "letters after a refused append")?;
+    taking = Batch { taken: vec![first], ..batch(&[entry(1, scheduled("b"))])? };
+    done(store.append(&lease, taking).await, "appending")?;
+    let left = done(store.inbox("asked").await, "reading letters")?;
+    equal(&left.iter().map(|posted| posted.id).collect::<Vec<_>>(), &vec![second], "the letters that are left")
+}
+
+/// One letter for a question, and none for a question that is not open any more or that is a later one of the same activity.
+async fn questions(store: &dyn Store) -> Result<(), String> {
+    let lease = begun(store, "questions", "main", 1_000).await?;
+    done(store.append(&lease, batch(&[entry(1, scheduled("pay")), entry(2, scheduled("ask"))])?).await, "appending")?;
+    let letter =
+        |kind, key: &str, value: &str, as_of| Letter { kind, key: key.to_owned(), value: value.into(), at: 7, as_of };
+    let (retry, fail) = (letter(LetterKind::Signal, "pay", "retry", 3), letter(LetterKind::Signal, "pay", "fail", 3));
+    let first = done(store.post("questions", retry.clone()).await, "posting")?;
+    let has = |e: &StoreError| matches!(e, StoreError::Answered { by: Some(by), .. } if by == "retry");
+    refused(store.post("questions", fail.clone()).await, "answer a second time", has)?;
+    refused(store.post("questions", retry.clone()).await, "answer the same a second time", has)?;
+    done(store.post("questions", letter(LetterKind::Answer, "ask", "yes", 3)).await, "answering another question")?;
+    for _ in 0..2 {
+        done(store.post("questions", letter(LetterKind::Cancel, "", "", 0)).await, "asking to stop")?;
+        let goes_on = letter(LetterKind::Signal, "pay", Letter::CONTINUE, 0);
+        done(store.post("questions", goes_on).await, "telling that a called run can continue")?;
+    }
+    let left = async |what: &str, wanted: &[&str]| -> Result<(), String> {
+        let inbox = done(store.inbox("questions").await, "reading letters")?;
+        let answers = inbox.iter().map(|posted| &posted.letter).filter(|letter| letter.answers());
+        equal(&answers.map(|letter| letter.key.as_str()).collect::<Vec<_>>(), &wanted.to_vec(), what)?;
+        equal(&inbox.len(), &(wanted.len() + 4), &format!("the number of all letters: {what}"))
+    };
+    let restarted = EntryKind::Restarted { key: "pay".into() };
+    let acts = Batch { taken: vec![first], ..batch(&[entry(3, restarted)])? };
+    done(store.append(&lease, acts).await, "appending")?;
+    left("the answers after the act", &["ask"]).await?;
+    // It was written for the attempt before.
+    let closed = |e: &StoreError| matches!(e, StoreError::Answered { by: None, .. });
+    refused(store.post("questions", fail).await, "answer a question that is closed", closed)?;
+    let done_by_hand: Value = [(Letter::DONE, Value::from("by hand"))].into_iter().collect();
+    let late = Letter { value: done_by_hand.clone(), ..retry.clone() };
+    refused(store.post("questions", late).await, "answer a later question", closed)?;
+    let entries = done(store.record("questions").await, "reading a record")?.entries;
+    let now = Letter { value: done_by_hand, as_of: entries, ..retry };
+    done(store.post("questions", now).await, "answering the later question")?;
+    // Whatever closes a question deletes its letter.
+    let closing = batch(&[entry(4, super::completed("ask", "nobody".into(), 0))])?;
+    done(store.append(&lease, closing).await, "appending")?;
+    left("the answers after one of two questions was closed", &["pay"]).await
+}
+
+/// Of several who answer at the same time, one does, and the others learn it.
+async fn at_once(store: &dyn Store) -> Result<(), String> {
+    let lease = begun(store, "at once", "main", 1_000).await?;
+    for n in 0..10u64 {
+        let key = format!("ask{n}");
+        done(store.append(&lease, batch(&[entry(n + 1, scheduled(&key))])?).await, "appending")?;
+        let letter = |value: &str| {
+            let (key, value) = (key.clone(), value.into());
+            store.post("at once", Letter { kind: LetterKind::Answer, key, value, at: 7, as_of: n + 2 })
+        };
+        let (a, b, c, d) = tokio::join!(letter("a"), letter("b"), letter("c"), letter("d"));
+        let mut taken = 0;
+        for posted in [a, b, c, d] {
+            match posted {
+                Ok(_) => taken += 1,
+                Err(StoreError::Answered { by: Some(_), .. }) => {}
+                Err(error) => return Err(format!("answering at the same time: {error}")),
+            }
+        }
+        equal(&taken, &1, "the number of those who answered first")?;
+    }
+    equal(&done(store.inbox("at once").await, "reading letters")?.len(), &10, "the letters to ten questions")
+}
