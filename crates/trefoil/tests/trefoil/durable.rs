@@ -110,7 +110,8 @@ fn a_question_waits_in_the_store_for_its_answer() {
         assert_eq!(again.result.unwrap_err().code, "SUSPENDED");
         let answer = waiting.accepts.first().cloned().unwrap_or_else(|| "yes".to_owned());
         let key = waiting.key.to_string();
-        let letter = Letter { kind: LetterKind::Answer, key, value: answer.as_str().into(), at: 1 };
+        let as_of = store(&folder).record(&id).await.unwrap().entries;
+        let letter = Letter { kind: LetterKind::Answer, key, value: answer.as_str().into(), at: 1, as_of };
         store(&folder).post(&id, letter).await.unwrap();
         let outcome = engine().resume(&id).await.unwrap().outcome().await;
         assert!(outcome.result.is_ok(), "{:?}", outcome.result);
