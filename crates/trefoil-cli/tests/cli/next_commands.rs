@@ -240,6 +240,9 @@ fn printed_commands_about_stores_help_in_the_state_in_which_they_are_printed() {
         trefoil(&folder, &[&["runs", "show", run], &STORE[..]].concat()).exits(2).says(&["unknown run"]);
     }
 
+    // What is advised if the disk is full.
+    pasted(&folder, &format!("trefoil {} copy.db --store 'my runs.db'", "store backup")).exits(0);
+
     // Damaged.
     let path = folder.path().join("my runs.db");
     let mut bytes = std::fs::read(&path).unwrap();
