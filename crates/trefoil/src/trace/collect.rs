@@ -10,6 +10,7 @@ use trefoil_template::Value;
 use super::{End, Item, StepTrace, Trace, TraceCall, outer};
 
 impl Trace {
+    /// Adds an event. reason: one arm a kind of event.
     pub(super) fn take(&mut self, event: &Event) {
         self.run = event.run.to_string();
         let at = event.at_ms;
