@@ -15,6 +15,7 @@ use crate::request::{Message, ModelRequest, Request, Role, ToolSpec, ToolUse};
 /// The form that is hashed: the kind of request and what affects its answer, nothing else.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "it lives only while it is hashed")]
 enum CanonicalRequest<'r> {
     Model(ModelContent<'r>),
     Tool(&'r super::AskTool),

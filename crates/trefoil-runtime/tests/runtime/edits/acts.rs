@@ -374,9 +374,9 @@ fn a_request_that_only_reads_neither_hides_an_effect_nor_takes_its_place() {
             let mut all = Vec::new();
             for (label, method, to) in steps {
                 let arguments =
-                    Expr::Object(vec![("method".into(), Expr::Const((*method).into())), ("to".into(), b.value(*to))]);
+                    Expr::Object(vec![("method".into(), Expr::Const((*method).into())), ("to".into(), b.value(to))]);
                 let call = ToolCall { name: (*label).into(), kind: ToolKind::Http, arguments };
-                all.push(b.step(*label, StepKind::Tool(Box::new(call))));
+                all.push(b.step(label, StepKind::Tool(Box::new(call))));
             }
             b.sequence("", &all)
         })
