@@ -44,7 +44,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     // Without its name, which means nothing to a user.
     let bare = |failed: io::Error| failed.raw_os_error().map_or(failed, io::Error::from_raw_os_error);
-    NamedTempFile::new_in(folder_of(path)).map_err(bare)
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut named = tempfile::Builder::new();
+    named.prefix(&format!(".{name}.")).suffix(".tmp").tempfile_in(folder_of(path)).map_err(bare)
 }
 
 /// The folder of a file.

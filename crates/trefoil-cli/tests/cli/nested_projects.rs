@@ -235,6 +235,7 @@ fn the_loop_runs_a_flow_behind_a_link_with_the_permissions_of_its_own_project() 
     for (link, says) in [("v/link-cmd.yaml", "untrusted-project"), ("v/link-there.yaml", "command-not-allowed")] {
         let mut command = folder.command(&["dev", link]);
         command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).stdin(Stdio::piped());
+        command.env("TREFOIL_STORE", folder.path().join("runs.db"));
         let mut child = command.spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_secs(2));
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"q\n").unwrap();
