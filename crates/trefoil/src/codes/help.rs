@@ -53,7 +53,7 @@ const HELP: &[(&str, For, &str)] = &[
     (
         "MAX_STEPS_EXCEEDED",
         Any,
-        "raise `maxSteps` (AEGIS: `max_tool_calls`), or say in the prompt when to stop; a trace shows the calls",
+        "raise `maxSteps` (AEGIS: `max_tool_calls`), or say in the prompt when to stop",
     ),
     ("MAX_ITERATIONS_EXCEEDED", Any, "allow more iterations, simplify the task, or loosen the validator"),
     ("MAX_STATE_VISITS_EXCEEDED", Any, "add a transition that leaves the loop, or raise `max_state_visits`"),
