@@ -50,11 +50,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("INTERRUPTED", Any, "resume the run"),
     ("JOURNAL_ERROR", Any, "make sure that the journal can be written and read"),
     ("LIMIT_EXCEEDED", Any, "make the values smaller, or split the work into several runs"),
-    (
-        "MAX_STEPS_EXCEEDED",
-        Any,
-        "raise `maxSteps` (AEGIS: `max_tool_calls`), or say in the prompt when to stop",
-    ),
+    ("MAX_STEPS_EXCEEDED", Any, "raise `maxSteps` (AEGIS: `max_tool_calls`), or say in the prompt when to stop"),
     ("MAX_ITERATIONS_EXCEEDED", Any, "allow more iterations, simplify the task, or loosen the validator"),
     ("MAX_STATE_VISITS_EXCEEDED", Any, "add a transition that leaves the loop, or raise `max_state_visits`"),
     ("MAX_TRANSITIONS_EXCEEDED", Any, "add a transition that leaves the loop, or split the workflow"),
