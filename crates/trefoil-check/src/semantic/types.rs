@@ -187,7 +187,7 @@ impl<'p> Types<'p> {
         found
     }
 
-    /// The value at a path unless a run starts with another one (see [`super::shared::seed`]).
+    /// The value at a path unless a run starts with another one (see `shared::seed`).
     pub fn seed(&self, flow: FlowId, source: &Source, path: &[&str]) -> Option<&'p Value> {
         let (slot, path) = match source {
             Source::Slot(slot) => (*slot, path.to_vec()),
