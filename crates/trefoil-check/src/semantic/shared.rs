@@ -31,14 +31,7 @@ pub(super) fn shared_object(
     let mut members: BTreeMap<Arc<str>, SharedMember> = BTreeMap::new();
     let mut seeded = false;
     for writer in writers {
-        let (layers, first) = match writer {
-            Writer::Value(Expr::Merge(layers)) => (layers, true),
-            Writer::Result(step) => match &program.step(*step)?.kind {
-                StepKind::Compute(Expr::Merge(layers)) => (layers, false),
-                _ => return None,
-            },
-            _ => return None,
-        };
+        let (layers, first) = layers_of(program, writer)?;
         seeded |= first;
         for layer in layers {
             let mut add = |name: &Arc<str>, schema: &Value, seeded: bool| {
@@ -65,6 +58,18 @@ pub(super) fn shared_object(
     seeded.then(|| types::laid_over(members))
 }
 
+/// What a writer lays over the slot, and whether it is the start of the machine. `None`: it writes something else.
+fn layers_of<'p>(program: &'p Program, writer: &Writer<'p>) -> Option<(&'p [Expr], bool)> {
+    match writer {
+        Writer::Value(Expr::Merge(layers)) => Some((layers, true)),
+        Writer::Result(step) => match &program.step(*step)?.kind {
+            StepKind::Compute(Expr::Merge(layers)) => Some((layers, false)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether a text only marks a place, or reads as a number.
 fn is_mark(text: &str) -> bool {
     text.is_empty() || text.trim().parse::<f64>().is_ok()
@@ -82,14 +87,7 @@ pub(super) fn seed<'p>(
     let (name, rest) = path.split_first()?;
     let mut found = None;
     for writer in writers {
-        let (layers, first) = match writer {
-            Writer::Value(Expr::Merge(layers)) => (layers, true),
-            Writer::Result(step) => match &program.step(*step)?.kind {
-                StepKind::Compute(Expr::Merge(layers)) => (layers, false),
-                _ => return None,
-            },
-            _ => return None,
-        };
+        let (layers, first) = layers_of(program, writer)?;
         for layer in layers {
             match layer {
                 Expr::Read(Source::Slot(own)) if *own == slot => {}
