@@ -25,8 +25,8 @@ async function saveAll(file) {
 }
 
 function carryOut(verb) {
-  // `run`: the id of the run that is continued with the edited files, `target`: what it started with.
-  return async (uri, run, target) => {
+  // `run`: the id of the run that is continued with the edited files, `target`: what it started with, `command`: all of it.
+  return async (uri, run, target, command) => {
     const file = uri ? Uri.parse(uri) : window.activeTextEditor?.document.uri;
     if (file?.scheme !== "file") {
       window.showWarningMessage("Trefoil: save the file first.");
@@ -40,6 +40,14 @@ function carryOut(verb) {
     const quoted = { value, quoting: 2 };
     if (verb === "resume" && !run) {
       window.showWarningMessage("Trefoil: there is no stored run of this file.");
+      return;
+    }
+    if (verb === "resume" && command) {
+      // A store grants nothing: a person sees what the run would be allowed, and presses Enter.
+      const env = store() ? { TREFOIL_STORE: store() } : {};
+      const terminal = window.createTerminal({ name: `resume ${run}`, cwd: workspace.getWorkspaceFolder(file)?.uri, env });
+      terminal.show();
+      terminal.sendText(program() === "trefoil" ? command : command.replace(/^trefoil/, `'${program()}'`), false);
       return;
     }
     const args = verb === "resume" ? [verb, run, "--with", quoted] : [verb, quoted];

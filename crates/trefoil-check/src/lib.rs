@@ -47,6 +47,22 @@ pub fn credentials_of(program: &Program) -> Vec<Arc<str>> {
     rules::sent_credentials(&Model::new(program, &facts, &mistakes, vec![program.entry]))
 }
 
+/// Where a program shows variables of which only their values tell that they are secrets: in the result, or to a model. Of each
+/// variable the secret that its value contains, in words.
+pub fn leaks_of(program: &Program, variables: &[(Arc<str>, String)]) -> Vec<Diagnostic> {
+    if variables.is_empty() {
+        return Vec::new();
+    }
+    let (facts, mistakes) = (Facts::default(), Mistakes::default());
+    let model = Model::new(program, &facts, &mistakes, vec![program.entry]);
+    let found = rules::LEAKS.iter().flat_map(|(rule, leaks)| {
+        let mut cx = Context { model: &model, roots: &[], rule, run: rule.run, found: Shared::default() };
+        leaks(&mut cx, variables);
+        cx.found.into_vec()
+    });
+    found.collect()
+}
+
 /// All findings of the rules about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
     let roots = [Root { flow: program.entry, limits: *limits, supplied: Arc::default() }];

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use trefoil::internals::command::{RunOptions, store_option};
+use trefoil::internals::command::{PrintedCommand, RunOptions, store_option};
 use trefoil::internals::door::is_there;
 use trefoil::internals::{LoadOptions, Stored};
 use trefoil::runs::{
@@ -59,6 +59,8 @@ type Job = Box<dyn FnOnce(&mut Lookup) + Send>;
 pub struct Known {
     /// The run.
     pub run: LastRun,
+    /// The options of commands that continue it: the store, and the permissions that it had.
+    pub options: RunOptions,
     /// Its placeholders.
     prompted: Prompted,
 }
@@ -80,20 +82,7 @@ impl LastRuns {
 
     /// The options of printed commands that run something and keep it in the store of the client.
     pub fn store_options(&self) -> RunOptions {
-        let place = self.place.as_ref();
-        let place = place.and_then(|place| Location::parse(place, |name| std::env::var_os(name)).ok());
-        RunOptions::of_store(place.as_ref().map(store_option).unwrap_or_default())
-    }
-
-    /// The same for commands that continue a run, with the permissions that it had.
-    pub fn options_of(&mut self, run: &str) -> RunOptions {
-        let (bare, run) = (self.store_options(), run.to_owned());
-        let given = self.read(Some(COMMAND), move |lookup| {
-            let store = lookup.store()?;
-            let stored = lookup.runtime.block_on(Stored::read(&*store, &run)).ok()?;
-            Some(stored.now().permissions.clone())
-        });
-        given.flatten().map(|given| bare.clone().permitting(&given)).unwrap_or(bare)
+        RunOptions::of_store(option_of(self.place.as_ref()))
     }
 
     /// Describes what the edit of a file would change in its last run, or why this cannot be determined.
@@ -147,15 +136,22 @@ impl LastRuns {
     }
 }
 
+/// The option that names a store; empty for the user's.
+fn option_of(place: Option<&OsString>) -> String {
+    let place = place.and_then(|place| Location::parse(place, |name| std::env::var_os(name)).ok());
+    place.as_ref().map(store_option).unwrap_or_default()
+}
+
 impl Reader {
     fn start(place: Option<OsString>) -> Option<Self> {
         let env = |name: &str| std::env::var_os(name);
+        let named = option_of(place.as_ref());
         let location = place.map_or_else(|| Location::of_user(env), |place| Location::parse(&place, env));
         let budget = if matches!(location, Ok(Location::Server(_))) { SERVER } else { FILE };
         let (work, jobs) = channel::<Job>();
         let reads = move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-            let mut lookup = Lookup { location, runtime, store: None, failed: None, known: HashMap::new() };
+            let mut lookup = Lookup { location, named, runtime, store: None, failed: None, known: HashMap::new() };
             while let Ok(job) = jobs.recv() {
                 job(&mut lookup);
             }
@@ -168,6 +164,8 @@ impl Reader {
 /// What is known of the store, on its thread.
 struct Lookup {
     location: Result<Location, StoreError>,
+    /// The option of commands that names it.
+    named: String,
     runtime: Runtime,
     /// The store, once it has been opened: opening it for each hover would be slow.
     store: Option<Arc<dyn Store>>,
@@ -226,7 +224,7 @@ impl Lookup {
                 return seen.known.clone();
             }
         }
-        let found = self.runtime.block_on(read(store, file, names));
+        let found = self.runtime.block_on(read(store, &self.named, file, names));
         let (state, known) = found.map_or((None, None), |(known, state)| (Some(state), Some(Arc::new(known))));
         self.known.insert(file.to_owned(), Seen { newest, state, known: known.clone(), at: Instant::now() });
         known
@@ -250,14 +248,18 @@ async fn state(store: &dyn Store, run: &str) -> Option<(u64, Status)> {
     store.record(run).await.ok().map(|record| (record.entries, record.status))
 }
 
-async fn read(store: Arc<dyn Store>, file: &Path, names: &[String]) -> Option<(Known, (u64, Status))> {
+/// `named`: the option that names the store.
+async fn read(store: Arc<dyn Store>, named: &str, file: &Path, names: &[String]) -> Option<(Known, (u64, Status))> {
     let run = last_with(&*store, file, names).await?;
     let state = state(&*store, &run.run).await?;
     if state.0 > LONGEST {
         return None;
     }
+    let stored = Stored::read(&*store, &run.run).await;
+    let options = stored.map(|stored| RunOptions::of_stored(named.to_owned(), &stored));
+    let options = options.unwrap_or_else(|_| RunOptions::of_store(named.to_owned()));
     let prompted = run.prompted(store).await.unwrap_or_default();
-    Some((Known { run, prompted }, state))
+    Some((Known { run, options, prompted }, state))
 }
 
 impl Known {
@@ -269,6 +271,12 @@ impl Known {
             value.push('…');
         }
         Some(value)
+    }
+
+    /// The command that resumes the run with the edited files.
+    pub fn resume(&self, file: &Path) -> String {
+        let target = self.target(file);
+        self.options.text(PrintedCommand::Edited { run: &self.run.run, target: &target })
     }
 
     /// What to pass to `trefoil resume --with`: the target of the run, which may call the open file. If it was moved, the

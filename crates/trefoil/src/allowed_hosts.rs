@@ -10,8 +10,14 @@ use trefoil_tools::guard::Client;
 /// A host that an HTTP tool may not call, or an MCP server may not be at.
 pub const NOT_ALLOWED: &str = "host-not-allowed";
 
-/// The steps of a run that the client would refuse. `is_ours`: whether a call is made by this client.
-pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(StepId, &ToolCall) -> bool) -> Vec<Diagnostic> {
+/// The steps of a run that the client would refuse. `is_ours`: whether a call is made by this client. `library`: whether the library
+/// is embedded in another program.
+pub fn refused(
+    program: &Program,
+    client: &Client,
+    is_ours: &dyn Fn(StepId, &ToolCall) -> bool,
+    library: bool,
+) -> Vec<Diagnostic> {
     let mut said = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
@@ -38,9 +44,12 @@ pub fn refused(program: &Program, client: &Client, is_ours: &dyn Fn(StepId, &Too
                 _ => &call.name,
             };
             let message = format!("`{called}` cannot be called: {why}");
-            let help = format!(
-                "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
-            );
+            let help = match library {
+                true => format!("review the tool, then allow `{name}` in the rules of `Engine::http`"),
+                false => format!(
+                    "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
+                ),
+            };
             found.push(Diagnostic::error(NOT_ALLOWED, step.origin, message).help(help));
         }
     }

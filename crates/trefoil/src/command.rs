@@ -32,7 +32,7 @@ pub enum PrintedCommand<'a> {
     Try { target: &'a str, input: &'a str },
     /// Runs a target, and uses answers of a run.
     Reuse { target: &'a str, run: &'a str },
-    /// Continues a run. `steps`: those that it may repeat. `why`: the limit at which it stopped, if it did.
+    /// Continues a run. `steps`: those that it may repeat. `why`: the limit at which it stopped, or what it may not do, if it did.
     Resume { run: &'a str, steps: &'a [&'a str], why: Option<&'a RunError> },
     /// Starts a run of an edited target that uses the results of a run.
     Edited { run: &'a str, target: &'a str },
@@ -139,7 +139,9 @@ impl RunOptions {
             C::Reuse { target, run } => format!("trefoil run {} --reuse={run}{store}{permissions}", pasted(target)),
             C::Resume { run, steps, why } => {
                 let rerun: String = steps.iter().map(|step| format!(" --rerun {}", pasted(step))).collect();
-                format!("trefoil resume {run}{rerun}{}{store}{permissions}", why.map(raised).unwrap_or_default())
+                let lacking = why.and_then(lacking).filter(|option| !permissions.contains(option)).unwrap_or_default();
+                let raised = why.map(raised).unwrap_or_default();
+                format!("trefoil resume {run}{rerun}{raised}{store}{permissions}{lacking}")
             }
             C::Edited { run, target } => {
                 format!("trefoil resume {run} --with {}{store}{permissions}", pasted(target))
@@ -167,8 +169,8 @@ impl RunOptions {
         }
     }
 
-    /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, and
-    /// a limit that was reached is raised.
+    /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, what it may
+    /// not do is, too, and a limit that was reached is raised.
     pub fn resume(&self, run: &str, why: Option<&RunError>) -> String {
         let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
         let steps: Vec<&str> = repeats.map(|key| own_step(&key.0)).collect();
@@ -202,6 +204,16 @@ pub fn raised(why: &RunError) -> &'static str {
         (false, false) if why.message.contains("cost limit reached") => " --max-cost USD",
         (false, false) => "",
     }
+}
+
+/// The option that allows what a run stopped before, after a space, if its process had to lack it.
+fn lacking(why: &RunError) -> Option<String> {
+    let help = why.help.as_deref().filter(|_| why.code == "REFUSED")?;
+    let mut quoted = help.split('`').skip(1).step_by(2);
+    quoted.find_map(|option| match option.split_once(' ') {
+        None => (option == "--allow-command").then(|| format!(" {option}")),
+        Some((name, host)) => (name == "--allow-host").then(|| format!(" {name} {}", pasted(host))),
+    })
 }
 
 /// Quotes a word for a shell.

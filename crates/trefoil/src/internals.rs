@@ -21,7 +21,7 @@ macro_rules! modules {
 
 #[cfg(feature = "store")]
 pub use crate::durable::{
-    Packed, StoredProject, Trial, cancel, ended, history, spent_before, stopped, try_answer, unpack,
+    Packed, StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stopped, try_answer, unpack,
 };
 #[cfg(feature = "store")]
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};

@@ -21,8 +21,9 @@ pub use trefoil_machine::event::AskedBefore;
 pub use trefoil_machine::{Flags, Reserve};
 pub use trefoil_runtime::ports::{
     Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets, EventSink,
-    FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer, ModelError,
-    ModelErrorKind, ModelProvider, NoJournal, Received, Secrets, SystemClock, ToolError, ToolHost, VirtualClock, echo,
+    FinishDoubt, FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer,
+    ModelError, ModelErrorKind, ModelProvider, NoJournal, Received, Secrets, SystemClock, ToolError, ToolHost,
+    VirtualClock, echo,
 };
 pub use trefoil_runtime::{
     CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, OnUnknown,

@@ -60,6 +60,7 @@ export function Line({ row, index, height, state, axis }: { row: Row; index: num
             → {inline(row.handled_as)}
           </span>
         )}
+        {row.empty && <span class="tally">{several(0, 'item')}</span>}
         {row.parts && (row.parts.total > 12 || row.parts.failed > 0) && (
           <span class="tally">
             {row.parts.failed > 0 ? (

@@ -283,6 +283,7 @@ export class InlineSource implements TraceSource {
         return [start, c.duration_ms == null ? Math.max(start, branch.end) : start + c.duration_ms, c.error != null];
       }),
       parts: open === false ? parts(branch) : null,
+      empty: step?.items?.total === 0,
       handled_as: step?.handled_as && step.handled_as !== 'fail' ? step.handled_as : null,
       faint: hit !== null && !hit.has(branch),
     };

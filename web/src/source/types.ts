@@ -57,6 +57,8 @@ export interface Row extends StepName {
   calls: [number, number, boolean][];
   /** Of what is beneath a closed row: start, end and status of the direct parts. */
   parts: Parts | null;
+  /** A fan-out over an empty list. */
+  empty: boolean;
   handled_as: string | null;
   /** Shown only because of what is beneath. */
   faint: boolean;

@@ -91,6 +91,13 @@ test('a step knows who reads what it wrote, its other runs, and the failures in 
   assert.equal(await source.step('nobody'), null);
 });
 
+test('a fan-out over an empty list says that it has no items', async () => {
+  const trace = fanout(0);
+  const source = new InlineSource(trace);
+  const rows = await source.rows({ words: '', status: null, toggled: new Set() }, 0, 10);
+  assert.deepEqual(rows.map((row) => [row.label, row.empty]), [['list', false], ['grade', true], ['compile', false]]);
+});
+
 test('the step that a run failed at is found, though its error names a call', async () => {
   const trace = fanout();
   assert.equal((await new InlineSource(trace).overview()).failed?.key, 'compile');

@@ -1,5 +1,7 @@
 //! A secret, or a credential from the environment, that reaches a prompt directly or through inputs and results.
 
+use std::sync::Arc;
+
 use trefoil_ir::{Expr, Source, StepKind};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -71,6 +73,24 @@ fn run(cx: &mut Context<'_>) {
                 finding = finding.label(at, "inserted into the prompt here");
             }
             cx.report(finding.help("credentials belong in the `headers` of a tool"));
+        }
+    }
+}
+
+/// The same for variables of which only their values tell that they are secrets. `why`: what a value contains, in words.
+pub fn leaks(cx: &mut Context<'_>, variables: &[(Arc<str>, String)]) {
+    let program = cx.model.program;
+    for &(flow, id) in cx.model.reachable() {
+        let Some(StepKind::Model(call)) = program.step(id).map(|step| &step.kind) else { continue };
+        for piece in call.system.iter().chain([&call.user]).flat_map(pieces_of) {
+            let Piece::Value(value) = piece else { continue };
+            let read = cx.model.taint().value(program, flow, id, &value).variables;
+            for (name, why) in variables {
+                let Some(at) = value.at().filter(|_| cx.model.taint().names(read).any(|one| one == name)) else { continue };
+                let finding =
+                    cx.finding(at, format!("the value of `env.{name}` contains {why}, and would be sent to the model"));
+                cx.report_cause(finding.help("remove it: a prompt must not contain secrets"));
+            }
         }
     }
 }

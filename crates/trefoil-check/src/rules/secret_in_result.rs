@@ -56,6 +56,19 @@ pub fn sent_credentials(model: &Model<'_>) -> Vec<Arc<str>> {
     taint.names(taint.sent_as_credentials(model.program, model.steps())).cloned().collect()
 }
 
+/// The same for variables of which only their values tell that they are secrets. `why`: what a value contains, in words.
+pub fn leaks(cx: &mut Context<'_>, variables: &[(Arc<str>, String)]) {
+    let roots = cx.model.roots.clone();
+    for (root, (name, why)) in roots.iter().flat_map(|root| variables.iter().map(move |one| (*root, one))) {
+        let (taint, Some(flow)) = (cx.model.taint(), cx.model.program.flow(root)) else { continue };
+        if taint.names(taint.output(root).variables).any(|read| read == name) {
+            let at = read_at(cx.model, HoleKind::Env, name).unwrap_or(flow.origin);
+            let finding = cx.finding(at, format!("the value of `env.{name}` contains {why}, and would be in the result"));
+            cx.report_cause(finding.help("remove it from the output, or use a variable that is not a credential"));
+        }
+    }
+}
+
 /// Where a variable is read: in the output of a flow if it is, else in any other place.
 fn read_at(model: &Model<'_>, kind: HoleKind, name: &str) -> Option<Location> {
     let program = model.program;

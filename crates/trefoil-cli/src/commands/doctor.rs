@@ -22,6 +22,7 @@ use crate::harmless::safe;
 use crate::model::ModelArgs;
 use crate::obstacles::{self, PermissionArgs};
 use crate::offer::Offer;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::input;
 use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
@@ -200,7 +201,7 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
             finding("store", Checkup::Fine, format!("{} in `{path}`", count(health.runs, "run")))
         }
         Ok(health) => Finding {
-            help: Some("run `trefoil store check`".to_owned()),
+            help: Some(format!("run `{}`", RunOptions::of_store(args.option()).text(PrintedCommand::CheckStore))),
             ..finding(
                 "store",
                 Checkup::Wrong,

@@ -18,7 +18,7 @@ use trefoil_machine::PrivateValue;
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
 use crate::harmless::TerminalText;
 use crate::run::command::{PrintedCommand, RunOptions, pasted};
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, input, why};
+use crate::run::{Based, End, HostArgs, KeptRun, MARKS, Recording, Session, ShowArgs, Unknown, input, why};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite, shown};
@@ -31,6 +31,7 @@ const MOST: usize = 1_000;
 
 /// Continue a run that was interrupted, has failed, or has been answered; completed steps are not repeated
 #[derive(Args)]
+#[command(after_help = MARKS)]
 pub struct Resume {
     /// The run's id, its first characters, or `last`
     #[arg(required_unless_present = "all", conflicts_with = "all")]
@@ -224,12 +225,14 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let answers_from = ready.answers_from().clone();
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
     let owner = engine.owner();
-    let ended = session.run(&engine, &answers_from, Some(&options), async || {
+    let edited = edited.as_ref().map(|(target, is_changed)| (target.as_str(), *is_changed));
+    let kept = KeptRun { options: &options, edited };
+    let ended = session.run(&engine, &answers_from, Some(kept), async || {
         let owner = owner.ok_or(trefoil::Error::NoRuntime)?;
         ready.resume_held(claimed(&owner, &run, &options).await.map_err(trefoil::Error::Store)?)
     })?;
     let answers = &args.host.answers;
-    Ok(ended.finish(&End { target: None, answers, is_kept: true, edited, options }))
+    Ok(ended.finish(&End { target: None, answers, is_kept: true, options }))
 }
 
 /// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of

@@ -13,12 +13,13 @@ use trefoil_template::limits;
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
 use crate::run::command::{PrintedCommand, RunOptions, reading};
-use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
+use crate::run::{End, HostArgs, KeptRun, MARKS, Session, ShowArgs, ask, based, input};
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
 
 /// Run a workflow or an agent
 #[derive(Args)]
+#[command(after_help = MARKS)]
 pub struct Run {
     #[command(flatten)]
     target: TargetArgs,
@@ -191,19 +192,13 @@ fn start(args: &Run) -> Result<u8, u8> {
     let reused = ready.reused();
     let options =
         reading(RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config)), &args.target);
-    let kept = (!args.ephemeral).then_some(&options);
+    let target = args.target.target.as_str();
+    let kept = (!args.ephemeral).then_some(KeptRun { options: &options, edited: Some((target, false)) });
     let end = session.run(&engine, &answers_from, kept, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
         based::answers_reused(&reused);
     }
-    let target = Some(args.target.target.as_str());
-    Ok(end.finish(&End {
-        target,
-        answers: &args.host.answers,
-        is_kept: !args.ephemeral,
-        edited: Some((args.target.target.clone(), false)),
-        options,
-    }))
+    Ok(end.finish(&End { target: Some(target), answers: &args.host.answers, is_kept: !args.ephemeral, options }))
 }
 
 /// Puts a run in the store and says how to follow it.

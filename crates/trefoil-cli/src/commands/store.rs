@@ -9,6 +9,7 @@ use trefoil::store::{FORMAT, Health, StoreError};
 
 use super::run::followed;
 use crate::harmless::TerminalText;
+use crate::run::command::{PrintedCommand, RunOptions};
 use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait, wait_to_free};
 use crate::{exit, output, shown};
 
@@ -106,8 +107,11 @@ fn check(args: &Store) -> Result<u8, u8> {
     let code = output::result(health.problems.iter().map(|problem| shown!("{}\n", problem)).collect::<TerminalText>());
     let problems = count(health.problems.len() as u64, "problem");
     let message = format!("the store has {problems}; {entries} of {runs} can be read");
-    let help = "keep a copy of the file; then restore a backup, or save what can be read with `trefoil runs export RUN` and start a new store with `--store PATH`";
-    output::refuse(&message, Some(help));
+    let export = RunOptions::of_store(args.store.option()).text(PrintedCommand::Export("RUN"));
+    let help = format!(
+        "keep a copy of the file; then restore a backup, or save what can be read with `{export}` and start a new store with `--store PATH`"
+    );
+    output::refuse(&message, Some(&help));
     Ok(code.max(exit::FAILED))
 }
 

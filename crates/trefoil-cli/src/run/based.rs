@@ -8,7 +8,7 @@ use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
 use super::command::{PrintedCommand, RunOptions};
-use super::{End, HostArgs, Session, ShowArgs, why, words};
+use super::{End, HostArgs, KeptRun, Session, ShowArgs, why, words};
 use crate::commands::run::{did_not_start, label};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{output, overwrite};
@@ -70,17 +70,12 @@ impl Based<'_> {
         session.begin(ready, None, Some(ready.run()));
         let (answers_from, lines) = (ready.answers_from().clone(), edited.lines());
         let options = RunOptions::new(self.store.option(), &self.host.permissions(self.no_config));
-        let ended = session.run(&engine, &answers_from, Some(&options), async || edited.start())?;
+        let kept = KeptRun { options: &options, edited: self.target.as_deref().map(|target| (target, false)) };
+        let ended = session.run(&engine, &answers_from, Some(kept), async || edited.start())?;
         if !self.show.quiet {
             reused(earlier, &lines, self.explain, ended.went_well());
         }
-        Ok(ended.finish(&End {
-            target: None,
-            answers: &self.host.answers,
-            is_kept: true,
-            edited: self.target.clone().map(|target| (target, false)),
-            options,
-        }))
+        Ok(ended.finish(&End { target: None, answers: &self.host.answers, is_kept: true, options }))
     }
 }
 

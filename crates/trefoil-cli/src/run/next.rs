@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use trefoil::internals::trace::Suggestion;
 use trefoil::store::without_password;
-use trefoil_runtime::RunError;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::command::{PrintedCommand, RunOptions};
@@ -48,27 +48,14 @@ pub fn after_failure(trace: Option<&str>, stored: Option<&str>, code: Option<&st
     }
 }
 
-/// After a run that has stopped and is kept. `open`: it has not ended. `edited`: the target of its files, and whether they have changed
-/// since, if only an edit may help.
-pub fn after_stop(run: &str, options: &RunOptions, open: bool, why: &RunError, edited: Option<(&str, bool)>) {
-    let with = edited.map(|(target, _)| options.text(PrintedCommand::Edited { run, target }));
-    let is_changed = edited.is_some_and(|(_, is_changed)| is_changed);
-    if let Some(with) = with.as_ref().filter(|_| is_changed) {
-        output::say(format!("with your changes: {with}"));
-    }
-    match (open, is_changed) {
-        (true, false) => output::say(options.to_continue(run, Some(why))),
-        (true, true) => output::say(format!("without them: {}", options.resume(run, Some(why)))),
-        (false, _) => output::say(format!("stored as: {}", options.text(PrintedCommand::Show(run)))),
-    }
-    if let Some(with) = with.filter(|_| !is_changed) {
-        output::say(format!("after an edit: {with}"));
-    }
+/// The suggestions for a run that has stopped and is kept.
+pub fn after_stop(next: &[Suggestion]) {
+    next.iter().for_each(|next| output::say(format!("{}: {}", next.purpose, next.command)));
 }
 
-/// Names the command that runs the failed items of a run again.
-pub fn failed_items(run: &str, options: &RunOptions) -> String {
-    format!("to run the failed items again: {}", options.text(PrintedCommand::Fork { run, from: None }))
+/// Names the command that shows a run that cannot continue.
+pub fn stored_as(run: &str, options: &RunOptions) {
+    output::say(format!("stored as: {}", options.text(PrintedCommand::Show(run))));
 }
 
 /// Message if not even the start of the run could be stored, so nothing was called.

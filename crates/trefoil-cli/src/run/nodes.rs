@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use trefoil_machine::event::Tally;
 use trefoil_runtime::{RunError, Usage};
 
 /// Maximum number of lines of a picture that stays on the screen.
@@ -42,6 +43,13 @@ pub struct Items {
     pub ended: u32,
     /// Items that failed.
     pub failed: u32,
+}
+
+impl Items {
+    /// Those of a fan-out that has ended.
+    pub fn of(tally: Tally) -> Self {
+        Self { total: tally.total, ended: tally.total, failed: tally.failed }
+    }
 }
 
 /// A step, or an item of a fan-out.

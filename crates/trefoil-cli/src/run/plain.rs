@@ -6,6 +6,7 @@ use super::look::LineLook;
 use super::nodes::{ProgressNode, StepState};
 use super::notes::note;
 use super::progress::{Progress, delayed};
+use super::row::NO_ITEMS;
 use super::words::{arrived, grouped, line, money, safe, time};
 
 /// The line for an event, if it has one.
@@ -65,6 +66,7 @@ fn took(node: &ProgressNode, now: u64) -> String {
             let cost = if node.usage.cost_micro > 0 { format!(", {}", money(&node.usage)) } else { String::new() };
             format!("✓ {name}  {took}{tries}, {} tokens{cost}", grouped(node.usage.total()))
         }
+        _ if node.items.is_some_and(|items| items.total == 0) => format!("✓ {name}  {took}{tries}, {NO_ITEMS}"),
         _ => format!("✓ {name}  {took}{tries}"),
     }
 }

@@ -8,7 +8,7 @@ use trefoil_machine::said;
 use trefoil_runtime::{Event, EventKind, Usage};
 use trefoil_template::Value;
 
-use super::nodes::{Folded, Nodes, ProgressNode, StepState};
+use super::nodes::{Folded, Items, Nodes, ProgressNode, StepState};
 use super::words::{line, preview, safe};
 
 /// Number of characters of streamed text that are kept.
@@ -88,6 +88,9 @@ impl Progress {
                 let told = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
                 let result = preview(output);
                 self.close(index);
+                if let Some(node) = self.nodes.get_mut(index) {
+                    node.items = node.items.or(items.map(Items::of));
+                }
                 self.change(index, |node| match (node.is_agent && result.trim().is_empty(), node.exited.take()) {
                     (true, _) => node.end(StepState::Partly, at, EMPTY.to_owned()),
                     (false, Some(exited)) => node.end(StepState::Partly, at, exited),

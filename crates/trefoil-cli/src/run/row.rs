@@ -36,7 +36,7 @@ pub fn row(
     let (symbol, style) = look.symbol(&node.state, frame.number);
     let style = if node.kept { dim() } else { style };
     let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
-    let figures = figures(node, frame);
+    let mut figures = figures(node, frame);
     let quiet = node.kept
         || matches!(node.state, StepState::Skipped | StepState::Expected | StepState::Waiting | StepState::Cancelled);
     let name_style = if quiet { dim() } else { Style::new() };
@@ -51,13 +51,18 @@ pub fn row(
     let mut model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
     let text: String = text(node, frame.at).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = look.letters(&text);
-    let room = |model: &str| frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1);
-    // An error is more important than the model's name.
-    if matches!(node.state, StepState::Failed | StepState::Waiting) && text.width() > room(&model) {
+    let room = |figures: &str, model: &str| {
+        frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1)
+    };
+    // An error is more important than the model's name, and than figures that are elsewhere, too.
+    if matches!(node.state, StepState::Failed | StepState::Waiting) && text.width() > room(&figures, &model) {
         model.clear();
+        if text.width() > room(&figures, "") {
+            figures = format!("  {:>9}  ", took(node, frame));
+        }
     }
     // Shows the end of streamed text, but the start of other text.
-    let text = if node.state == StepState::Running { tail(&text, room(&model), look.rest()) } else { text };
+    let text = if node.state == StepState::Running { tail(&text, room(&figures, &model), look.rest()) } else { text };
     look.fit(
         &[
             (dim(), branch),
@@ -72,23 +77,30 @@ pub fn row(
     )
 }
 
+/// What a fan-out over an empty list says.
+pub const NO_ITEMS: &str = "0 items";
+
 fn figures(node: &ProgressNode, frame: RowFrame) -> String {
-    let RowFrame { at, money: costs, .. } = frame;
-    let took = match node.state {
-        StepState::Skipped | StepState::Expected => String::new(),
-        _ => time(node.ended_ms.unwrap_or(at).saturating_sub(node.started_ms)),
-    };
+    let took = took(node, frame);
     let amount = match (node.items, used(node)) {
+        (Some(items), _) if items.total == 0 => NO_ITEMS.to_owned(),
         (Some(items), _) => format!("{}/{}", items.ended, items.total),
         (None, Some(used)) => format!("{used} tok"),
         (None, None) => String::new(),
     };
-    if !costs {
+    if !frame.money {
         return format!("  {took:>9}  {amount:>9}  ");
     }
     let spent = node.usage.cost_micro > 0 || node.usage.unpriced_calls > 0;
     let cost = if spent { money(&node.usage) } else { String::new() };
     format!("  {took:>9}  {amount:>9}  {cost:>9}  ")
+}
+
+fn took(node: &ProgressNode, frame: RowFrame) -> String {
+    match node.state {
+        StepState::Skipped | StepState::Expected => String::new(),
+        _ => time(node.ended_ms.unwrap_or(frame.at).saturating_sub(node.started_ms)),
+    }
 }
 
 fn used(node: &ProgressNode) -> Option<String> {

@@ -9,7 +9,7 @@ use trefoil::http::AllowedHost;
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
-use trefoil::internals::trace::{About, Tracer};
+use trefoil::internals::trace::{About, Suggestion, Tracer};
 use trefoil::store::Store;
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_machine::PrivateValue;
@@ -19,6 +19,7 @@ use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, Run
 use trefoil_template::Value;
 
 use super::command::RunOptions;
+use super::waiting::StoppedRun;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
 use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
@@ -252,13 +253,12 @@ impl<'s> Session<'s> {
         self.shown.resumes();
     }
 
-    /// Runs it, and releases the run in the store. `options` are those of commands about a run that is kept: they say how to continue
-    /// one that is stopped and does not end in time, for example because its store does not respond.
+    /// Runs it, and releases the run in the store. `kept`: how commands about the run are written, if it is kept.
     pub fn run(
         self,
         engine: &Engine,
         answers_from: &AnswersFrom,
-        options: Option<&RunOptions>,
+        kept: Option<KeptRun<'_>>,
         start: impl AsyncFnOnce() -> Result<Run, Error>,
     ) -> Result<Ended<'s>, u8> {
         let record = |path| Recording::new(path, About::new(self.loaded, answers_from), self.tracer.clone());
@@ -266,15 +266,23 @@ impl<'s> Session<'s> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;
         let started = runtime.block_on(start()).map_err(|error| did_not_start(&error))?;
-        let again = options.map(|options| options.to_continue(started.id(), None));
+        // For a run that is stopped and does not end in time, for example because its store does not respond.
+        let again = kept.map(|kept| kept.options.to_continue(started.id(), None));
         let stop = SignalStop::listen(started.canceller(), recording.map(Arc::new), again)
             .map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
         self.tracer.ended(&outcome);
         let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
         self.tracer.warns(unused.clone().unwrap_or_default());
-        let next = options.map(|options| waiting::next(&outcome, self.shown.has_failed_items(), options));
-        self.tracer.suggests(next.unwrap_or_default());
+        let next = |kept: KeptRun<'_>| {
+            let stopped = StoppedRun::of(&outcome, self.shown.has_failed_items(), kept.edited);
+            // The first entry could not be written.
+            let is_lost =
+                !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
+            if is_lost { Vec::new() } else { stopped.next(kept.options) }
+        };
+        let next = kept.map(next).unwrap_or_default();
+        self.tracer.suggests(next.clone());
         let released = runtime.block_on(engine.release());
         // Waits for pending reads of the store, because the last connection to close moves the log into the database.
         runtime.shutdown_timeout(CLOSING);
@@ -293,8 +301,17 @@ impl<'s> Session<'s> {
         }
         let store = engine.owner().map(|owner| owner.store().clone());
         let unused = unused.unwrap_or_default();
-        Ok(Ended { session: self, placeholders, outcome, unused, store, code })
+        Ok(Ended { session: self, placeholders, outcome, next, unused, store, code })
     }
+}
+
+/// How commands about a run that is kept are written.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptRun<'k> {
+    /// Their options.
+    pub options: &'k RunOptions,
+    /// The target of its files, and whether they have changed since.
+    pub edited: Option<(&'k str, bool)>,
 }
 
 /// A run that has ended in this process.
@@ -302,6 +319,8 @@ pub struct Ended<'s> {
     session: Session<'s>,
     placeholders: bool,
     outcome: RunOutcome,
+    /// What can be done next.
+    next: Vec<Suggestion>,
     /// The warnings about answers of a script that were not used.
     unused: Vec<String>,
     /// The store of the run.
@@ -318,8 +337,6 @@ pub struct End<'e> {
     pub answers: &'e [(String, String)],
     /// Whether the run is kept.
     pub is_kept: bool,
-    /// The target of its files, and whether they have changed since.
-    pub edited: Option<(String, bool)>,
     /// The options of commands about the run.
     pub options: RunOptions,
 }
@@ -332,12 +349,12 @@ impl Ended<'_> {
 
     /// Prints the result or the failure, and suggests what to do next. Returns the exit code.
     pub fn finish(self, end: &End<'_>) -> u8 {
-        let Self { session, placeholders, outcome, unused, store, code } = self;
+        let Self { session, placeholders, outcome, next, unused, store, code } = self;
         let Session { show, loaded, shown, lines, .. } = session;
         if !show.quiet {
             unused.iter().for_each(output::warning);
         }
-        let mut code = code.max(told(show, loaded, &shown, placeholders, &outcome, end));
+        let mut code = code.max(told(show, loaded, &shown, placeholders, (&outcome, &next), end));
         if let Some(lines) = lines {
             code = code.max(output::written(lines.written()));
         }
@@ -367,7 +384,7 @@ fn told(
     loaded: &Loaded,
     shown: &Shown,
     placeholders: bool,
-    outcome: &RunOutcome,
+    (outcome, next): (&RunOutcome, &[Suggestion]),
     end: &End<'_>,
 ) -> u8 {
     // If the user sees both streams, separate the result with an empty line and suggest what to do next.
@@ -387,9 +404,7 @@ fn told(
             {
                 next::after_success(target, trace.as_deref(), placeholders, &end.options);
             }
-            if end.is_kept && shown.has_failed_items() {
-                output::say(next::failed_items(&outcome.run, &end.options));
-            }
+            next::after_stop(next);
             return code;
         }
         Err(error) => error,
@@ -412,15 +427,15 @@ fn told(
     }
     // The first entry could not be written.
     let lost = end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues;
-    // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
     let is_clear = cancelled || outcome.suspended;
-    let edited = end.edited.as_ref().filter(|_| !is_clear && error.code != "JOURNAL_ERROR");
-    let edited = edited.map(|(target, is_changed)| (target.as_str(), *is_changed));
-    match end.is_kept && error.code != "CANCELLED" {
-        true if lost => next::not_kept(),
-        true => next::after_stop(&outcome.run, &end.options, outcome.continues, error, edited),
-        false => {}
+    if end.is_kept && error.code != "CANCELLED" {
+        match outcome.continues || outcome.suspended {
+            _ if lost => next::not_kept(),
+            true => {}
+            false => next::stored_as(&outcome.run, &end.options),
+        }
     }
+    next::after_stop(next);
     // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.
     if !show.quiet && (!is_clear || trace.is_some()) {
         let stored = (end.is_kept && !lost).then_some(&*outcome.run);

@@ -328,6 +328,34 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_of_a_failure_is_cut_last() {
+        let name = "check-the-answer-against-all-of-the-sources";
+        let failed = |usage: trefoil_runtime::Usage| {
+            let error = RunError::new("MODEL_ERROR", "`openai` answered with 404: the model `m` does not exist");
+            let mut progress = Progress::default();
+            progress.take(&event(0, name, started(name)));
+            progress.take(&event(1, name, asked()));
+            let failed = EventKind::EffectFailed {
+                error: error.clone(),
+                partial: None,
+                usage: Some(usage),
+                duration_ms: 5,
+                told: Default::default(),
+                called: None,
+            };
+            progress.take(&event(4, name, failed));
+            progress.take(&event(5, name, EventKind::StepFailed { error, handled_as: "skip" }));
+            let size = Size { rows: 30, columns: 100 };
+            joined(lines(&progress, "w", 5, 0, (TreeSort::Last, size), LineLook { ascii: true, ..LineLook::default() }))
+        };
+        let priced = trefoil_runtime::Usage { output_tokens: 1_000, cost_micro: 12_000, ..Default::default() };
+        for usage in [trefoil_runtime::Usage::default(), priced] {
+            let row = failed(usage);
+            assert!(row.contains("  5 ms  MODEL_ERROR: `openai` answered with"), "{row}");
+        }
+    }
+
+    #[test]
     fn a_step_that_went_on_without_some_items_says_how_many() {
         let mut all = fan_out();
         let items = Some(Tally { total: 3, failed: 1 });

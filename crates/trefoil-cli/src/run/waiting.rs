@@ -58,27 +58,60 @@ pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions)
     }
 }
 
-/// What can be done with a run after this end of it, for its trace.
-pub fn next(outcome: &RunOutcome, has_failed_items: bool, options: &RunOptions) -> Vec<Suggestion> {
-    let open = outcome.continues || outcome.suspended;
-    next_of(&outcome.run, &outcome.waiting, outcome.result.as_ref().err(), (open, has_failed_items), options)
+/// How a run that stopped stands, for what can be done with it next.
+#[derive(Debug, Clone, Copy)]
+pub struct StoppedRun<'s> {
+    /// Its id.
+    pub run: &'s str,
+    /// What it waits for.
+    pub waiting: &'s [Waiting],
+    /// Why it stopped.
+    pub why: Option<&'s RunError>,
+    /// Whether it can continue as it is.
+    pub open: bool,
+    /// Whether items of a fan-out failed.
+    pub has_failed_items: bool,
+    /// The target of its files, if an edit may help, and whether they have changed since.
+    pub edited: Option<(&'s str, bool)>,
 }
 
-/// The same for a stored run. `open`: it can continue.
-pub fn next_of(
-    run: &str,
-    waiting: &[Waiting],
-    why: Option<&RunError>,
-    (open, has_failed_items): (bool, bool),
-    options: &RunOptions,
-) -> Vec<Suggestion> {
-    let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
-    let answers = waiting.iter().flat_map(|one| commands(run, one, waiting, options));
-    let answers =
-        answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion("to answer", command));
-    let resume = open.then(|| suggestion("to continue", options.resume(run, why)));
-    let fork = || suggestion("to run the failed items again", options.text(PrintedCommand::Fork { run, from: None }));
-    answers.chain(resume).chain((!open && has_failed_items).then(fork)).collect()
+impl<'s> StoppedRun<'s> {
+    /// A run that has just ended in this process.
+    pub fn of(outcome: &'s RunOutcome, has_failed_items: bool, edited: Option<(&'s str, bool)>) -> Self {
+        let why = outcome.result.as_ref().err();
+        // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
+        let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];
+        let is_failure = why.is_some_and(|why| !outcome.suspended && !stops.contains(&why.code.as_str()));
+        Self {
+            run: &outcome.run,
+            waiting: &outcome.waiting,
+            why,
+            open: outcome.continues || outcome.suspended,
+            has_failed_items,
+            edited: edited.filter(|_| is_failure),
+        }
+    }
+
+    /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
+    /// them.
+    pub fn next(&self, options: &RunOptions) -> Vec<Suggestion> {
+        let Self { run, waiting, why, open, has_failed_items, edited } = *self;
+        let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
+        let answers = waiting.iter().flat_map(|one| commands(run, one, waiting, options));
+        let answers =
+            answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion("to answer", command));
+        let with = edited.map(|(target, _)| options.text(PrintedCommand::Edited { run, target }));
+        let (changed, with) = match edited {
+            Some((_, true)) => (with.map(|with| suggestion("with your changes", with)), None),
+            _ => (None, with.map(|with| suggestion("after an edit", with))),
+        };
+        let purpose = if changed.is_some() { "without them" } else { "to continue" };
+        let resume = open.then(|| suggestion(purpose, options.resume(run, why)));
+        let fork =
+            || suggestion("to run the failed items again", options.text(PrintedCommand::Fork { run, from: None }));
+        let fork = (!open && has_failed_items).then(fork);
+        answers.chain(changed).chain(resume).chain(with).chain(fork).collect()
+    }
 }
 
 /// The arguments of a tool or command, on one line.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Suggestion, Tracer};
-use trefoil::internals::{Stored, StoredProject, Target, history, stopped};
+use trefoil::internals::{Stored, StoredProject, Target, can_continue, history, stopped};
 use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
 use trefoil_machine::event::Waiting;
@@ -17,8 +17,8 @@ use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::commands::run::{did_not_start, followed};
 use crate::run::Steps;
-use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::waiting::next_of;
+use crate::run::command::RunOptions;
+use crate::run::waiting::StoppedRun;
 use crate::store::{block_on, wait};
 use crate::{exit, output};
 
@@ -76,7 +76,7 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
     };
     let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
     let options = RunOptions::of_stored(named, stored);
-    tracer.suggests(next(&**store, &record, (&waiting, why.as_ref()), &steps, &options)?);
+    tracer.suggests(next(store, &record, (&waiting, why.as_ref()), &steps, &options)?);
     if !record.status.is_end() {
         tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
     }
@@ -86,21 +86,24 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
 
 /// What can be done with a run next. `waiting`: what it waits for, or what it stopped before.
 pub fn next(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     record: &Record,
     (waiting, why): (&[Waiting], Option<&RunError>),
     steps: &Steps,
     options: &RunOptions,
 ) -> Result<Vec<Suggestion>, u8> {
     let failed = record.status == Status::Failed;
-    let open = !record.status.is_end() && record.owner.is_none() || failed;
-    let mut all = next_of(&record.run, waiting, why, (open, steps.has_failed_items()), options);
-    let target = if failed { block_on(target_of(store, &record.run))? } else { None };
-    all.extend(target.map(|target| {
-        let command = options.text(PrintedCommand::Edited { run: &record.run, target: &named_here(&target) });
-        Suggestion { command, purpose: "after an edit".to_owned() }
-    }));
-    Ok(all)
+    let continues = async {
+        let Ok(stored) = Stored::read(&**store, &record.run).await else { return (false, false) };
+        (can_continue(store.clone(), &stored).await, stored.note.is_some())
+    };
+    let is_open = !record.status.is_end() && record.owner.is_none();
+    let (open, is_changed) = if failed { block_on(continues)? } else { (is_open, false) };
+    let target = if failed { block_on(target_of(&**store, &record.run))? } else { None };
+    let target = target.map(|target| named_here(&target));
+    let (run, has_failed_items) = (record.run.as_str(), steps.has_failed_items());
+    let edited = target.as_deref().map(|target| (target, is_changed));
+    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited }.next(options))
 }
 
 /// Several sinks in one.

@@ -200,7 +200,11 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
         figures.push(format!("{tries} tries"));
     }
     if let Some((total, failed)) = items(step) {
-        figures.push(if failed > 0 { format!("{failed} of {total} failed") } else { format!("{total} items") });
+        figures.push(if failed > 0 {
+            format!("{failed} of {total} failed")
+        } else {
+            format!("{total} item{}", if total == 1 { "" } else { "s" })
+        });
     }
     let tail = match (step.get("error"), text(step, "reason")) {
         _ if stopped => String::new(),

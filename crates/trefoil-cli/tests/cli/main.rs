@@ -8,6 +8,8 @@
     reason = "a test that cannot go on fails, and a skipped one says so"
 )]
 
+#[cfg(unix)]
+mod advice;
 #[cfg(all(feature = "mcp", unix))]
 mod altered_leaks;
 mod attacks;

@@ -62,6 +62,50 @@ fn every_printed_command_has_the_permissions_that_the_run_had() {
     }
 }
 
+/// A run goes on without a permission that it had: a command, a Python function, a host, and the same in a step whose failure would
+/// be skipped. It waits, and every place says so with the same word.
+#[test]
+fn a_run_that_goes_on_without_a_permission_waits_in_every_place() {
+    let node = |rest: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{}}\nnodes:\n  h: {{ type: human, prompt: \"Ok?\", writes: working.x }}\n  t: {{ type: tool, {rest}, output_key: d }}\n\
+             edges: [ {{ from: h, to: t }} ]\ninput: {{ message: hi }}\n"
+        )
+    };
+    let http = "tool: http, config: { url: \"http://127.0.0.1:8931/x\", method: POST, body: \"{{ working.x }}\" }";
+    let host = &["--allow-host", "127.0.0.1:8931"][..];
+    for (what, text, given) in [
+        ("a command", FLOW.to_owned(), &["--allow-command"][..]),
+        ("a function", node("tool: python, config: { module: os, function: getpid, args: {} }"), &["--allow-command"]),
+        ("a host", node(http), host),
+        ("a host that may be skipped", node(&format!("{http}, on_failure: skip")), host),
+    ] {
+        let folder = Folder::new();
+        folder.write("a.yaml", text);
+        let stored = |args: &[&str]| trefoil(&folder, &[args, &["--store", "runs.db"]].concat());
+        stored(&[&["run", "a.yaml", "-i", "x", "--model", "embedded"], given].concat()).exits(75);
+        let asked = stored(&["runs", "show", "last", "--output", "json"]).json();
+        let step = asked["waiting"][0]["step"].as_str().unwrap();
+        stored(&["runs", "answer", "last", step, "yes"]).exits(0);
+        let stopped = stored(&["resume", "last", "--trace", "live.json"]);
+        stopped.silent(75).says(&["waiting: stopped before", "to continue: trefoil resume"]);
+        assert_eq!(std::fs::read_to_string(folder.path().join("live.json")).unwrap().matches("\"waiting\"").count(), 1);
+        let (text, json, shown) = crate::trace::views(&folder);
+        assert_eq!((&json["status"], &shown["stopped"]["code"]), (&"waiting".into(), &"REFUSED".into()), "{what}");
+        let said = stopped.err.lines().find_map(|line| line.strip_prefix("waiting: ")).unwrap();
+        let show = stored(&["runs", "show", "last"]).out;
+        // The command has the permission, although this run never had it.
+        let started = stored(&["run", "a.yaml", "-i", "x", "--model", "embedded", "--detach", "-q"]);
+        let run = started.exits(0).out.trim();
+        stored(&["resume", run]).exits(75);
+        stored(&["runs", "answer", run, step, "yes"]).exits(0);
+        let without = stored(&["resume", run]);
+        let next = without.exits(75).err.lines().find(|line| line.starts_with("to continue: ")).unwrap().to_owned();
+        assert!(next.ends_with(&given.join(" ")), "{what}: {next}");
+        assert!(text.contains("REFUSED: ") && show.contains(said) && !show.contains("wakes"), "{what}: {text}\n{show}");
+    }
+}
+
 #[test]
 fn the_json_of_a_run_has_its_steps_and_its_result() {
     let folder = Folder::new();
@@ -251,6 +295,9 @@ fn printed_commands_about_stores_help_in_the_state_in_which_they_are_printed() {
     let damaged = trefoil(&folder, &[&["runs", "list"], &STORE[..]].concat());
     damaged.silent(2);
     each(&folder, &damaged, &["store check"], 1);
+    let doctor = trefoil(&folder, &[&["doctor"], &STORE[..]].concat());
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    each(&folder, &doctor, &["store check"], 1);
     let failed = trefoil(&folder, &run[..run.len() - 1]);
     assert!(!failed.err.contains("run it again"), "{failed:?}");
 }

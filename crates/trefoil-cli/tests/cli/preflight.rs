@@ -138,7 +138,7 @@ fn what_the_operator_declares_runs_with_any_model() {
         3 | tool: { kind: local, name: other }
           | ^^^^
           |
-          = help: declare it in `trefoil.toml`: `[tools.other]` with `command = ["program", "argument"]` or `flow = "FILE"`; in a program that embeds the library, register a tool with this name; or answer it with `--model scripted=FILE`
+          = help: declare it in `trefoil.toml`: `[tools.other]` with `command = ["program", "argument"]` or `flow = "FILE"`; or answer it with `--model scripted=FILE`
 
         m.yaml with scripted=s.yaml:
         error[missing-tool]: no implementation for the tool `other`
@@ -147,7 +147,7 @@ fn what_the_operator_declares_runs_with_any_model() {
         3 | tool: { kind: local, name: other }
           | ^^^^
           |
-          = help: declare it in `trefoil.toml`: `[tools.other]` with `command = ["program", "argument"]` or `flow = "FILE"`; in a program that embeds the library, register a tool with this name; or add `other` under `tools:` of the script
+          = help: declare it in `trefoil.toml`: `[tools.other]` with `command = ["program", "argument"]` or `flow = "FILE"`; or add `other` under `tools:` of the script
 
         g.yaml with embedded:
         error[missing-program]: the program of `[tools.gone]` cannot be started: `no-such-program-17` is in no folder of `PATH`

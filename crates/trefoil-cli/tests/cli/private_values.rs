@@ -211,6 +211,55 @@ fn a_credential_in_a_result_is_a_load_error_by_every_way() {
     assert_eq!(tried, 6);
 }
 
+/// A variable whose name says nothing, with the value of a secret or of the key of a provider, alone or in a text.
+#[test]
+fn a_variable_with_the_value_of_a_secret_is_that_secret() {
+    let (key, secret) = ("sk-test-0123456789", "shed-key-4471");
+    let mut tried = 0;
+    for value in [key, secret, "Bearer sk-test-0123456789", "c2hlZC1rZXktNDQ3MQ=="] {
+        let folder = Folder::new();
+        folder.write("script.yaml", "answers: { \"*\": ok }\ntools: { same: { value: ok } }\n");
+        let env = [("PLACE", value), ("OPENAI_API_KEY", key), ("TREFOIL_SECRET_SHED_KEY", secret)];
+        // The secret is used somewhere else.
+        let use_of_it = "  - agent: { id: t, kind: tool, tool: { kind: local, name: same, params: { k: \"{{secrets.SHED_KEY}}\" } } }\n";
+        let refused = |rest: &str, rule: &str| {
+            folder.write("one.yaml", format!("id: one\nkind: sequential\nsteps:\n{use_of_it}{rest}"));
+            let checked = folder.trefoil(&["check", "one.yaml"]);
+            assert!(!format!("{checked:?}").contains(rule), "its name says nothing: {checked:?}");
+            for args in [&["run", "one.yaml", "--model", "scripted=script.yaml"][..], &["doctor", "one.yaml"]] {
+                let (command, ran) = (args[0], run(&folder, args, &env));
+                let said = format!("{}{}", ran.out, ran.err);
+                assert!(ran.code != 0 && said.contains("the value of `env.PLACE` contains"), "{value}: {ran:?}");
+                assert!(command == "doctor" || said.contains(rule), "{value}: {ran:?}");
+                assert!(!said.contains(value), "{value}: {ran:?}");
+            }
+            // Another value of the variable is configuration.
+            let args = ["run", "one.yaml", "--ephemeral", "--model", "scripted=script.yaml"];
+            run(&folder, &args, &[&[("PLACE", "north")], &env[1..]].concat()).exits(0);
+        };
+        let step = "  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: \"x {{env.PLACE}}\" }\n";
+        refused(step, "secret-in-prompt");
+        refused("output: { r: \"in {{env.PLACE}}\" }\n", "secret-in-result");
+        // What comes back from a tool.
+        folder.write(
+            "script.yaml",
+            format!("answers: {{ \"*\": ok }}\ntools: {{ same: {{ value: {{ k: {value:?} }} }} }}\n"),
+        );
+        let sends = "  - agent: { id: u, kind: tool, tool: { kind: local, name: same, params: { k: \"{{env.PLACE}}\" } } }\noutput: { got: \"{{u.k}}\" }\n";
+        folder.write("one.yaml", format!("id: one\nkind: sequential\nsteps:\n{use_of_it}{sends}"));
+        let args = ["run", "one.yaml", "--store", "runs.db", "--model", "scripted=script.yaml", "--trace", "t.json"];
+        let ran = run(&folder, &args, &env);
+        assert!(ran.exits(0).out.contains("***"), "{value}: {ran:?}");
+        let stored = std::fs::read(folder.path().join("runs.db")).unwrap();
+        let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+        for left in [&ran.out, &ran.err, &trace, &String::from_utf8_lossy(&stored).into_owned()] {
+            assert!(!left.contains(value), "{value} is left");
+        }
+        tried += 1;
+    }
+    assert_eq!(tried, 4);
+}
+
 #[test]
 fn a_secret_that_a_tool_returns_is_named_when_it_changes_the_result() {
     let folder = Folder::new();

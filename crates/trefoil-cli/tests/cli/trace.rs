@@ -351,14 +351,14 @@ const ASKS: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { na
     initial_state: ASK\n  states:\n    ASK: { kind: Human, prompt: \"Open it?\", transitions: [ { condition: input_equals_yes, target: DO } ] }\n    \
     DO: { kind: System, command: \"touch began; test -e go || sleep 600\", transitions: [] }\n";
 
-fn stored(folder: &Folder, args: &[&str]) -> Ran {
+pub fn stored(folder: &Folder, args: &[&str]) -> Ran {
     let mut command = folder.command(&[args, &["--store", "runs.db"]].concat());
     command.env_remove("TREFOIL_EPHEMERAL");
     crate::world::finish(command)
 }
 
 /// A stored run as it is shown: the text of its trace, its JSON, and `runs show`. Every place has the same status, question and commands.
-fn views(folder: &Folder) -> (String, Value, Value) {
+pub fn views(folder: &Folder) -> (String, Value, Value) {
     let text = stored(folder, &["trace", "last"]).exits(0).out.clone();
     let json = stored(folder, &["trace", "last", "--json"]).json();
     stored(folder, &["trace", "last", "--html", "t.html"]).exits(0);
@@ -370,7 +370,8 @@ fn views(folder: &Folder) -> (String, Value, Value) {
         assert_eq!(shown.get(member), json.get(member), "{member}");
     }
     let (run, word) = (json["run"].as_str().unwrap(), json["status"].as_str().unwrap());
-    assert!(text.contains(&format!("  {word}  ")), "{text}");
+    let head = text.lines().next().unwrap_or_default();
+    assert!(head.contains(&format!(" {word}")), "{text}");
     let show = stored(folder, &["runs", "show", "last"]).exits(0).out.clone();
     assert!(show.contains(&format!("\nstatus   {word}\n")), "{show}");
     let questions = json["waiting"].as_array().into_iter().flatten().filter_map(|one| one["prompt"].as_str());
@@ -490,6 +491,24 @@ fn a_command_that_fails_has_its_exit_code_and_its_error_output_on_its_row() {
         let row = said.lines().find(|line| line.contains("! A")).unwrap_or_else(|| panic!("{said}"));
         assert!(row.contains("exit 3: no such thing"), "{row}");
     }
+}
+
+#[test]
+fn a_fan_out_over_an_empty_list_says_that_it_has_no_items() {
+    let folder = Folder::new();
+    folder.write(
+        "f.yaml",
+        "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"S {{ inputs.t }}\" } }\nnodes:\n  f: { type: factory, agent: a, \
+         for_each: \"{{ inputs.message }}\", inputs: { t: \"{{ item }}\" }, writes: output.o }\nedges: []\ninput: { message: \"[]\" }\n",
+    );
+    let ran = stored(&folder, &["run", "f.yaml", "--model", "embedded"]);
+    let (text, json, _) = views(&folder);
+    let show = stored(&folder, &["runs", "show", "last"]);
+    for said in [&ran.exits(0).err, &text, &show.out] {
+        let row = said.lines().find(|line| line.contains("✓ f")).unwrap_or_else(|| panic!("{said}"));
+        assert!(row.contains("0 items"), "{row}");
+    }
+    assert_eq!(json["steps"][0]["items"], serde_json::json!({ "total": 0, "failed": 0 }));
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_an
     let stopped = trefoil(&folder, &provider, &["resume", &run]);
     stopped.silent(75).says(&["waiting: stopped before `LATE", "it runs `touch late`", "to continue: trefoil resume"]);
     assert!(!late.exists());
-    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "interrupted"]);
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting"]);
     assert!(listed.exits(0).out.contains(&run), "{listed:?}");
     trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
     assert!(late.exists());

@@ -142,7 +142,7 @@ fn a_worker_runs_commands_only_if_it_may() {
     refused.exits(1).says(&["1 run could not continue here"]);
     assert!(!refused.err.contains("failed"), "{refused:?}");
     assert!(!folder.path().join("done").exists(), "{refused:?}");
-    assert_eq!(status(&folder, &provider, &run), "interrupted", "{refused:?}");
+    assert_eq!(status(&folder, &provider, &run), "waiting", "{refused:?}");
     trefoil(&folder, &provider, &["worker", "--once", "--allow-command"]).exits(0);
     assert_eq!(status(&folder, &provider, &run), "completed");
     assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "one\ntwo\n");

@@ -9,15 +9,28 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind};
 use super::Endpoint;
 
 /// A finish reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FinishWord {
     /// One that says why the answer is over.
     Known(Finish),
     /// A word without a known meaning. By itself it ends nothing.
-    Unknown,
+    Unknown(Box<str>),
 }
 
+/// The longest unknown word that is kept.
+const WORD_CHARS: usize = 60;
+
 impl FinishWord {
+    /// A word without a known meaning, as it may be shown.
+    pub fn unknown(text: &str) -> Self {
+        Self::Unknown(text.trim().chars().take(WORD_CHARS).collect())
+    }
+
+    /// Whether it says why the answer is over.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+
     /// Of two words for one answer, the one that says more of what is wrong with it.
     pub fn worse(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
@@ -139,6 +152,6 @@ pub(super) fn read_word(endpoint: &Endpoint, json: Option<&Json>) -> Result<Opti
         }
         // Google's reasons for images that it does not show.
         None if word.starts_with("image_") => Ok(Some(FinishWord::Known(Finish::Filtered))),
-        None => Ok(Some(FinishWord::Unknown)),
+        None => Ok(Some(FinishWord::unknown(text))),
     }
 }

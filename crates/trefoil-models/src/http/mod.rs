@@ -49,7 +49,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use trefoil_ir::StepId;
 use trefoil_runtime::{
-    Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    Finish, FinishDoubt, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
     ports::{Admission, CallPause, CallSite},
 };
 
@@ -274,6 +274,8 @@ struct PartialAnswer {
     usage: Option<Usage>,
     model: Option<String>,
     finish: Option<Finish>,
+    /// A finish reason without a known meaning, since the last part of the answer.
+    unknown_finish: Option<Box<str>>,
     /// The id in the body, used if the headers have none.
     id: Option<String>,
     /// The choice whose text is the answer, in protocols that may have several.
@@ -293,8 +295,18 @@ impl PartialAnswer {
 
     /// The same for a word of the provider.
     fn conclude_word(&mut self, word: Option<FinishWord>) {
-        if let Some(FinishWord::Known(finish)) = word {
-            self.conclude(finish);
+        match word {
+            Some(FinishWord::Known(finish)) => self.conclude(finish),
+            Some(FinishWord::Unknown(word)) => self.unknown_finish = Some(word),
+            None => {}
+        }
+    }
+
+    /// Why it is not certain that the answer is whole.
+    fn finish_doubt(&mut self) -> Option<FinishDoubt> {
+        match self.unknown_finish.take() {
+            Some(word) => Some(FinishDoubt::Unknown(word.into())),
+            None => self.finish.is_none().then_some(FinishDoubt::Missing),
         }
     }
 }
@@ -330,7 +342,10 @@ impl Partial {
         if news.is_progress() && self.answer.finish != Some(Finish::Refused) {
             self.answer.finish = None;
         }
-        self.answer.conclude_word(news.word);
+        if news.is_progress() {
+            self.answer.unknown_finish = None;
+        }
+        self.answer.conclude_word(news.word.clone());
         news
     }
 
@@ -340,6 +355,7 @@ impl Partial {
             self.answer.usage = Some(self.answer.used_so_far());
         }
         let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
+        let finish_doubt = self.answer.finish_doubt();
         let calls = std::mem::take(&mut self.answer.calls);
         // Calls are ignored if the request offered no tools.
         let calls = if names.is_empty() { Vec::new() } else { calls.calls(names, provider) };
@@ -349,7 +365,7 @@ impl Partial {
             Some(Finish::Tools) if calls.is_empty() => Some(Finish::Stop),
             finish => finish,
         };
-        ModelAnswer { calls, finish, ..self.with(usage) }
+        ModelAnswer { calls, finish, finish_doubt, ..self.with(usage) }
     }
 
     /// An incomplete answer has no tool calls.

@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 use trefoil_models::Limits;
-use trefoil_runtime::{Finish, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, ToolSpec, Usage};
+use trefoil_runtime::{Finish, FinishDoubt, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, ToolSpec, Usage};
 
 use crate::faces::{FACES, Face};
 use crate::request::{ask, request};
@@ -374,6 +374,68 @@ async fn an_answer_that_says_that_it_is_not_done_is_an_error() {
     ] {
         assert_eq!(asked(face, Reply::json(body), false, Limits::default()).await.unwrap().text, "part", "{face:?}");
     }
+}
+
+/// The answer `part` with this finish reason: whole, and streamed. A protocol without an answer of that kind has none.
+fn ended_with(face: Face, word: Option<&str>) -> [Option<Reply>; 2] {
+    let place = match face {
+        Face::Chat => "/choices/0/finish_reason",
+        Face::Responses => "/status",
+        Face::Messages => "/stop_reason",
+        Face::Gemini => "/candidates/0/finishReason",
+        Face::Cohere => "/finish_reason",
+        Face::Ollama => "/done_reason",
+    };
+    let mut whole = face.whole("part");
+    *whole.pointer_mut(place).unwrap() = json!(word);
+    let end = match face {
+        Face::Chat => vec![json!({"choices": [{"delta": {}, "finish_reason": word}]})],
+        Face::Responses => vec![json!({"type": "response.completed", "response": {"status": word}})],
+        Face::Messages => {
+            vec![json!({"type": "message_delta", "delta": {"stop_reason": word}}), json!({"type": "message_stop"})]
+        }
+        Face::Gemini => vec![json!({"candidates": [{"content": {"parts": []}, "finishReason": word}]})],
+        Face::Cohere => vec![json!({"type": "message-end", "delta": {"finish_reason": word}})],
+        Face::Ollama => vec![json!({"message": {"content": ""}, "done": true, "done_reason": word})],
+    };
+    // The type of its last event is the reason, and an answer of Gemini that has none is not complete.
+    let is_possible = word.is_some() || !matches!(face, Face::Responses | Face::Gemini);
+    let mut pieces = vec![bytes(face, &face.piece("part"))];
+    pieces.extend(end.iter().map(|event| bytes(face, event)));
+    if face == Face::Chat {
+        pieces.extend(last(face));
+    }
+    let stream = if face == Face::Ollama { Reply::Lines(pieces) } else { Reply::Stream(pieces) };
+    [Some(Reply::json(whole)), is_possible.then_some(stream)]
+}
+
+#[tokio::test]
+async fn an_answer_without_a_known_finish_reason_is_used_and_in_doubt() {
+    let mut tried = 0;
+    for face in FACES {
+        let known = match face {
+            Face::Responses => "completed",
+            Face::Gemini => "STOP",
+            Face::Messages => "end_turn",
+            Face::Cohere => "COMPLETE",
+            Face::Chat | Face::Ollama => "stop",
+        };
+        let long = "x".repeat(100);
+        for (word, doubt) in [
+            (Some(known), None),
+            (Some("something_new"), Some(FinishDoubt::Unknown("something_new".to_owned()))),
+            (Some(&*long), Some(FinishDoubt::Unknown("x".repeat(60)))),
+            (None, Some(FinishDoubt::Missing)),
+        ] {
+            for (streamed, reply) in [false, true].into_iter().zip(ended_with(face, word)) {
+                let Some(reply) = reply else { continue };
+                let answer = asked(face, reply, streamed, Limits::default()).await.unwrap();
+                assert_eq!((&*answer.text, &answer.finish_doubt), ("part", &doubt), "{face:?} {word:?} {streamed}");
+                tried += 1;
+            }
+        }
+    }
+    assert_eq!(tried, 46);
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Fills holes from the environment and the secret store, and hides their values in incoming data (decision C8).
 //!
 //! A *secret* is replaced by `***` before anything is stored: a value of the secret store, the key of a provider, and an
-//! environment variable that is [a credential](trefoil_ir::credential) by its name or by where it is used. Any other environment
-//! variable is configuration: data that contains its value is not changed, but the parts are recorded with it
+//! environment variable that is [a credential](trefoil_ir::credential) by its name or by where it is used, or whose value contains
+//! another secret. Any other environment variable is configuration: data that contains its value is not changed, but the parts are recorded with it
 //! ([`PrivateValue`]), and no view shows them.
 
 use std::collections::BTreeSet;
@@ -26,6 +26,8 @@ type Known = Mutex<KnownValues>;
 /// A run shares them with the runs that its tools start, because a server may return to one of these runs what another one has sent.
 #[derive(Default)]
 pub struct SeenValues {
+    /// Values of the secret store and keys of providers. No prompt may have them.
+    keys: Known,
     /// Replaced in all incoming data.
     secrets: Known,
     /// Recorded in all incoming data.
@@ -86,7 +88,20 @@ impl SeenValues {
     pub fn keep(&self, values: &[Secret]) {
         for value in values {
             remember(&self.all, value.expose(), None);
-            remember(&self.secrets, value.expose(), None);
+            remember(&self.keys, value.expose(), None);
+            self.add_secret(value.expose(), None);
+        }
+    }
+
+    /// Adds a value that is replaced in incoming data. Values that came before and contain it are secrets from now on.
+    fn add_secret(&self, value: &str, name: Option<&Arc<str>>) {
+        if !remember(&self.secrets, value, name) {
+            return;
+        }
+        let mask = known(&self.secrets);
+        let found = lock(&self.settings).give_up(&mask);
+        for (text, name) in found {
+            remember(&self.secrets, &text, name.as_ref());
         }
     }
 
@@ -102,16 +117,57 @@ impl SeenValues {
         }
     }
 
-    /// Whether the value of a hole is a secret.
-    fn is_secret(&self, kind: HoleKind, name: &str) -> bool {
-        kind == HoleKind::Secret || is_credential(name) || lock(&self.credentials).contains(name)
+    /// Whether the value of a hole is a secret: by what it is called, by where it is used, or because it contains one.
+    fn is_secret(&self, kind: HoleKind, name: &str, value: &str) -> bool {
+        let is_named = kind == HoleKind::Secret || is_credential(name) || lock(&self.credentials).contains(name);
+        is_named || known(&self.secrets).finds(value)
     }
 
+    /// The values of all holes come in here.
     fn remember(&self, kind: HoleKind, value: &str, name: &str) {
         let path: Arc<str> = format!("{}.{name}", kind.namespace()).into();
-        let own = if self.is_secret(kind, name) { &self.secrets } else { &self.settings };
         remember(&self.all, value, Some(&path));
-        remember(own, value, Some(&path));
+        if kind == HoleKind::Secret {
+            remember(&self.keys, value, Some(&path));
+        }
+        if self.is_secret(kind, name, value) {
+            self.add_secret(value, Some(&path));
+        } else {
+            remember(&self.settings, value, Some(&path));
+        }
+    }
+
+    /// The secret or the key of a provider that a value contains, in words.
+    fn key_in(&self, value: &str) -> Option<String> {
+        if !known(&self.keys).finds(value) {
+            return None;
+        }
+        let name = lock(&self.keys).names_in(&value.into()).into_iter().flatten().next();
+        let name =
+            name.as_deref().and_then(|path| path.split_once('.')).map(|(_, name)| format!("the secret `{name}`"));
+        Some(name.unwrap_or_else(|| "the key of a model provider".to_owned()))
+    }
+
+    /// The environment variables among these holes that are secrets only because of their values, each with the secret that
+    /// its value contains.
+    pub fn secret_variables(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Vec<(Arc<str>, String)> {
+        let of = |(kind, name): &(HoleKind, Arc<str>)| {
+            let value = secrets.get(*kind, name).filter(|_| *kind == HoleKind::Env)?;
+            Some((name.clone(), self.key_in(value.expose())?))
+        };
+        holes.iter().filter_map(of).collect()
+    }
+
+    /// The value of an environment variable in a prompt, which must not have a secret or the key of a provider.
+    pub(crate) fn fill_prompt(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
+        let found = self.fill(secrets, hole)?;
+        match found.as_deref().and_then(|value| self.key_in(value)) {
+            Some(key) => {
+                let message = format!("`env.{}` contains {key}, which would be sent to the model", hole.name);
+                Err(RunError::new("SECRET_IN_PROMPT", message))
+            }
+            None => Ok(found),
+        }
     }
 
     /// Returns the value of a hole. A strict hole without a value is an error.
@@ -138,7 +194,8 @@ impl SeenValues {
     /// The result of a run: environment values are filled in, and recorded as parts that no view shows.
     pub(crate) fn result(&self, secrets: &dyn Secrets, value: &Value) -> Result<PrivateValue, RunError> {
         let filled = PrivateValue::filled(value, &mut |hole: &Hole| {
-            if self.is_secret(hole.kind, &hole.name) {
+            let value = secrets.get(hole.kind, &hole.name);
+            if self.is_secret(hole.kind, &hole.name, value.as_ref().map_or("", |value| value.expose())) {
                 let path = format!("{}.{}", hole.kind.namespace(), hole.name);
                 let error = RunError::new("SECRET_IN_RESULT", format!("the result would contain the secret `{path}`"));
                 return Err(error.help("remove it from the output, or pass the value as an input"));
@@ -249,8 +306,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn remember(values: &Known, value: &str, name: Option<&Arc<str>>) {
-    lock(values).remember(value, name);
+fn remember(values: &Known, value: &str, name: Option<&Arc<str>>) -> bool {
+    lock(values).remember(value, name)
 }
 
 fn known(values: &Known) -> Arc<Mask> {
@@ -386,5 +443,31 @@ mod tests {
         let json = Hole { json: true, ..hole("TOKEN", "[]") };
         assert_eq!(seen.shown(&One("not json"), &value(json.clone())), Value::from("[]"));
         assert_eq!(seen.shown(&One("[1]"), &value(json)), Value::from("***"));
+    }
+
+    #[test]
+    fn a_variable_that_contains_a_secret_is_one_whichever_was_known_first() {
+        let place = [(HoleKind::Env, "REGION".into())];
+        let key = Secret::new("hunter22").unwrap();
+        let [first, last] = [true, false].map(|first| {
+            let seen = SeenValues::default();
+            if first {
+                seen.keep(std::slice::from_ref(&key));
+            }
+            seen.also(&One("Bearer hunter22"), &place);
+            if !first {
+                seen.keep(std::slice::from_ref(&key));
+            }
+            seen
+        });
+        for seen in [first, last] {
+            let incoming = seen.take_in("so Bearer hunter22 it is".into());
+            assert_eq!(&*incoming.value.exact().to_text(), "so *** it is");
+            assert_eq!(incoming.replaced, ["env.REGION"]);
+            assert_eq!(seen.secret_variables(&One("Bearer hunter22"), &place).len(), 1);
+            assert_eq!(seen.secret_variables(&One("Bearer"), &place), []);
+            let filled = seen.fill_prompt(&One("Bearer hunter22"), &Hole::new(HoleKind::Env, "REGION"));
+            assert_eq!(filled.unwrap_err().code, "SECRET_IN_PROMPT");
+        }
     }
 }

@@ -38,9 +38,14 @@ pub struct KnownValues {
 }
 
 impl KnownValues {
-    pub fn remember(&mut self, value: &str, name: Option<&Arc<str>>) {
-        if value.chars().count() < SHORTEST || self.values.iter().any(|known| known.text == value) {
-            return;
+    /// Adds a value, if it is long enough to be recognised. Returns whether it is new.
+    pub fn remember(&mut self, value: &str, name: Option<&Arc<str>>) -> bool {
+        if value.chars().count() < SHORTEST {
+            return false;
+        }
+        if let Some(known) = self.values.iter_mut().find(|known| known.text == value) {
+            known.name = known.name.take().or_else(|| name.cloned());
+            return false;
         }
         self.prepared = None;
         self.values.push(KnownValue { text: value.to_owned(), name: name.cloned(), alone: None });
@@ -60,6 +65,20 @@ impl KnownValues {
             let is_long = |number: &f64| number.to_string().len() >= SHORTEST;
             self.numbers.extend(part.parse::<f64>().ok().filter(|number| is_usual && is_long(number)));
         }
+        true
+    }
+
+    /// Removes the values in which another search finds something, and returns them.
+    pub fn give_up(&mut self, other: &Mask) -> Vec<(String, Option<Arc<str>>)> {
+        if !self.values.iter().any(|known| other.finds(&known.text)) {
+            return Vec::new();
+        }
+        let values = std::mem::take(self).values.into_iter().map(|known| (known.text, known.name));
+        let (found, others): (Vec<_>, Vec<_>) = values.partition(|(text, _)| other.finds(text));
+        for (text, name) in &others {
+            self.remember(text, name.as_ref());
+        }
+        found
     }
 
     /// The names of those that a value contains; `None` for one without a name. Slow: for messages.
@@ -147,6 +166,11 @@ impl Mask {
         }
         let ranges = self.ranges(text);
         (!ranges.is_empty()).then(|| replaced(text, &ranges))
+    }
+
+    /// Whether anything in a text is masked.
+    pub fn finds(&self, text: &str) -> bool {
+        !self.is_empty() && !self.ranges(text).is_empty()
     }
 
     pub fn text(&self, text: &str) -> String {

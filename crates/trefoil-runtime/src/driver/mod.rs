@@ -54,7 +54,7 @@ use trefoil_machine::journal::{
 };
 use trefoil_machine::private::{HiddenParts, PrivateValue};
 use trefoil_machine::request::Usage;
-use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
+use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Unwatched, Watcher};
 
 use activity::World;
 pub use cancel::Cancel;
@@ -457,6 +457,14 @@ pub async fn retell(
     let resumed = replay.end(&mut Teller(&world))?;
     let unknown = resumed.restart.iter().filter(|activity| !recovery::may_repeat(&world, &activity.request));
     Ok(unknown.map(|activity| world.waiting(activity)).collect())
+}
+
+/// Whether a failed run can continue: it would not fail in the same way without a change of its program. Performs nothing.
+pub async fn can_continue(prepared: Arc<Prepared>, run: &str, ports: Ports) -> bool {
+    let world = World::new(prepared, ports, run.into(), 0);
+    let read = read(&world, &Options::default(), &mut Unwatched).await;
+    let Ok(ReadJournal { last: EntryKind::Finished { error: Some(error), .. }, .. }) = read else { return false };
+    reopen::is_possible(&world, &error, None).await
 }
 
 /// The result of reading a whole journal.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use trefoil_template::{Hole, HoleKind, Value};
 
 use super::activity::{At, Came, World};
-use crate::ports::{Instead, ModelAnswer, ModelError, ModelErrorKind};
+use crate::ports::{FinishDoubt, Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::answer as machine_answer;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{AskedBefore, EventKind, Told};
@@ -63,7 +63,9 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     if let Some(refusal) = refusal {
         return Came { verdicts, ..broken(at, request, refusal, Some(answer)) };
     }
-    let (told, warnings) = (told(at, &answer), instead(at, request, answer.instead.as_deref()));
+    let told = told(at, &answer);
+    let mut warnings = instead(at, request, answer.instead.as_deref());
+    warnings.extend(answer.finish_doubt.as_ref().map(|doubt| doubtful(at, request, &answer, doubt)));
     let value = said::value(looked.text, answer.calls);
     // The machine reads the answer, and its failure names the request.
     let is_misfit = || machine_answer::read(&request.format, &value, &at.world.prepared.schemas).is_err();
@@ -132,6 +134,23 @@ fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<&Instead>) -> Ve
     instead.map(said).into_iter().collect()
 }
 
+/// What to say of an answer of which it is not certain that it is whole.
+fn doubtful(at: &At<'_>, request: &ModelRequest, answer: &ModelAnswer, doubt: &FinishDoubt) -> String {
+    let asked = || at.world.ports.models.label(request);
+    let model = answer.instead.as_ref().map_or_else(asked, |instead| instead.by.clone());
+    match doubt {
+        FinishDoubt::Unknown(word) => {
+            let word = at.world.secrets.hide(word);
+            format!(
+                "`{model}` ended its answer with the unknown finish reason `{word}`, so the answer may be incomplete"
+            )
+        }
+        FinishDoubt::Missing => {
+            format!("`{model}` ended its answer without a finish reason, so the answer may be incomplete")
+        }
+    }
+}
+
 fn told(at: &At<'_>, answer: &ModelAnswer) -> Told {
     let Told { instead, before, .. } = answer.instead.as_deref().map(|it| called(at.world, it)).unwrap_or_default();
     let (answered_by, request_id) = (answer.model.clone(), answer.request_id.clone());
@@ -171,7 +190,7 @@ fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelReque
     }
     let fill = |value: &Value| {
         value.fill(&mut |hole: &Hole| match hole.kind {
-            HoleKind::Env => at.hole(hole),
+            HoleKind::Env => at.world.secrets.fill_prompt(&*at.world.ports.secrets, hole),
             // The checker reports this too. Without the checker, the run fails here, before anything is sent.
             HoleKind::Secret => Err(secret(&hole.name)),
         })

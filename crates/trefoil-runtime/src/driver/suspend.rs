@@ -62,19 +62,20 @@ impl Driver {
 
     /// The run waits for somebody who allows what it would do next, and who goes on with it then.
     pub(super) fn wait_for_permission(&mut self, why: &RunError) {
+        self.stop_before(why, None);
+    }
+
+    /// The run stops here before something that this process may not do. Another process, which may do it, can continue at once.
+    pub(super) fn leave_to_others(&mut self, why: &RunError) {
+        self.stop_before(why, Some(self.world.ports.clock.wall_ms()));
+    }
+
+    fn stop_before(&mut self, why: &RunError, wake_at: Option<u64>) {
         (self.stays, self.is_suspended) = (true, true);
         let asked = self.under_way.values().filter(|one| matches!(one.waits, Waits::Answer));
         let event = self.world.suspended(asked.map(|one| &*one.activity), &[], None, Some(why));
         let why = Some(Box::new(why.clone().stored()));
-        self.record(EntryKind::Suspended { wake_at: None, called: Vec::new(), why });
-        self.tell(event);
-    }
-
-    /// The run stops here before something that this process may not do. Nothing is recorded, so that another process, which may do
-    /// it, can continue at once.
-    pub(super) fn leave_to_others(&mut self, why: &RunError) {
-        (self.stays, self.is_suspended) = (true, true);
-        let event = self.world.suspended(std::iter::empty(), &[], None, Some(why));
+        self.record(EntryKind::Suspended { wake_at, called: Vec::new(), why });
         self.tell(event);
     }
 

@@ -269,6 +269,8 @@ pub struct ModelAnswer {
     /// The reported finish reason, if any. With any reason other than [`Finish::Stop`] the driver treats the call as
     /// failed, so a provider returns the answer as received.
     pub finish: Option<Finish>,
+    /// Why it is not certain that the answer is whole. It is used all the same; the driver warns.
+    pub finish_doubt: Option<FinishDoubt>,
     /// The provider's request id.
     pub request_id: Option<String>,
     /// The model that answered, if it is not the requested one.
@@ -276,6 +278,15 @@ pub struct ModelAnswer {
     /// One line about the request: where it went and how large it was, never its content. For failures that the answer
     /// causes.
     pub sent: Option<String>,
+}
+
+/// What a provider sent instead of a finish reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FinishDoubt {
+    /// A word whose meaning is not known.
+    Unknown(String),
+    /// Nothing, although its protocol has finish reasons.
+    Missing,
 }
 
 /// A model that answered instead of another.

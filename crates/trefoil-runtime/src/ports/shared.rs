@@ -9,7 +9,7 @@ use trefoil_template::{HoleKind, Value};
 use super::{
     Admission, Arrived, Asked, CallPause, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink,
     HumanInbox, Journal, JournalError, LetterId, ModelAnswer, ModelError, ModelProvider, Received, Secret, Secrets,
-    ToolError, ToolHost,
+    ToolError, ToolHost, ToolRefusal,
 };
 use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest, ToolSpec};
 
@@ -53,6 +53,9 @@ impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         T::is_idempotent(self, request)
+    }
+    fn refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+        T::refusal(self, name, kind, arguments)
     }
 }
 
@@ -138,5 +141,36 @@ impl<T: EventSink + ?Sized> EventSink for Arc<T> {
     }
     fn wants_provenance(&self) -> bool {
         T::wants_provenance(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The names of the functions in the block that begins with this text.
+    fn functions<'s>(source: &'s str, beginning: &str) -> Vec<&'s str> {
+        let (_, block) = source.split_once(beginning).unwrap_or_else(|| panic!("no `{beginning}`"));
+        let block = block.split("\n}\n").next().unwrap();
+        let name = |line: &'s str| {
+            let line = line.strip_prefix("    ")?;
+            line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?.split(['(', '<']).next()
+        };
+        block.lines().filter_map(name).collect()
+    }
+
+    /// Most ports have functions with a default, and an `Arc` that does not pass one on would answer instead of its port.
+    #[test]
+    fn every_function_of_a_port_is_passed_on() {
+        let ports = include_str!("mod.rs");
+        let shared = include_str!("shared.rs").split("mod tests").next().unwrap();
+        let mut met = 0;
+        for line in shared.lines().filter_map(|line| line.strip_prefix("impl<T: ")) {
+            let name = line.split(' ').next().unwrap();
+            let passed = functions(shared, &format!("impl<T: {line}"));
+            let mut named = [functions(ports, &format!("pub trait {name}: ")), passed];
+            named.iter_mut().for_each(|one| one.sort_unstable());
+            assert_eq!(named[0], named[1], "{name}");
+            met += 1;
+        }
+        assert_eq!(met, 8);
     }
 }

@@ -6,12 +6,50 @@ use trefoil_machine::AskedBefore;
 use trefoil_prices::{Price, Rates};
 use trefoil_runtime::ports::{CallSite, Instead};
 use trefoil_runtime::{
-    Cancel, EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    Cancel, EventKind, Finish, FinishDoubt, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
 };
 use trefoil_syntax::{Location, Span};
 
 use crate::world::World;
 use testbed::build::{Build, nowhere};
+
+/// A model whose answer ends like this.
+struct Doubtful(FinishDoubt);
+
+#[async_trait]
+impl ModelProvider for Doubtful {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        Ok(ModelAnswer { finish_doubt: Some(self.0.clone()), ..ModelAnswer::new("All of it", Usage::default()) })
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "vendor:m".to_owned()
+    }
+}
+
+#[test]
+fn an_answer_that_may_be_incomplete_is_used_with_a_warning() {
+    for (doubt, said) in [
+        (FinishDoubt::Unknown("something_new".to_owned()), "with the unknown finish reason `something_new`"),
+        (FinishDoubt::Missing, "without a finish reason"),
+    ] {
+        let mut b = Build::new();
+        let say = b.model("writer", "x");
+        let main = b.flow("main", say, None);
+        let world = World::new(Doubtful(doubt));
+        assert_eq!(&*world.run(&b.program(main), "x").result.unwrap().to_text(), "All of it");
+        let warnings = world.kinds().into_iter().filter_map(|kind| match kind {
+            EventKind::Warning { message } => Some(message),
+            _ => None,
+        });
+        let expected = format!("`vendor:m` ended its answer {said}, so the answer may be incomplete");
+        assert_eq!(warnings.collect::<Vec<_>>(), [expected]);
+    }
+}
 
 /// A model that returns half an answer.
 struct Half(Finish);

@@ -8,9 +8,10 @@ use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::{Entry, Prepared, Started};
 use trefoil_models::Registry;
-use trefoil_runtime::driver::{Options, retell};
+use trefoil_runtime::driver::{self, Options, retell};
 use trefoil_runtime::ports::{
-    CallSite, JournalError, LetterId, MapSecrets, NoHumans, NoTools, Secret, Secrets, SeededRandom, SystemClock,
+    CallSite, JournalError, LetterId, MapSecrets, NoEvents, NoHumans, NoTools, Secret, Secrets, SeededRandom,
+    SystemClock,
 };
 use trefoil_runtime::{
     EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
@@ -39,6 +40,12 @@ pub async fn history(
     let tools = Arc::new(ToolsOfSettings::of(stored));
     let ports = Ports { tools, secrets: Arc::new(Masked), ..reading(store, started, events) };
     retell(prepared(stored), &started.run, ports, &options).await
+}
+
+/// Whether a failed run can continue without a change of its files.
+pub async fn can_continue(store: Arc<dyn Store>, stored: &Stored) -> bool {
+    let ports = reading(store, &stored.started, Arc::new(NoEvents));
+    driver::can_continue(prepared(stored), &stored.started.run, ports).await
 }
 
 /// Every hole has a value that is masked. Whether the run had a value or used the default is not stored.

@@ -6,8 +6,8 @@ use trefoil_store::{Record, Status, Store};
 
 use crate::error::{Error, Result};
 
-/// Why a suspended run does nothing until somebody allows what comes next: `WOULD_REPEAT`, or `BUDGET_EXCEEDED` of a limit that the
-/// command line can raise. None: it waits for answers, decisions or time, or not at all.
+/// Why a suspended run does nothing until somebody allows what comes next: `WOULD_REPEAT`, `REFUSED`, or `BUDGET_EXCEEDED` of a limit
+/// that the command line can raise. None: it waits for answers, decisions or time, or not at all.
 ///
 /// # Errors
 ///

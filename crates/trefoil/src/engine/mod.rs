@@ -115,6 +115,8 @@ struct Parts {
     placeholders: bool,
     registry: Option<Registry>,
     settings: Settings,
+    /// Whether the operator has settings. A program that embeds the library has none, and advice must not name them.
+    has_settings: bool,
     /// What the command line allows, for the journal.
     permissions: GivenPermissions,
     limits: Limits,
@@ -206,6 +208,17 @@ impl Engine {
     ///         async move { Ok(known.contains(&city.city)) }
     ///     });
     /// ```
+    ///
+    /// A closure returns a [`BoxError`], into which `?` converts every error type, so that its own type need not be written:
+    ///
+    /// ```
+    /// # use trefoil::Engine;
+    /// async fn double(number: String) -> Result<u32, std::num::ParseIntError> {
+    ///     Ok(number.parse::<u32>()? * 2)
+    /// }
+    ///
+    /// let engine = Engine::new().tool("double", async |number: String| Ok(double(number).await?));
+    /// ```
     #[must_use]
     pub fn tool<A, R, F, W>(self, name: impl Into<String>, tool: F) -> Self
     where
@@ -281,7 +294,7 @@ impl Engine {
     #[must_use]
     pub fn settings(self, settings: Settings) -> Self {
         let limits = settings.limits.clone();
-        let engine = self.with(|parts| parts.settings = settings);
+        let engine = self.with(|parts| (parts.settings, parts.has_settings) = (settings, true));
         limits.iter().fold(engine, Self::host_limits)
     }
     /// Whether the embedded model is used automatically if no provider is configured. Only for callers that show that

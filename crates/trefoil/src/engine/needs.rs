@@ -78,6 +78,7 @@ impl Needs {
             script: script.as_ref().is_some_and(|_| rehearsal),
             rehearsal,
             embedded: is_embedded(aimed.as_deref()),
+            library: !parts.has_settings,
         };
         let unscripted =
             aimed.as_ref().is_some_and(|aimed| matches!(aimed.from, AnswersFrom::Script(_))) && script.is_none();
@@ -88,7 +89,7 @@ impl Needs {
             let is_ours = |id: StepId, call: &ToolCall| {
                 !uncalled.contains(&id) && !hosts.is_before(&call.name, &call.kind) && !is_declared(parts, &call.kind)
             };
-            lacks.extend(allowed_hosts::refused(&loaded.program, http.client(), &is_ours));
+            lacks.extend(allowed_hosts::refused(&loaded.program, http.client(), &is_ours, host.library));
         }
         // Whoever runs it elsewhere has others.
         if !parts.submits {
@@ -101,6 +102,7 @@ impl Needs {
             };
             let settings = |call: &ToolCall| read_by_settings(parts, &hosts, call);
             lacks.extend(secrets::missing(&loaded.program, &*secrets, &calls_out, &settings));
+            lacks.extend(secrets::by_value(&flow.prepared(), &*secrets, &hosts.keys));
             // A run that goes on may be beyond the step that needs it, and that of a tool may never be called.
             if !resumes && caller.is_none_or(|caller| caller.is_certain) {
                 lacks.extend(missing_environment(&loaded.program, &*secrets));

@@ -93,6 +93,18 @@ pub struct Host<'h> {
     pub rehearsal: bool,
     /// Whether the embedded model answers, which also replaces agents that are not defined.
     pub embedded: bool,
+    /// Whether the library is embedded in another program: advice then names methods of the engine instead of options and settings.
+    pub library: bool,
+}
+
+impl Host<'_> {
+    /// How to allow commands, or functions.
+    fn allow(&self, what: &str, method: &str) -> String {
+        match self.library {
+            true => format!("review the {what}, then allow it with `Engine::{method}`"),
+            false => format!("review the {what}, then pass `--allow-command`"),
+        }
+    }
 }
 
 /// Everything that would stop a run of this program.
@@ -118,7 +130,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                     "this step runs the Python function `{}`, which is off by default",
                     modules::function_of(call)
                 );
-                let help = format!("review the function, then pass `--allow-command`{}", or_script(call, host));
+                let help = format!("{}{}", host.allow("function", "python"), or_script(call, host));
                 found.push(Diagnostic::error(COMMAND, step.origin, message).help(help));
             }
             StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers(&call.name, &call.kind) => {
@@ -152,8 +164,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
             StepKind::Command(call) if !host.commands => {
                 let script = script_line(&call.script, call.arguments.len());
                 let message = format!("this step runs the shell command `{script}`, which is off by default");
-                let help = "review the command, then pass `--allow-command`";
-                found.push(Diagnostic::error(COMMAND, step.origin, message).help(help));
+                found.push(Diagnostic::error(COMMAND, step.origin, message).help(host.allow("command", "commands")));
             }
             _ => {}
         }
@@ -206,6 +217,7 @@ fn missing(call: &ToolCall) -> String {
 fn or_script(call: &ToolCall, host: &Host<'_>) -> String {
     match (host.script, host.rehearsal) {
         (true, _) => format!("; or add `{}` under `tools:` of the script", call.name),
+        (false, true) if host.library => "; or answer it with `Engine::model(\"scripted=FILE\")`".to_owned(),
         (false, true) => "; or answer it with `--model scripted=FILE`".to_owned(),
         (false, false) => String::new(),
     }
@@ -223,9 +235,9 @@ fn declare(call: &ToolCall, host: &Host<'_>) -> String {
         ToolKind::Local if !host.script && host.tools.offers("", &ToolKind::mcp(name.clone())) => {
             server_as_tool(name, None)
         }
+        ToolKind::Local if host.library => "register a tool with this name: `Engine::tool`".to_owned(),
         ToolKind::Local => format!(
-            "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`; in a \
-             program that embeds the library, register a tool with this name",
+            "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`",
             toml_key(name)
         ),
         ToolKind::Mcp { server, .. } if server.contains("://") => {
@@ -235,11 +247,12 @@ fn declare(call: &ToolCall, host: &Host<'_>) -> String {
         ToolKind::Mcp { server, .. } if !host.script && host.tools.offers("", &ToolKind::mcp(server.clone())) => {
             format!("add it to `tools` under `[mcp.{}]`, where the server is declared", toml_key(server))
         }
+        ToolKind::Mcp { .. } if host.library => "pass a tool host that offers it: `Engine::tools`".to_owned(),
         ToolKind::Mcp { server, .. } => format!(
             "declare the server in `trefoil.toml`: `[mcp.{}]` with `command = [\"program\", \"argument\"]` or `url = \"...\"`",
             toml_key(server)
         ),
-        ToolKind::Python => "review the function, then pass `--allow-command`".to_owned(),
+        ToolKind::Python => host.allow("function", "python"),
     }
 }
 
@@ -254,14 +267,19 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
         {
             // The shortest name that only this step has.
             let name = if meant(&asked, &question.label) == Meant::Label { &question.label } else { &question.key };
-            found.push(
-                Diagnostic::error(
-                    NOBODY,
-                    step.origin,
-                    format!("`{name}` needs a human answer, but this is not a terminal"),
-                )
-                .help(format!("answer it with `--answer {name}=VALUE`, run it on a terminal, or declare a default")),
-            );
+            let (why, help) = match host.library {
+                true => (
+                    "nobody can be asked",
+                    "answer it with `Engine::answer`, pass an inbox to `Engine::humans`, or declare a default"
+                        .to_owned(),
+                ),
+                false => (
+                    "this is not a terminal",
+                    format!("answer it with `--answer {name}=VALUE`, run it on a terminal, or declare a default"),
+                ),
+            };
+            let message = format!("`{name}` needs a human answer, but {why}");
+            found.push(Diagnostic::error(NOBODY, step.origin, message).help(help));
         }
     }
     for (answer, value) in host.answers {

@@ -1,7 +1,9 @@
-//! Finds secrets in what is passed to a run. A run stores its input as it is, because steps read it.
+//! Finds secrets in what is passed to a run, by their values. A run stores its input as it is, because steps read it.
 
 use trefoil_ir::Program;
+use trefoil_machine::Prepared;
 use trefoil_runtime::driver::{SecretFound, SeenValues};
+use trefoil_runtime::ports::{Secret, Secrets};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::{HoleKind, Value};
 
@@ -18,6 +20,18 @@ pub fn in_input(program: &Program, seen: &SeenValues, input: &Value) -> Vec<Diag
         error(&found, (&what, "would be stored with the run"), at)
     });
     found.collect()
+}
+
+/// Environment variables whose values contain a secret or the key of a provider, where a run would show them. Their names do not
+/// tell, so the checks before a run do not know of them.
+pub fn by_value(prepared: &Prepared, secrets: &dyn Secrets, keys: &[Secret]) -> Vec<Diagnostic> {
+    if prepared.holes.iter().all(|(kind, _)| *kind != HoleKind::Env) {
+        return Vec::new();
+    }
+    let seen = SeenValues::default();
+    seen.keep(keys);
+    seen.also(secrets, &prepared.holes);
+    trefoil_check::leaks_of(&prepared.program, &seen.secret_variables(secrets, &prepared.holes))
 }
 
 /// The secrets in prepared answers to human steps.

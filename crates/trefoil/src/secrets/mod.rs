@@ -28,7 +28,7 @@ use trefoil_template::HoleKind;
 
 use crate::door;
 
-pub use in_input::{IN_INPUT, in_answers, in_input};
+pub use in_input::{IN_INPUT, by_value, in_answers, in_input};
 pub use vault::{Vault, VaultError, is_name};
 
 /// The maximum size of a secret in bytes.

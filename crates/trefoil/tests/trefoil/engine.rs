@@ -69,6 +69,35 @@ fn echo() -> impl trefoil::ports::ModelProvider {
 }
 
 #[test]
+fn advice_for_a_program_that_embeds_the_library_names_its_methods() {
+    let tool = |kind: &str| format!("id: a\nkind: tool\ntool: {{ {kind} }}\n");
+    let command = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: A\n  \
+                   states:\n    A: { kind: System, command: \"true\" }\n";
+    let human = command.replace("kind: System, command: \"true\"", "kind: Human, prompt: \"Open it?\"");
+    let python = "version: \"0.1\"\nagents: {}\nnodes:\n  t: { type: tool, tool: python, config: { module: os, function: getpid, args: {} }, output_key: d }\n\
+                  edges: []\ninput: { message: hi }\n";
+    let mut met = 0;
+    for (text, method) in [
+        (tool("kind: local, name: f, params: {}"), "Engine::tool"),
+        (tool("kind: http, name: f, url: \"https://example.com/\""), "register a tool"),
+        (tool("kind: mcp, server: files, name: f, params: {}"), "Engine::tools"),
+        (command.to_owned(), "Engine::commands"),
+        (human, "Engine::humans"),
+        (python.to_owned(), "Engine::python"),
+    ] {
+        let flow = Flow::from_text("a.yaml", &text).unwrap();
+        for engine in [Engine::new().provider(echo()), Engine::new().model("embedded")] {
+            let found = not_started(engine.start(&flow, json!({ "task": "x" })));
+            let said = found.to_string();
+            assert!(said.contains(method), "{method}: {said}");
+            assert!(!said.contains("trefoil.toml") && !said.contains(" `--") && !said.contains("terminal"), "{said}");
+            met += 1;
+        }
+    }
+    assert_eq!(met, 12);
+}
+
+#[test]
 fn closures_are_tools_and_the_output_is_a_type_of_ones_own() {
     #[derive(serde::Serialize)]
     struct Weather {

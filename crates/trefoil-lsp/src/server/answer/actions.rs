@@ -96,10 +96,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
         lens::Does::Run => session.last_runs.store_options().text(PrintedCommand::Run(&path)),
         lens::Does::Dev => session.last_runs.store_options().text(PrintedCommand::Dev(&path)),
         lens::Does::Resume => match session.last_run(&place) {
-            Some(last) => {
-                let (run, target) = (&last.run.run, last.target(&place.path));
-                session.last_runs.options_of(run).text(PrintedCommand::Edited { run, target: &target })
-            }
+            Some(last) => last.resume(&place.path),
             None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
         },
         lens::Does::Why => {

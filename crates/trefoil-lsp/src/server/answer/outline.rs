@@ -136,6 +136,8 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
     let range = Lines::new(place.analysis.text(place.file), session.encoding()).range(span);
     let uri = params.text_document.uri;
     let last = session.last_run(&place);
+    // With the permissions that the run had: whoever starts it in a terminal sees them first.
+    let command = last.as_ref().map(|last| last.resume(&place.path));
     let one = |does: lens::Does| lsp::CodeLens {
         range,
         command: Some(lsp::Command {
@@ -144,7 +146,10 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
             command: does.command().to_owned(),
             arguments: Some(match last.as_ref().filter(|_| does.needs_run()) {
                 Some(last) => {
-                    vec![uri.0.clone().into(), last.run.run.clone().into(), last.target(&place.path).into()]
+                    let (run, target) = (last.run.run.clone(), last.target(&place.path));
+                    let command = command.clone().filter(|_| does == lens::Does::Resume);
+                    let command = command.map(serde_json::Value::from);
+                    [uri.0.clone().into(), run.into(), target.into()].into_iter().chain(command).collect()
                 }
                 None => vec![uri.0.clone().into()],
             }),

@@ -69,6 +69,8 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
         Arc::new(Trails { items, captured: captured.collect() })
     });
     if total == 0 {
+        // Whoever looks at the run must see why nothing happened here.
+        turn.count_items(f, Tally::default());
         return Ok(Started::Done(Value::from(Vec::<Value>::new())));
     }
     if !turn.may_call_for(f, total, each.body) {
@@ -189,14 +191,14 @@ fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, EvalStop> {
         Value::Str(text) => {
             let read = Value::parse(&text);
             read.or_else(|first| Value::parse(strip_fence(&text)).map_err(|_| first))
-                .map_err(|e| unresolved(expr, None, format!("Result is not valid JSON: {e}")))?
+                .map_err(|e| no_list(expr, format!("Result is not valid JSON: {e}")))?
         }
         other => other,
     };
     match parsed {
         Value::List(items) => Ok(items),
-        Value::Str(_) => Err(unresolved(expr, None, "Expected a JSON list but got a string".to_owned()).into()),
-        other => Err(unresolved(expr, None, format!("Expected a JSON list but got {}", other.describe())).into()),
+        Value::Str(_) => Err(no_list(expr, "Expected a JSON list but got a string".to_owned()).into()),
+        other => Err(no_list(expr, format!("Expected a JSON list but got {}", other.describe())).into()),
     }
 }
 
@@ -212,7 +214,13 @@ fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, EvalStop> {
         Some(n) => return Ok(n as u32),
         None => format!("Template resolved to non-integer value: '{}'", shorten(&value.to_text(), 60)),
     };
-    Err(unresolved(expr, Some("swarm_size"), reason).into())
+    let help = format!("make it a whole number from 1 to {limit}");
+    Err(unresolved(expr, Some("swarm_size"), reason).help(help).into())
+}
+
+fn no_list(expr: &Expr, reason: String) -> RunError {
+    let help = "make it a JSON list; ask a model for a JSON list and nothing else";
+    unresolved(expr, None, reason).help(help)
 }
 
 /// Worded as in SirenSpec, where fan-outs come from. The namespace is the first segment of the path, as for every

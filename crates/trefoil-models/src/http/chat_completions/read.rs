@@ -126,9 +126,10 @@ pub fn event(
         }
         partial.news.thought |= add_calls(endpoint, at, piece, false, &mut partial.answer.calls);
         let word = read_word(endpoint, choice.get("finish_reason"))?;
+        let earlier = partial.news.word.take();
         partial.news.word = match partial.answer.text_choice {
-            Some(of_text) if of_text != at => partial.news.word.or(word),
-            _ => FinishWord::worse(partial.news.word, word),
+            Some(of_text) if of_text != at => earlier.or(word),
+            _ => FinishWord::worse(earlier, word),
         };
     }
     Ok(())

@@ -155,9 +155,13 @@ fn ending(endpoint: &Endpoint, event: Option<&str>, response: &Json) -> Result<O
             let what = format!("sent an answer that is not complete: its status is `{status}`");
             Err(endpoint.error(ModelErrorKind::Network, &what))
         }
-        _ => Ok(FinishWord::Unknown),
+        _ => Ok(FinishWord::unknown(status)),
     };
     let words = [event, status].map(|said| said.map(read).transpose());
     let [of_event, of_status] = words;
-    Ok(FinishWord::worse(of_event?, of_status?))
+    Ok(match (of_event?, of_status?) {
+        // A type that says that all is well does not hide it.
+        (Some(FinishWord::Known(Finish::Stop)), Some(unknown @ FinishWord::Unknown(_))) => Some(unknown),
+        (of_event, of_status) => FinishWord::worse(of_event, of_status),
+    })
 }

@@ -8,7 +8,7 @@ use super::super::finish::FinishWord;
 use super::table::DoneMark;
 
 /// What one event brought.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct EventNews {
     /// Text, or a part of a tool call.
     pub content: bool,
@@ -32,7 +32,7 @@ impl EventNews {
 }
 
 /// What happens to a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamInput {
     /// An event.
     Event(EventNews),
@@ -68,7 +68,7 @@ pub enum StreamPhase {
 }
 
 /// The next phase. This is the table of all ends.
-fn after(phase: StreamPhase, input: StreamInput) -> StreamPhase {
+fn after(phase: StreamPhase, input: &StreamInput) -> StreamPhase {
     use StreamPhase::{Complete, Doubtful, Finished, Incomplete, Open, Reopened};
     match (phase, input) {
         (Complete | Incomplete, _) => phase,
@@ -87,12 +87,12 @@ fn after(phase: StreamPhase, input: StreamInput) -> StreamPhase {
         (_, StreamInput::Broken) => Incomplete,
         (_, StreamInput::Waited) => phase,
 
-        (Open { content }, StreamInput::Event(news)) => match news.word {
+        (Open { content }, StreamInput::Event(news)) => match &news.word {
             None => Open { content: content || news.content },
-            Some(FinishWord::Known(_)) if content && !news.is_progress() => Finished,
+            Some(word) if word.is_known() && content && !news.is_progress() => Finished,
             Some(_) => Doubtful,
         },
-        (_, StreamInput::Event(news)) if news.is_progress() => match news.word {
+        (_, StreamInput::Event(news)) if news.is_progress() => match &news.word {
             None => Reopened,
             Some(_) => Doubtful,
         },
@@ -138,8 +138,8 @@ impl StreamState {
             input => input,
         };
         let before = self.phase;
-        self.phase = after(before, input);
-        match input {
+        self.phase = after(before, &input);
+        match &input {
             StreamInput::Event(news) => {
                 self.recognized = Some(self.recognized == Some(true) || news.known);
                 let earlier = self.counted && !news.is_progress();

@@ -33,6 +33,18 @@ fn is_complete(face: Face, acts: &[Act], end: End) -> bool {
     }
 }
 
+/// Why it is not certain that a complete answer is whole: what stands for a finish reason since its last part.
+fn doubt_of(face: Face, acts: &[Act]) -> Option<FinishDoubt> {
+    let is_part = |act: &Act| matches!(act, Act::Text | Act::Both | Act::TextEmpty | Act::Call | Act::Thought);
+    let last = acts.iter().rposition(is_part).unwrap_or_default();
+    let after = &acts[last..];
+    match () {
+        () if after.contains(&Act::Strange) => Some(FinishDoubt::Unknown("something_new".to_owned())),
+        () if !WORDY.contains(&face) || after.iter().any(|act| matches!(act, Act::Both | Act::Reason)) => None,
+        () => Some(FinishDoubt::Missing),
+    }
+}
+
 #[test]
 fn an_answer_is_complete_only_by_the_rules_of_its_protocol() {
     let names = names(&["echo"]);
@@ -67,6 +79,7 @@ fn an_answer_is_complete_only_by_the_rules_of_its_protocol() {
                         }
                         let calls = acts[..until].iter().filter(|a| **a == Act::Call).count();
                         assert_eq!((answer.text, answer.calls.len()), (text, calls), "{face:?} {acts:?} {end:?}");
+                        assert_eq!(answer.finish_doubt, doubt_of(face, &acts[..until]), "{face:?} {acts:?} {end:?}");
                     }
                     tried += 1;
                 }

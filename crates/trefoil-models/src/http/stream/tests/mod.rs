@@ -9,7 +9,7 @@ mod shapes;
 use std::sync::OnceLock;
 
 use serde_json::{Value as Json, json};
-use trefoil_runtime::{ModelAnswer, ToolSpec};
+use trefoil_runtime::{FinishDoubt, ModelAnswer, ToolSpec};
 
 use super::*;
 use crate::address::Address;

@@ -162,6 +162,8 @@ fn the_type_of_the_last_event_and_the_status_of_a_response_must_agree() {
                 (_, "failed") => "Status(503)",
                 (_, "cancelled" | "in_progress" | "queued") => "Network",
                 ("incomplete", _) | (_, "incomplete") => "one Some(Length)",
+                // What it means is not known.
+                (_, "something_new") => "one None",
                 _ => "one Some(Stop)",
             };
             let last = json!({"type": format!("response.{kind}"), "response": response});
