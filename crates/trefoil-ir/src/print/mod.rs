@@ -18,7 +18,7 @@ use trefoil_syntax::diagnostic::render::clean;
 use trefoil_syntax::{Files, Location};
 
 use crate::flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
-use crate::ids::SlotId;
+use crate::ids::{FlowId, SlotId, StepId};
 
 /// The whole program as text. `files` are those it was lowered from: templates are shown as written, slots by name, and
 /// every step with its place.
@@ -33,10 +33,26 @@ pub fn canonical(program: &Program) -> String {
     printed(program, None)
 }
 
+/// The canonical form of one step of a flow, with slots by name: to find out whether it is the same in two programs.
+pub fn definition(program: &Program, flow: FlowId, step: StepId) -> String {
+    let mut printer = Printer::of(program, None);
+    printer.names = program.flow(flow).map(unique_names).unwrap_or_default();
+    printer.step(step);
+    printer.out
+}
+
 fn printed(program: &Program, files: Option<&Files>) -> String {
-    let mut printer = Printer { program, files, out: String::new(), depth: 0, names: Vec::new() };
+    let mut printer = Printer::of(program, files);
     printer.program();
     printer.out
+}
+
+/// The names of a flow's slots: `$name`, or `$name#index` if two have the same name.
+fn unique_names(flow: &Flow) -> Vec<String> {
+    let slots = flow.slots.iter().map(|Slot { name, writes: _ }| &**name).enumerate();
+    let mut seen = HashSet::default();
+    let twice: HashSet<&str> = slots.clone().map(|(_, name)| name).filter(|n| !seen.insert(*n)).collect();
+    slots.map(|(i, name)| if twice.contains(name) { format!("${name}#{i}") } else { format!("${name}") }).collect()
 }
 
 /// The text so far, and the slot names of the current flow.
@@ -49,7 +65,10 @@ struct Printer<'p> {
     names: Vec<String>,
 }
 
-impl Printer<'_> {
+impl<'p> Printer<'p> {
+    fn of(program: &'p Program, files: Option<&'p Files>) -> Self {
+        Self { program, files, out: String::new(), depth: 0, names: Vec::new() }
+    }
     /// One line at the current indentation.
     fn line(&mut self, text: impl AsRef<str>) {
         for _ in 0..self.depth {
@@ -83,16 +102,12 @@ impl Printer<'_> {
     fn slot(&self, id: SlotId) -> String {
         self.names.get(id.index()).cloned().unwrap_or_else(|| format!("${}", id.0))
     }
-    /// The printed names of a flow's slots: `$name`, or `$name#index` if two have the same name; numbers in the
-    /// canonical form.
+    /// The printed names of a flow's slots; numbers in the canonical form.
     fn slot_names(&self, flow: &Flow) -> Vec<String> {
-        let slots = flow.slots.iter().map(|Slot { name, writes: _ }| &**name).enumerate();
-        if self.files.is_none() {
-            return slots.map(|(i, _)| format!("${i}")).collect();
+        match self.files {
+            Some(_) => unique_names(flow),
+            None => (0..flow.slots.len()).map(|i| format!("${i}")).collect(),
         }
-        let mut seen = HashSet::default();
-        let twice: HashSet<&str> = slots.clone().map(|(_, name)| name).filter(|n| !seen.insert(*n)).collect();
-        slots.map(|(i, name)| if twice.contains(name) { format!("${name}#{i}") } else { format!("${name}") }).collect()
     }
     /// The printed name of a part of a structure: its name, in the canonical form its number.
     fn called(&self, index: usize, name: Option<&str>) -> String {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use trefoil_ir::pattern::LinearPattern;
-use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
+use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, print, walk};
 use trefoil_template::HoleKind;
 
 use super::steps::graph::Plan;
@@ -154,6 +154,13 @@ impl Prepared {
             | (Some(StepKind::Wait { .. }), Request::Timer { .. }) => true,
             _ => false,
         }
+    }
+
+    /// What a step does, as text: the same in two programs if it is the same.
+    pub fn definition(&self, step: StepId) -> Option<String> {
+        let program = &self.program;
+        let (flow, _) = walk::reachable(program, program.entry).into_iter().find(|(_, one)| *one == step)?;
+        Some(print::definition(program, flow, step))
     }
 
     /// Whether a run can still reach the step of an activity: one under the same names that makes such requests. Another step may

@@ -1,6 +1,6 @@
 //! Which tools and commands change the world, and which steps of a program perform them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{StepId, StepKind};
@@ -37,17 +37,22 @@ impl Hands {
     /// Whether a step performs effects like this one, as far as the program says it: the name of a tool that sent something may now
     /// be that of one that only reads.
     fn perform(&self, program: &Prepared, step: StepId, request: &Request) -> bool {
-        let may_harm = match (program.program.step(step).map(|step| &step.kind), request) {
-            (Some(StepKind::Tool(call)), Request::Tool(request)) => {
+        let is_of_class = match (program.program.step(step).map(|step| &step.kind), request) {
+            (Some(StepKind::Tool(call)), Request::Tool(asked)) => {
                 let mut declared = ToolRequest::declared(call);
-                if !declared.calls_same(request) {
-                    declared.name = request.name.clone();
+                if !declared.calls_same(asked) {
+                    declared.name = asked.name.clone();
                 }
-                self.may_harm(&Request::Tool(declared))
+                self.same_class(&Request::Tool(declared), request)
             }
             _ => true,
         };
-        may_harm && program.makes(step, request)
+        is_of_class && program.makes(step, request)
+    }
+
+    /// Whether neither of two effects, or each of them, may be unsafe to do twice. What is safe does not stand for what is not.
+    pub fn same_class(&self, one: &Request, other: &Request) -> bool {
+        self.may_harm(one) == self.may_harm(other)
     }
 }
 
@@ -73,9 +78,21 @@ impl<'p> Steps<'p> {
         self.under(&activity.labels).iter().any(|step| program.makes(*step, &activity.request))
     }
 
-    /// The same for a tool or a command that may not be safe to repeat.
+    /// The same for a tool or a command: one that performs such effects.
     pub fn perform(&mut self, activity: &Activity, hands: &Hands) -> bool {
+        self.performing(activity, hands).next().is_some()
+    }
+
+    /// All of these steps.
+    fn performing(&mut self, activity: &Activity, hands: &Hands) -> impl Iterator<Item = StepId> {
         let program = self.program;
-        self.under(&activity.labels).iter().any(|step| hands.perform(program, *step, &activity.request))
+        let all = self.under(&activity.labels).iter().copied();
+        all.filter(move |step| hands.perform(program, *step, &activity.request))
+    }
+
+    /// What the steps that perform such effects do, as text.
+    pub fn definitions(&mut self, activity: &Activity, hands: &Hands) -> BTreeSet<String> {
+        let program = self.program;
+        self.performing(activity, hands).filter_map(|step| program.definition(step)).collect()
     }
 }

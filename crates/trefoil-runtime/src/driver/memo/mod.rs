@@ -146,6 +146,8 @@ pub struct Memo {
     program: Option<Arc<Prepared>>,
     /// Its tools.
     hands: Hands,
+    /// Which effects ran under which labels, and the oldest of the runs in which they did.
+    ran: BTreeMap<Arc<[Arc<str>]>, Vec<(usize, Arc<Activity>)>>,
     /// Tools and commands of the earlier runs whose steps are not in it.
     former: Vec<perhaps::Execution>,
     /// Steps whose tools and commands may be repeated.
@@ -354,6 +356,7 @@ impl Memo {
         self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
         self.program = Some(prepared.clone());
         self.hands = Hands::of(tools);
+        self.learn_ran();
         self.replace();
         self
     }

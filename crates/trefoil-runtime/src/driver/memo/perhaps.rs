@@ -129,14 +129,14 @@ impl Memo {
     /// The activity of a step that is not in the program any more, and that a new tool call or command may repeat: the most
     /// similar one that nothing has replaced.
     pub(super) fn former(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
-        if !self.hands.may_harm(&asked.request) {
+        if !acts(&asked.request) {
             return None;
         }
         let is_open = |origin: &ClaimPlace| {
             !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
         };
         let open = self.former.iter().filter(|one| is_open(&one.origin));
-        self.pick(asked, open).map(|one| (one.at, one.activity.key.clone()))
+        self.pick(asked, self.program.as_deref()?, open).map(|one| (one.at, one.activity.key.clone()))
     }
 
     /// The call of a model that a call of the same tool may repeat, in the same turn or in an earlier one, if the model has not made it
@@ -182,7 +182,7 @@ impl Memo {
             let mut gone = self.gone_from(&program, older);
             gone.retain(|one| !reused.contains(&one.origin));
             for activity in new {
-                if let Some(one) = self.pick(&activity, gone.iter()) {
+                if let Some(one) = self.pick(&activity, &program, gone.iter()) {
                     let origin = one.origin.clone();
                     gone.retain(|one| one.origin != origin);
                     self.replaced.insert(origin, (at, activity.key.clone()));
@@ -195,16 +195,16 @@ impl Memo {
         self.met = met;
     }
 
-    /// The most similar of these executions, if it may be the former one of an activity of a new step.
-    fn pick<'e>(&self, asked: &Activity, gone: impl Iterator<Item = &'e Execution>) -> Option<&'e Execution> {
+    /// The most similar of these executions, if it may be the former one of an activity of a new step of this program.
+    fn pick<'e>(
+        &self,
+        asked: &Activity,
+        program: &Prepared,
+        gone: impl Iterator<Item = &'e Execution>,
+    ) -> Option<&'e Execution> {
         // Of each run once, because it walks the whole program.
         let mut known: BTreeMap<usize, bool> = BTreeMap::new();
-        let mut is_new = |one: &Execution| {
-            *known.entry(one.at).or_insert_with(|| {
-                let program = self.layers.get(one.at).and_then(|layer| layer.program.as_ref());
-                program.is_none_or(|program| !Steps::of(program).perform(asked, &self.hands))
-            })
-        };
+        let mut is_new = |one: &Execution| *known.entry(one.at).or_insert_with(|| self.is_new(asked, program, one.at));
         let score = |one: &Execution| {
             let (then, now) = (one.activity.labels.split_last(), asked.labels.split_last());
             let same_label = then.map(|(own, _)| own) == now.map(|(own, _)| own);
@@ -213,6 +213,34 @@ impl Memo {
         let may = gone.filter(|one| self.is_alike(asked, &one.activity) && is_new(one));
         // Of several, the first.
         may.reduce(|best, one| if score(one) > score(best) { one } else { best })
+    }
+
+    /// Whether the step of an activity is new in this program, compared with that of an earlier run. One that was changed and never
+    /// ran is as good as new: its name may now be that of another.
+    fn is_new(&self, asked: &Activity, program: &Prepared, at: usize) -> bool {
+        let Some(before) = self.layers.get(at).and_then(|layer| layer.program.as_ref()) else { return true };
+        let mut then = Steps::of(before);
+        let ran = || {
+            let known = self.ran.get(&asked.labels).into_iter().flatten();
+            known.filter(|(last, _)| *last >= at).any(|(_, one)| self.is_alike(asked, one))
+        };
+        let is_same = |then: &BTreeSet<String>| !Steps::of(program).definitions(asked, &self.hands).is_disjoint(then);
+        !then.perform(asked, &self.hands) || !ran() && !is_same(&then.definitions(asked, &self.hands))
+    }
+
+    /// Finds which effects have run under which labels.
+    pub(super) fn learn_ran(&mut self) {
+        let mut ran: BTreeMap<Arc<[Arc<str>]>, Vec<(usize, Arc<Activity>)>> = BTreeMap::new();
+        // The oldest run first: it is the last in which something of the sort ran.
+        for (at, layer) in self.layers.iter().enumerate().rev() {
+            for (_, activity) in layer.done.values().filter(|(_, one)| acts(&one.request)) {
+                let known = ran.entry(activity.labels.clone()).or_default();
+                if !known.iter().any(|(_, one)| self.is_alike(activity, one)) {
+                    known.push((at, activity.clone()));
+                }
+            }
+        }
+        self.ran = ran;
     }
 
     /// The executions in the runs from this one on whose steps are not in a program, in their order, without those that were replaced.
@@ -293,8 +321,7 @@ impl Memo {
         self.program.as_ref().is_some_and(|program| Steps::of(program).perform(activity, &self.hands))
     }
 
-    /// Whether two tool calls or commands may be the same step before and after an edit. What is safe to repeat cannot be, because
-    /// it must not stand for what is not.
+    /// Whether two tool calls or commands may be the same step before and after an edit.
     fn is_alike(&self, asked: &Activity, before: &Activity) -> bool {
         let same_label = asked.labels.last().is_some() && asked.labels.last() == before.labels.last();
         let same_tool = match (&asked.request, &before.request) {
@@ -302,8 +329,7 @@ impl Memo {
             (Request::Command(_), Request::Command(_)) => true,
             _ => false,
         };
-        let may_harm = |one: &Activity| self.hands.may_harm(&one.request);
-        (same_label || same_tool) && may_harm(asked) && may_harm(before)
+        (same_label || same_tool) && self.hands.same_class(&asked.request, &before.request)
     }
 }
 

@@ -11,7 +11,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_runtime::driver::memo::{Memo, Reuse};
 use trefoil_runtime::driver::{self, Options};
-use trefoil_runtime::ports::{Asked, CallSite, HumanInbox, ToolError};
+use trefoil_runtime::ports::{Asked, CallSite, HumanInbox, Journal, ToolError};
 use trefoil_runtime::{HumanRequest, RunOutcome, ToolHost, ToolRequest};
 use trefoil_template::Value;
 
@@ -362,6 +362,57 @@ fn an_effect_whose_name_another_step_has_got_is_gone() {
                 assert!(sent.iter().all(|sent| !sent.contains("other")), "{name}: {sent:?}");
             }
         }
+    }
+}
+
+/// A step that never ran has nothing of its own: if it was changed, its name may be that of the one that is gone.
+#[test]
+fn an_effect_that_takes_the_name_of_one_that_never_ran_is_not_performed_again() {
+    let desk = desk();
+    for sort in ["tool", "http", "command"] {
+        let effect = |b: &mut Build, label: &str, to: &str| match sort {
+            "tool" => tool(b, label, to),
+            "command" => command(b, label, to),
+            _ => {
+                let arguments = Expr::Object(vec![("to".into(), b.value(to))]);
+                let call = ToolCall { name: label.into(), kind: ToolKind::Http, arguments };
+                b.step(label, StepKind::Tool(Box::new(call)))
+            }
+        };
+        let steps = |first: &[(&str, &str)], skipped: Option<(&str, &str)>, last: &[(&str, &str)]| {
+            made(|b| {
+                let mut all: Vec<StepId> = first.iter().map(|(label, to)| effect(b, label, to)).collect();
+                if let Some((label, to)) = skipped {
+                    let step = effect(b, label, to);
+                    b.when(step, "\"a\" == \"b\"");
+                    all.push(step);
+                }
+                all.extend(last.iter().map(|(label, to)| effect(b, label, to)));
+                b.sequence("", &all)
+            })
+        };
+        let name = |name: &str| format!("{sort} {name}");
+        let before = steps(&[("a", "me")], Some(("b", "you")), &[]);
+        assert_eq!(desk.run(&before, &name("old"), None).0.len(), 1);
+        let memo = || desk.memo(&before, &name("old"));
+        let (sent, outcome) = desk.run(&steps(&[("b", "other")], None, &[]), &name("renamed"), Some(memo()));
+        assert_eq!((stop(&outcome).0, stop(&outcome).1, sent.len()), ("WOULD_REPEAT", "b", 0), "{sort}");
+        let (sent, _) = desk.run(&steps(&[("b", "me")], None, &[]), &name("only renamed"), Some(memo()));
+        assert_eq!(sent.len(), 0, "{sort}");
+        // A step that is as it was is not another one.
+        let before = steps(&[("a", "me"), ("b", "you")], None, &[]);
+        desk.run(&before, &name("whole"), None);
+        let entries = desk.world.journal.entries(&name("whole"));
+        let done = entries.iter().position(|entry| matches!(&entry.kind, EntryKind::Completed { .. })).unwrap();
+        block_on(desk.world.journal.append(&name("ended"), &entries[..=done], &[])).unwrap();
+        let memo = || desk.memo(&before, &name("ended"));
+        let (sent, outcome) = desk.run(&steps(&[("b", "you")], None, &[]), &name("first deleted"), Some(memo()));
+        assert!(outcome.result.is_ok() && sent.len() == 1, "{sort}: {outcome:?}");
+        let (sent, outcome) = desk.run(&steps(&[("b", "you!")], None, &[]), &name("and changed"), Some(memo()));
+        assert_eq!((stop(&outcome).1, sent.len()), ("b", 0), "{sort}");
+        // Nothing is gone.
+        let both = steps(&[("a", "me"), ("b", "you!")], None, &[]);
+        assert_eq!(desk.run(&both, &name("changed"), Some(memo())).0.len(), 1, "{sort}");
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Change {
 }
 
 /// The number of kinds.
-pub const KINDS: u8 = 21;
+pub const KINDS: u8 = 22;
 
 /// An edited program.
 pub struct Edited {
@@ -317,6 +317,21 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             let at = change.other as usize / 16;
             steps_of(p, sequence, |steps| steps.insert(at % (steps.len() + 1), other));
             "name given away"
+        }
+        21 => {
+            // An effect is changed, and takes the name of another one, which is deleted.
+            let named = |step: &Step| acts(step) && step.label.is_some();
+            let of = |id: &StepId| named(&p.steps[id.index()]);
+            let sequence =
+                pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(steps) if steps.iter().any(of)))?;
+            let StepKind::Sequence(steps) = &p.steps[sequence.index()].kind else { return None };
+            let other = steps.iter().copied().rfind(of)?;
+            let name = p.steps[other.index()].label.clone()?;
+            let effect = pick(p, change.other, |step| named(step) && step.label.as_ref() != Some(&name))?;
+            act(&mut p.steps[effect.index()]);
+            rename(&mut p.steps[effect.index()], name);
+            steps_of(p, sequence, |steps| steps.retain(|step| *step != other));
+            "name taken"
         }
         _ => {
             // One more answer is accepted.

@@ -262,14 +262,15 @@ fn target(activity: &Activity) -> String {
     }
 }
 
-/// Whether a program has a step under the names of an effect that performs such effects.
-fn performs(program: &Prepared, activity: &Activity) -> bool {
+/// The steps of a program under the names of an effect that perform such effects, as text.
+fn performing(program: &Prepared, activity: &Activity) -> BTreeSet<String> {
     let changes_something = |step: &StepId| match &program.program.steps[step.index()].kind {
         StepKind::Tool(call) => !people::only_reads(&ToolRequest::declared(call)),
         _ => true,
     };
-    let steps = program.effects(&activity.labels);
-    steps.iter().any(|step| program.makes(*step, &activity.request) && changes_something(step))
+    let steps = program.effects(&activity.labels).into_iter();
+    let steps = steps.filter(|step| program.makes(*step, &activity.request) && changes_something(step));
+    steps.filter_map(|step| program.definition(step)).collect()
 }
 
 /// An effect is what it does. Of the equal ones that a run from scratch performs, the earlier run may have performed some, and the
@@ -325,13 +326,16 @@ fn nothing_is_done_twice(
         let is = |entry: &Entry| matches!(&entry.kind, EntryKind::Failed { key: failed, .. } if failed.as_str() == key);
         ran.entries.iter().any(is)
     };
-    let has = |program: &Prepared, asked: &ByKey, key: &str| asked.get(key).is_some_and(|one| performs(program, one));
+    let performing = |program: &Prepared, asked: &ByKey, key: &str| {
+        asked.get(key).map(|one| performing(program, one)).unwrap_or_default()
+    };
     let reads = |asked: &ByKey, key: &str| match asked.get(key).map(|one| &one.request) {
         Some(Request::Tool(request)) => people::only_reads(request),
         _ => false,
     };
     let used: BTreeSet<String> = new.results().into_iter().filter_map(|result| result.from).collect();
     let (before, after) = (Prepared::new(before.clone()), Prepared::new(after.clone()));
+    let started = [performed(old, "tool"), performed(old, "command")].concat();
     for sort in ["tool", "command"] {
         let then: Vec<String> = performed(old, sort).into_iter().filter(|key| !failed(old, key)).collect();
         let now: Vec<String> = performed(new, sort).into_iter().filter(|key| !reads(asked_now, key)).collect();
@@ -340,8 +344,19 @@ fn nothing_is_done_twice(
             prop_assert_eq!(again, None, "{}: done twice", what);
         }
         let target = |asked: &ByKey, key: &String| asked.get(key).map(|one| target(one));
-        let gone: Vec<_> = then.iter().filter(|key| !used.contains(*key) && !has(&after, asked_then, key)).collect();
-        for fresh in now.iter().filter(|key| !has(&before, asked_now, key)) {
+        let gone: Vec<_> =
+            then.iter().filter(|key| !used.contains(*key) && performing(&after, asked_then, key).is_empty()).collect();
+        // A step is as good as new if it was changed and nothing ran under its name.
+        let ran = |now: &String| {
+            let of = |key: &String| asked_then.get(key).map(|one| &one.labels);
+            let labels = asked_now.get(now).map(|one| &one.labels);
+            started.iter().any(|key| of(key).is_none() || of(key) == labels)
+        };
+        let is_new = |key: &&String| {
+            let before = performing(&before, asked_now, key);
+            before.is_empty() || !ran(key) && before.is_disjoint(&performing(&after, asked_now, key))
+        };
+        for fresh in now.iter().filter(is_new) {
             let of = target(asked_now, fresh);
             let gone = gone.iter().find(|gone| of.is_some() && target(asked_then, gone) == of);
             prop_assert_eq!(gone, None, "{}: `{}` may be it", what, fresh);
