@@ -193,6 +193,56 @@ fn what_only_reads_leaves_a_store_byte_for_byte() {
     trefoil(&folder, &provider, &["resume", &open]).exits(0);
 }
 
+/// Each command refuses a store of a later version: none touches the file, or the log that a killed process has left.
+#[test]
+fn what_is_refused_stays_byte_for_byte() {
+    let (folder, provider) = (world(), Provider::start());
+    provider.hang(false);
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    let later = rusqlite::Connection::open(folder.path().join("runs.db")).unwrap();
+    later.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    later.execute_batch("PRAGMA user_version = 99").unwrap();
+    drop(later);
+    let before = bytes(&folder);
+    assert_eq!(before.len(), 2);
+    let asked = provider.asked().len();
+    let all: &[&[&str]] = &[
+        &["run", "main.yaml"],
+        &["run", "main.yaml", "--detach"],
+        &["run", "main.yaml", "--reuse"],
+        &["resume", &run],
+        &["resume", &run, "--with", "main.yaml"],
+        &["resume", &run, "--with", "main.yaml", "--dry-run"],
+        &["runs", "list"],
+        &["runs", "show", &run],
+        &["runs", "events", &run],
+        &["runs", "export", &run],
+        &["runs", "diff", &run, &run],
+        &["runs", "fork", &run],
+        &["runs", "answer", &run, "ask", "yes"],
+        &["runs", "cancel", &run],
+        &["runs", "release", &run],
+        &["runs", "delete", &run],
+        &["trace", &run],
+        &["replay", &run],
+        &["worker", "--once"],
+        &["mcp", "main.yaml"],
+        &["store"],
+        &["store", "check"],
+        &["store", "backup", "copy.db"],
+        &["store", "prune", "--keep", "1d"],
+        &["store", "migrate"],
+        &["doctor"],
+    ];
+    for args in all {
+        let ran = trefoil(&folder, &provider, args);
+        assert!(ran.code != 0 && format!("{}{}", ran.out, ran.err).contains("later version"), "{args:?}: {ran:?}");
+        assert!(bytes(&folder) == before, "{args:?}: {ran:?}");
+    }
+    assert_eq!(provider.asked().len(), asked);
+}
+
 /// A store may have any number for a time.
 #[test]
 fn a_time_after_the_year_9999_is_shown() {

@@ -11,12 +11,11 @@ use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{Done, Fault};
 use super::format::APPLICATION;
-use super::open::{busy, careful};
+use super::open::{busy, careful, drop_empty_log};
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
@@ -35,10 +34,7 @@ pub struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // The last connection that closes removes an empty log, which this one may have created.
-        if self.log.as_ref().is_some_and(|log| std::fs::metadata(log).is_ok_and(|log| log.len() == 0)) {
-            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
-        }
+        self.log.iter().for_each(|log| drop_empty_log(&self.connection, log));
     }
 }
 
@@ -109,17 +105,19 @@ impl StorePlace {
 
     fn look(&self, path: &Path, flags: OpenFlags, alone: bool) -> Done<Connection> {
         let c = Connection::open_with_flags(path, flags)?;
-        c.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        careful(&c)?;
-        c.execute_batch("PRAGMA query_only = ON")?;
-        if alone {
-            // Set before anything is read, this keeps the index of the log in memory.
-            c.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
-        }
-        busy(&c, &self.options)?;
-        if self.format(&c)? == 0 {
-            return Err(StoreError::Missing { path: self.path.clone() }.into());
-        }
+        self.checked(&c, || {
+            careful(&c)?;
+            c.execute_batch("PRAGMA query_only = ON")?;
+            if alone {
+                // Set before anything is read, this keeps the index of the log in memory.
+                c.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
+            }
+            busy(&c, &self.options)?;
+            match self.format(&c)? {
+                0 => Err(StoreError::Missing { path: self.path.clone() }.into()),
+                _ => Ok(()),
+            }
+        })?;
         c.set_prepared_statement_cache_capacity(64);
         Ok(c)
     }

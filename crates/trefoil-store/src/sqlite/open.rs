@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Done;
@@ -39,12 +40,16 @@ impl StorePlace {
 
     fn prepare(&self, flags: OpenFlags) -> Done<Connection> {
         let c = Connection::open_with_flags(&self.path, flags)?;
-        careful(&c)?;
-        if c.is_readonly("main")? {
-            return Err(StoreError::ReadOnly { path: self.path.clone() }.into());
-        }
-        busy(&c, &self.options)?;
-        if self.format(&c)? == 0 {
+        let format = self.checked(&c, || {
+            careful(&c)?;
+            if c.is_readonly("main")? {
+                return Err(StoreError::ReadOnly { path: self.path.clone() }.into());
+            }
+            busy(&c, &self.options)?;
+            self.format(&c)
+        })?;
+        keep_log(&c, false)?;
+        if format == 0 {
             // Both settings take effect only before anything is written.
             c.execute_batch(&format!("PRAGMA page_size = {PAGE}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
         }
@@ -52,6 +57,16 @@ impl StorePlace {
         self.settings(&c)?;
         self.fill(&c)?;
         Ok(c)
+    }
+
+    /// Decides whether to use a file: if not, closing the connection leaves it and its log as they are.
+    pub fn checked<T>(&self, c: &Connection, check: impl FnOnce() -> Done<T>) -> Done<T> {
+        keep_log(c, true)?;
+        let checked = check();
+        if checked.is_err() {
+            drop_empty_log(c, &self.wal());
+        }
+        checked
     }
 
     /// Applies the settings of every connection.
@@ -109,6 +124,18 @@ impl StorePlace {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+/// Sets whether closing the last connection leaves the log where it is, and does not move it into the file.
+fn keep_log(c: &Connection, keep: bool) -> rusqlite::Result<()> {
+    c.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
+}
+
+/// Before a connection that [keeps the log](keep_log) is closed: an empty log is removed. The connection may have created it.
+pub fn drop_empty_log(c: &Connection, log: &Path) {
+    if std::fs::metadata(log).is_ok_and(|log| log.len() == 0) {
+        let _ = keep_log(c, false);
     }
 }
 

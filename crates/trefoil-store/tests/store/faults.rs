@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use trefoil_machine::Entry;
 use trefoil_store::{
     Batch, Claim, ClaimShare, Content, Filter, Lease, Options, Retention, SqliteStore, Status, Store, StoreError,
@@ -124,17 +125,27 @@ fn a_store_of_a_later_version_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         create(&open(&path), "r").await.unwrap();
-        Connection::open(&path)
-            .unwrap()
-            .execute_batch("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE;")
-            .unwrap();
-        let before = std::fs::read(&path).unwrap();
-        let error = SqliteStore::open(&path, Options::default()).unwrap_err();
-        expect![[r#"
-            the store `FOLDER/runs.db` was written by a later version: its format is 99, but this version supports only up to 1
-            update trefoil, or use another store with `--store PATH`"#]]
-        .assert_eq(&said(&error, folder.path()));
-        assert_eq!(std::fs::read(&path).unwrap(), before);
+        // A process that was killed leaves a log, here with the format.
+        let later = Connection::open(&path).unwrap();
+        later.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+        later.execute_batch("PRAGMA user_version = 99").unwrap();
+        drop(later);
+        let log = folder.path().join("runs.db-wal");
+        for log_left in [true, false] {
+            if !log_left {
+                Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+            }
+            let before = (std::fs::read(&path).unwrap(), std::fs::read(&log).ok());
+            assert_eq!(before.1.is_some(), log_left);
+            for open in [SqliteStore::open, SqliteStore::open_to_read] {
+                let error = open(path.clone(), Options::default()).unwrap_err();
+                expect![[r#"
+                    the store `FOLDER/runs.db` was written by a later version: its format is 99, but this version supports only up to 1
+                    update trefoil, or use another store with `--store PATH`"#]]
+                .assert_eq(&said(&error, folder.path()));
+                assert!((std::fs::read(&path).unwrap(), std::fs::read(&log).ok()) == before, "{log_left}");
+            }
+        }
     });
 }
 
