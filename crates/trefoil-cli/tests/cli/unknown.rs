@@ -151,6 +151,43 @@ fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_an
 }
 
 #[test]
+fn what_was_decided_about_a_step_stands_above_what_is_said_for_all() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; test -e go || sleep 600\n      transitions: []\n",
+    );
+    folder.write("config/config.toml", "[recovery]\ncommands = \"retry\"\n");
+    let (done, go) = (folder.path().join("done"), folder.path().join("go"));
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    for (decided, said, code, again) in [
+        (["done", "--result", "paid"].as_slice(), Some("retry"), 0, false),
+        (&["done", "--result", "paid"], Some("fail"), 0, false),
+        (&["done", "--result", "paid"], None, 0, false),
+        (&["fail"], Some("retry"), 1, false),
+        (&["retry"], Some("fail"), 0, true),
+    ] {
+        let _ = (std::fs::remove_file(&done), std::fs::remove_file(&go));
+        let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+        let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+        until("the command", || times() == 1);
+        signal(&child, "-KILL");
+        wait(child);
+        folder.write("go", "");
+        let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+        let run = listed["runs"][0]["run"].as_str().unwrap();
+        trefoil(&folder, &provider, &[&["runs", "answer", run, "PAY"], decided].concat()).exits(0);
+        let said: Vec<&str> = said.into_iter().flat_map(|said| ["--unknown", said]).collect();
+        let resumed = finish(priced(&folder, &provider, &[&["resume", run, "--allow-command"], &*said].concat()));
+        resumed.exits(code);
+        assert_eq!(resumed.out.contains("paid"), code == 0 && !again, "{decided:?} {said:?}: {resumed:?}");
+        assert_eq!(times(), if again { 2 } else { 1 }, "{decided:?} {said:?}");
+    }
+}
+
+#[test]
 fn the_settings_decide_about_commands_of_which_nobody_knows_whether_they_were_done() {
     let provider = Provider::start();
     let folder = Folder::new();

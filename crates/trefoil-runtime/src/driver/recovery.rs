@@ -161,11 +161,12 @@ impl Driver {
             _ => self.going.recovery.tools,
         };
         let decided = match policy {
-            OnUnknown::Ask => self.world.decided(&activity).await,
-            OnUnknown::Retry => Some(Received::here(Decided::Retry)),
-            OnUnknown::Fail => Some(Received::here(Decided::Fail)),
+            OnUnknown::Ask => None,
+            OnUnknown::Retry => Some(Decided::Retry),
+            OnUnknown::Fail => Some(Decided::Fail),
         };
-        match decided {
+        // What somebody has decided about this step stands above what is said for all.
+        match self.world.decided(&activity).await.or(decided.map(Received::here)) {
             // The decision stays in the inbox for a process with the permission.
             Some(Received { what: Decided::Retry, .. }) if let Some(error) = self.lacks_permission(&activity) => {
                 self.leave_to_others(&error);
