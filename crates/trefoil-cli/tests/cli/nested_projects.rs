@@ -244,3 +244,32 @@ fn the_loop_runs_a_flow_behind_a_link_with_the_permissions_of_its_own_project() 
     }
     assert!(!folder.path().join("done-cmd").exists() && !folder.path().join("done-there").exists());
 }
+
+#[test]
+#[cfg(unix)]
+fn the_list_of_trusted_projects_is_the_users_alone_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.write("v/trefoil.toml", "").write("w/trefoil.toml", "");
+    let trusts = |args: &[&str]| {
+        let bare = folder.command(&[]);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "umask 0; exec \"$0\" trust \"$@\""]).arg(bare.get_program()).args(args);
+        shell.current_dir(folder.path());
+        crate::world::bare(&mut shell);
+        shell.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("user/config"));
+        crate::world::finish(shell).exits(0);
+    };
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for args in [["v"].as_slice(), &["w"], &["--revoke", "v"]] {
+        trusts(args);
+        for made in ["user", "user/config"] {
+            assert_eq!(mode(&folder.path().join(made)), 0o700, "{args:?}: {made}");
+        }
+        let files: Vec<_> = std::fs::read_dir(folder.path().join("user/config")).unwrap().flatten().collect();
+        assert!(files.iter().any(|file| file.file_name() == "trusted"), "{files:?}");
+        for file in files {
+            assert_eq!(mode(&file.path()), 0o600, "{args:?}: {file:?}");
+        }
+    }
+}

@@ -147,7 +147,7 @@ pub struct Memo {
     /// Its tools.
     hands: Hands,
     /// Which effects ran under which labels, and the oldest of the runs in which they did.
-    ran: BTreeMap<Arc<[Arc<str>]>, Vec<(usize, Arc<Activity>)>>,
+    ran: perhaps::RanEffects,
     /// Tools and commands of the earlier runs whose steps are not in it.
     former: Vec<perhaps::Execution>,
     /// Steps whose tools and commands may be repeated.

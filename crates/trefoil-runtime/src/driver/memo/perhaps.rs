@@ -32,6 +32,9 @@ pub enum Perhaps {
     Unread,
 }
 
+/// Effects by the labels of their steps: of those that are alike, the one of the oldest run.
+pub type RanEffects = BTreeMap<Arc<[Arc<str>]>, Vec<(usize, Arc<Activity>)>>;
+
 /// A tool call or command that was performed.
 #[derive(Debug, Clone)]
 pub struct Execution {
@@ -230,7 +233,7 @@ impl Memo {
 
     /// Finds which effects have run under which labels.
     pub(super) fn learn_ran(&mut self) {
-        let mut ran: BTreeMap<Arc<[Arc<str>]>, Vec<(usize, Arc<Activity>)>> = BTreeMap::new();
+        let mut ran = RanEffects::new();
         // The oldest run first: it is the last in which something of the sort ran.
         for (at, layer) in self.layers.iter().enumerate().rev() {
             for (_, activity) in layer.done.values().filter(|(_, one)| acts(&one.request)) {
