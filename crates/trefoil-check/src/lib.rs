@@ -47,15 +47,21 @@ pub fn credentials_of(program: &Program) -> Vec<Arc<str>> {
     rules::sent_credentials(&Model::new(program, &facts, &mistakes, vec![program.entry]))
 }
 
-/// Where a program shows variables of which only their values tell that they are secrets: in the result, or to a model. Of each
-/// variable the secret that its value contains, in words.
-pub fn leaks_of(program: &Program, variables: &[(Arc<str>, String)]) -> Vec<Diagnostic> {
+/// Where a program shows variables of which only their values tell that they are secrets: in the result, or those for which `in_prompt`
+/// is true, to a model. Of each variable the secret that its value contains, in words.
+pub fn leaks_of(
+    program: &Program,
+    variables: &[(Arc<str>, String)],
+    in_prompt: &dyn Fn(&str) -> bool,
+) -> Vec<Diagnostic> {
     if variables.is_empty() {
         return Vec::new();
     }
+    let sent: Vec<_> = variables.iter().filter(|(name, _)| in_prompt(name)).cloned().collect();
     let (facts, mistakes) = (Facts::default(), Mistakes::default());
     let model = Model::new(program, &facts, &mistakes, vec![program.entry]);
-    let found = rules::LEAKS.iter().flat_map(|(rule, leaks)| {
+    let looks = rules::LEAKS.iter().zip([variables, &sent]);
+    let found = looks.flat_map(|((rule, leaks), variables)| {
         let mut cx = Context { model: &model, roots: &[], rule, run: rule.run, found: Shared::default() };
         leaks(&mut cx, variables);
         cx.found.into_vec()

@@ -21,7 +21,7 @@ pub(crate) use secret_in_result::sent_credentials;
 
 /// Looks for what a rule finds, with variables of which only their values tell that they are secrets.
 pub(crate) type LeakSearch = fn(&mut crate::Context<'_>, &[(std::sync::Arc<str>, String)]);
-/// The rules that are also applied to variables of which only their values tell that they are secrets.
+/// The rules that are also applied to variables of which only their values tell that they are secrets: for the result, for prompts.
 pub(crate) const LEAKS: [(&Rule, LeakSearch); 2] =
     [(&secret_in_result::RULE, secret_in_result::leaks), (&secret_in_prompt::RULE, secret_in_prompt::leaks)];
 

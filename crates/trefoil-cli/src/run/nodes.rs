@@ -78,6 +78,8 @@ pub struct ProgressNode {
     pub usage: Usage,
     /// The state of its items, if it is a fan-out.
     pub items: Option<Items>,
+    /// Its process ended, and nothing says when.
+    pub cut_off: bool,
     /// The text next to it: streamed text, a reason, or the start of its result.
     pub text: String,
     /// Whether the text is provisional and may never reach the workflow.

@@ -306,6 +306,7 @@ impl Progress {
         let now = self.at_ms;
         for node in self.nodes.values_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
             node.end(StepState::Cancelled, now, "interrupted".to_owned());
+            node.cut_off = true;
         }
     }
     /// Marks ended steps as permanently shown. Returns whether any of them are new.
@@ -393,6 +394,7 @@ impl Progress {
             tries: 1,
             usage: Usage::default(),
             items: None,
+            cut_off: false,
             text: String::new(),
             provisional: false,
             delayed: false,

@@ -99,6 +99,7 @@ fn figures(node: &ProgressNode, frame: RowFrame) -> String {
 fn took(node: &ProgressNode, frame: RowFrame) -> String {
     match node.state {
         StepState::Skipped | StepState::Expected => String::new(),
+        _ if node.cut_off => String::new(),
         _ => time(node.ended_ms.unwrap_or(frame.at).saturating_sub(node.started_ms)),
     }
 }

@@ -193,7 +193,8 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
     };
     let mut figures = Vec::new();
     if status != "skipped" {
-        figures.push(took(step));
+        // When a process ended is not known.
+        figures.extend((status != "interrupted").then(|| took(step)));
         figures.extend(spent(step));
     }
     if let Some(tries) = number(step, "tries").filter(|n| *n > 1) {
@@ -216,6 +217,8 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
         (None, None) => exited.unwrap_or_else(|| step.get("output").map(brief).unwrap_or_default()),
     };
     let status = match status {
+        "interrupted" => "interrupted ",
+        "cancelled" => "cancelled ",
         _ if stopped => "stopped ",
         "running" => "running ",
         "waiting" => "waiting ",

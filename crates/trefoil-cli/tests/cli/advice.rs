@@ -206,8 +206,13 @@ fn a_run_that_was_stopped_says_in_all_places_how_to_go_on() {
             signal(&child, name);
             let ran = wait(child);
             assert_eq!(ran.code, code, "{dialect} {name}");
-            let (_, json, _) = views(&folder);
+            let (text, json, _) = views(&folder);
             assert_eq!(json["status"], "interrupted", "{dialect} {name}");
+            let show = stored(&folder, &["runs", "show", "last"]).out;
+            for said in [&text, &show] {
+                let row = said.lines().find(|line| line.contains('⊘')).unwrap_or_else(|| panic!("{said}"));
+                assert!(row.contains("interrupted") && !row.contains(" ms"), "{row}");
+            }
             let next = json["next"].as_array().unwrap();
             assert_eq!((next.len(), &next[0]["purpose"]), (1, &json!(CONTINUE)), "{dialect} {name}");
             let command = next[0]["command"].as_str().unwrap();

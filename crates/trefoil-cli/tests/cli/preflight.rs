@@ -207,6 +207,11 @@ fn a_host_is_allowed_with_its_port_and_without_a_real_model_only_by_name() {
           |
           = help: review the tool, then pass `--allow-host api.example.com`, or set `allow` under `[http]` in your settings
     "#]].assert_eq(&format!("{}\n{}", refused.err.replace(&port.to_string(), "PORT"), public.err));
+    // A script has no list of a server's tools, so the server is asked.
+    let agent = "id: g\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: x\ntools: [ { kind: mcp, server: \"https://example.com/mcp\" } ]\n";
+    folder.write("g.yaml", agent).write("s.yaml", "answers: { g: ok }\ntools: { f: { value: 1 } }\n");
+    let listed = folder.trefoil(&["run", "g.yaml", "--quiet", "--model", "scripted=s.yaml"]);
+    assert!(listed.code == 2 && listed.err.contains("error[host-not-allowed]"), "{listed:?}");
 }
 
 #[test]

@@ -261,6 +261,23 @@ fn a_variable_with_the_value_of_a_secret_is_that_secret() {
 }
 
 #[test]
+fn a_variable_with_the_value_of_a_credential_is_not_in_a_result() {
+    let folder = Folder::new();
+    let step = "steps: [ { agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: \"{{env.DOOR_TOKEN}}\" } } ]";
+    folder.write(
+        "one.yaml",
+        format!("id: one\nkind: sequential\n{step}\noutput: {{ a: \"{{{{a}}}}\", r: \"{{{{env.PLACE}}}}\" }}\n"),
+    );
+    let args = ["run", "one.yaml", "--ephemeral", "--model", "embedded"];
+    for value in [VALUE.to_owned(), format!("Bearer {VALUE}")] {
+        let ran = run(&folder, &args, &[("PLACE", &value), ("DOOR_TOKEN", VALUE)]);
+        let said = "the value of `env.PLACE` contains that of the secret `env.DOOR_TOKEN`, and would be in the result";
+        assert!(ran.code == 2 && ran.err.contains(said) && ran.err.contains("secret-in-result"), "{ran:?}");
+    }
+    run(&folder, &args, &[("PLACE", "north"), ("DOOR_TOKEN", VALUE)]).exits(0);
+}
+
+#[test]
 fn a_secret_that_a_tool_returns_is_named_when_it_changes_the_result() {
     let folder = Folder::new();
     folder.write(

@@ -47,6 +47,17 @@ pub struct SecretFound {
     pub name: Option<(HoleKind, Arc<str>)>,
 }
 
+/// An environment variable that is a secret because of its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretVariable {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The secret that its value contains, in words.
+    pub contains: String,
+    /// Whether that is of the secret store or the key of a provider, which no prompt may have.
+    pub is_key: bool,
+}
+
 /// Data that has come in, without secrets.
 pub struct Incoming {
     /// The data.
@@ -148,12 +159,25 @@ impl SeenValues {
         Some(name.unwrap_or_else(|| "the key of a model provider".to_owned()))
     }
 
-    /// The environment variables among these holes that are secrets only because of their values, each with the secret that
-    /// its value contains.
-    pub fn secret_variables(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Vec<(Arc<str>, String)> {
+    /// The environment variable among the secrets that the value of another one contains, in words.
+    fn variable_in(&self, value: &str, own: &str) -> Option<String> {
+        if !known(&self.secrets).finds(value) {
+            return None;
+        }
+        let names = lock(&self.secrets).names_in(&value.into());
+        let other = |path: &Arc<str>| path.strip_prefix("env.").is_some_and(|name| name != own);
+        names.into_iter().flatten().find(other).map(|path| format!("that of the secret `{path}`"))
+    }
+
+    /// The environment variables among these holes that are secrets because of their values, each with the secret that its value
+    /// contains.
+    pub fn secret_variables(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Vec<SecretVariable> {
         let of = |(kind, name): &(HoleKind, Arc<str>)| {
             let value = secrets.get(*kind, name).filter(|_| *kind == HoleKind::Env)?;
-            Some((name.clone(), self.key_in(value.expose())?))
+            let key = self.key_in(value.expose());
+            let is_key = key.is_some();
+            let contains = key.or_else(|| self.variable_in(value.expose(), name))?;
+            Some(SecretVariable { name: name.clone(), contains, is_key })
         };
         holes.iter().filter_map(of).collect()
     }
@@ -466,8 +490,23 @@ mod tests {
             assert_eq!(incoming.replaced, ["env.REGION"]);
             assert_eq!(seen.secret_variables(&One("Bearer hunter22"), &place).len(), 1);
             assert_eq!(seen.secret_variables(&One("Bearer"), &place), []);
+            assert!(seen.secret_variables(&One("Bearer hunter22"), &place)[0].is_key);
             let filled = seen.fill_prompt(&One("Bearer hunter22"), &Hole::new(HoleKind::Env, "REGION"));
             assert_eq!(filled.unwrap_err().code, "SECRET_IN_PROMPT");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_contains_a_variable_with_the_name_of_a_secret_is_one() {
+        let both = [(HoleKind::Env, "REGION".into()), (HoleKind::Env, "TOKEN".into())];
+        for holes in [both.clone(), [both[1].clone(), both[0].clone()]] {
+            let seen = SeenValues::default();
+            seen.also(&One("hunter22"), &holes);
+            let found = seen.secret_variables(&One("hunter22"), &holes);
+            let found: Vec<_> = found.iter().map(|one| (&*one.name, &*one.contains, one.is_key)).collect();
+            assert_eq!(found, [("REGION", "that of the secret `env.TOKEN`", false)]);
+            // A prompt may have it, as that of the other.
+            assert!(seen.fill_prompt(&One("hunter22"), &Hole::new(HoleKind::Env, "REGION")).is_ok());
         }
     }
 }

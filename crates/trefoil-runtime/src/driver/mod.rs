@@ -58,7 +58,7 @@ use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Unwatched, Wat
 
 use activity::World;
 pub use cancel::Cancel;
-pub use fill::{SecretFound, SeenValues};
+pub use fill::{SecretFound, SecretVariable, SeenValues};
 pub use mask::SHORTEST as SHORTEST_SECRET;
 use memo::Memo;
 use past::{Reader, Teller, Using};

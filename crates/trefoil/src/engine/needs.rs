@@ -86,8 +86,10 @@ impl Needs {
         lacks.extend(preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL));
         let uncalled = uncalled(&loaded.program, host.embedded);
         if let Some(http) = hosts.http.as_ref().filter(|_| !parts.submits && !resumes) {
+            // A list of a server's tools is asked for even if a script has some of them.
+            let is_before = |call: &ToolCall| !call.name.is_empty() && hosts.is_before(&call.name, &call.kind);
             let is_ours = |id: StepId, call: &ToolCall| {
-                !uncalled.contains(&id) && !hosts.is_before(&call.name, &call.kind) && !is_declared(parts, &call.kind)
+                !uncalled.contains(&id) && !is_before(call) && !is_declared(parts, &call.kind)
             };
             lacks.extend(allowed_hosts::refused(&loaded.program, http.client(), &is_ours, host.library));
         }
@@ -102,7 +104,7 @@ impl Needs {
             };
             let settings = |call: &ToolCall| read_by_settings(parts, &hosts, call);
             lacks.extend(secrets::missing(&loaded.program, &*secrets, &calls_out, &settings));
-            lacks.extend(secrets::by_value(&flow.prepared(), &*secrets, &hosts.keys));
+            lacks.extend(secrets::by_value(&flow.prepared(), &*secrets, &hosts.keys, flow.credentials()));
             // A run that goes on may be beyond the step that needs it, and that of a tool may never be called.
             if !resumes && caller.is_none_or(|caller| caller.is_certain) {
                 lacks.extend(missing_environment(&loaded.program, &*secrets));

@@ -1,5 +1,7 @@
 //! Finds secrets in what is passed to a run, by their values. A run stores its input as it is, because steps read it.
 
+use std::sync::Arc;
+
 use trefoil_ir::Program;
 use trefoil_machine::Prepared;
 use trefoil_runtime::driver::{SecretFound, SeenValues};
@@ -24,14 +26,23 @@ pub fn in_input(program: &Program, seen: &SeenValues, input: &Value) -> Vec<Diag
 
 /// Environment variables whose values contain a secret or the key of a provider, where a run would show them. Their names do not
 /// tell, so the checks before a run do not know of them.
-pub fn by_value(prepared: &Prepared, secrets: &dyn Secrets, keys: &[Secret]) -> Vec<Diagnostic> {
+pub fn by_value(
+    prepared: &Prepared,
+    secrets: &dyn Secrets,
+    keys: &[Secret],
+    credentials: &[Arc<str>],
+) -> Vec<Diagnostic> {
     if prepared.holes.iter().all(|(kind, _)| *kind != HoleKind::Env) {
         return Vec::new();
     }
     let seen = SeenValues::default();
     seen.keep(keys);
+    seen.protect(credentials.iter().cloned());
     seen.also(secrets, &prepared.holes);
-    trefoil_check::leaks_of(&prepared.program, &seen.secret_variables(secrets, &prepared.holes))
+    let found = seen.secret_variables(secrets, &prepared.holes);
+    let variables: Vec<_> = found.iter().map(|one| (one.name.clone(), one.contains.clone())).collect();
+    let is_key = |name: &str| found.iter().any(|one| *one.name == *name && one.is_key);
+    trefoil_check::leaks_of(&prepared.program, &variables, &is_key)
 }
 
 /// The secrets in prepared answers to human steps.
