@@ -209,6 +209,10 @@ pub enum Position {
     User,
     /// A value that keeps its type: an input, an output, a tool's argument.
     Data,
+    /// The same, and text that is a JSON object or list becomes one.
+    Json,
+    /// Data that is text, or whose text is read as what is needed there: a body, a number of instances.
+    Text,
     /// A condition for control flow.
     Condition,
     /// A word of a command.

@@ -18,7 +18,8 @@ pub struct Step {
     /// What it does.
     pub kind: StepKind,
     /// The name in the manifest (agntz: the agent's id, or the state key if an id repeats; AEGIS: the state; SirenSpec:
-    /// the node). Steps without a label are structure: they cause no events and have no key segment.
+    /// the node), which no other step of the flow has. Steps without a label are structure: they cause no events and have no
+    /// key segment.
     pub label: Option<Arc<str>>,
     /// Where it is declared.
     pub origin: Location,
@@ -33,6 +34,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// The name of the step in events and traces.
+    pub fn span_name(&self) -> Option<&Arc<str>> {
+        let label = self.label.as_ref()?;
+        match &self.kind {
+            StepKind::Call(call) => Some(call.span.as_ref().unwrap_or(label)),
+            _ => Some(label),
+        }
+    }
     /// Whether an answer that does not match its schema is requested again, with the mismatch (decision C14). Such a
     /// request counts as a call. Not done if a retry in the manifest covers that failure.
     pub fn asks_again(&self) -> bool {
@@ -311,6 +320,8 @@ pub struct Call {
     pub input: Option<Expr>,
     /// The caller's slot for the callee's exports.
     pub exports: Option<SlotId>,
+    /// The name of the step in events and traces, if it is not its label: several steps of agntz may be one agent.
+    pub span: Option<Arc<str>>,
 }
 
 /// Which flow is called.

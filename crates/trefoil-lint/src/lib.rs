@@ -20,9 +20,6 @@ pub(crate) type Found = Vec<Diagnostic>;
 pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
     let mut found = Found::new();
     compiled.units.texts().into_iter().for_each(|bound| text::find(bound, &mut found));
-    if matches!(&compiled.units, CompiledUnits::Agntz(_)) {
-        compiled.units.texts().into_iter().for_each(|bound| text::lone(bound, &mut found));
-    }
     found.extend(match &compiled.units {
         CompiledUnits::Agntz(units) => agntz::check(units),
         CompiledUnits::Aegis(units) => aegis::check(units),

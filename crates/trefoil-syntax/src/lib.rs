@@ -2,6 +2,7 @@
 //!
 //! Knows nothing about templates, dialects, IO or async. Parsing returns a value *and* diagnostics.
 
+pub mod alike;
 pub mod diagnostic;
 pub mod file;
 pub mod hash;

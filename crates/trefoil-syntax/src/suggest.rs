@@ -1,4 +1,6 @@
-//! "Did you mean": the valid name closest to a wrong one.
+//! "Did you mean": the valid name closest to a wrong one. Characters that look equal count as equal.
+
+use crate::alike::seen_letters;
 
 /// A candidate that was possibly meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         n if n > LONGEST => return None,
         n => n / 3,
     };
-    let lower: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+    let lower: Vec<char> = seen_letters(word).collect();
     let mut distance = Distance::to(&lower);
     let mut best: Option<Near<'a>> = None;
     let candidates = candidates
@@ -60,7 +62,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     best
 }
 
-/// The edit distance from one word to others: characters wrong, missing, extra, or swapped. Ignores case.
+/// The edit distance from one word to others: characters wrong, missing, extra, or swapped. Ignores case and what cannot be seen.
 struct Distance<'w> {
     word: &'w [char],
     /// The letters of the word.
@@ -82,7 +84,7 @@ impl<'w> Distance<'w> {
             return None;
         }
         self.other.clear();
-        self.other.extend(name.chars().flat_map(char::to_lowercase));
+        self.other.extend(seen_letters(name));
         let (word, other) = (self.word, &self.other);
         // Each letter that only one of them has is a slip.
         let others = letters(other);
@@ -211,6 +213,8 @@ mod tests {
         assert_eq!(sure("stepx", &["steps", "stepy"]), Some(("steps", false)), "two are as near");
         assert_eq!(sure("tol", &["tool"]), Some(("tool", true)));
         assert_eq!(sure("tl", &["tool"]), None);
+        assert_eq!(sure("r\u{435}\u{441}i\u{440}\u{435}", &["recipe"]), Some(("recipe", true)), "Cyrillic letters");
+        assert_eq!(sure("to\u{200b}ol", &["tool"]), Some(("tool", true)), "an invisible character");
         assert_eq!(sure("this", &["tags"]), None, "another word");
         assert_eq!(sure("mdl", &["model"]), Some(("model", false)), "too short for two slips");
         assert_eq!(sure("revew_1", &["review_1", "notes"]), Some(("review_1", true)));

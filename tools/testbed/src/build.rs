@@ -229,7 +229,10 @@ impl Build {
 
     pub fn call(&mut self, label: &str, flow: FlowId, input: &str) -> StepId {
         let input = Some(self.value(input));
-        let id = self.step(label, StepKind::Call(Box::new(Call { callee: Callee::Flow(flow), input, exports: None })));
+        let id = self.step(
+            label,
+            StepKind::Call(Box::new(Call { callee: Callee::Flow(flow), input, exports: None, span: None })),
+        );
         if label.is_empty() { id } else { self.out(id, label) }
     }
 

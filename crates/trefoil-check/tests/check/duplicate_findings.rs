@@ -668,14 +668,14 @@ fn a_list_of_nodes_has_the_names_that_it_has() {
     says(
         "  x: { agent: a, writes: working.x }\n  y: { agent: a, prompt: \"Sum {{ working.x }}\" }\n",
         expect![[r#"
-        6:8 error missing-key: node `y` needs `writes`
-          | y: { agent: a, prompt: "Sum {{
-          |      ^^^^^
-        6:18 warning unknown-key: node `y` has no key `prompt`
-          | y: { agent: a, prompt: "Sum {{ working.x
-          |                ^^^^^^
-          help: it belongs in the agent, as `system`
-    "#]],
+            6:3 error missing-key: node `y` needs `writes`
+              | y: { agent: a, prompt
+              | ^
+            6:18 warning unknown-key: node `y` has no key `prompt`
+              | y: { agent: a, prompt: "Sum {{ working.x
+              |                ^^^^^^
+              help: it belongs in the agent, as `system`
+        "#]],
     );
 }
 

@@ -1,9 +1,10 @@
 //! The progress of a run: a tree of its steps and fan-out items, updated by events.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use trefoil::internals::trace::outer;
-use trefoil_machine::key::{KeyPart, parts};
+use trefoil_machine::key::{KeyPart, own_label, parts, segment};
 use trefoil_machine::said;
 use trefoil_runtime::{Event, EventKind, Usage};
 use trefoil_template::Value;
@@ -367,7 +368,7 @@ impl Progress {
         let item = matches!(event.kind, EventKind::ItemStarted { .. });
         let below = key.get(above.map_or(0, |p| p.key.len())..).unwrap_or_default();
         let called = above.is_some_and(|p| p.is_agent);
-        let marks = if item { String::new() } else { marks(below, called) };
+        let marks = if item { String::new() } else { marks(label, below, called) };
         // The title for a separate line includes the parent.
         let title = match above {
             Some(above) => format!("{} {label}{marks}", above.title),
@@ -456,11 +457,14 @@ pub fn delayed(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> Stri
 /// The kind of model steps in events. The steps inside them are calls by the model.
 const AGENT: &str = "agent";
 
-/// Formats the numbers in the part of a key below its parent: ` (pass 2, attempt 3)`. `called`: the parent is a model
-/// step, so this is a call in a turn.
-fn marks(below: &str, called: bool) -> String {
-    let said: Vec<String> = parts(below)
-        .filter_map(|part| match part {
+/// Formats the numbers in the part of a key below its parent, after the name of a step that is the same agent as others:
+/// ` (third, pass 2, attempt 3)`. `called`: the parent is a model step, so this is a call in a turn.
+fn marks(label: &str, below: &str, called: bool) -> String {
+    let other = own_label(below).map(safe).filter(|own| !called && *own != segment(label));
+    let said: Vec<String> = other
+        .map(Cow::into_owned)
+        .into_iter()
+        .chain(parts(below).filter_map(|part| match part {
             KeyPart::Pass(n) if called => Some(format!("turn {n}")),
             KeyPart::Item(n) if called => Some(format!("call {}", u64::from(n) + 1)),
             KeyPart::Pass(n @ 2..) => Some(format!("pass {n}")),
@@ -468,7 +472,7 @@ fn marks(below: &str, called: bool) -> String {
             KeyPart::Iteration(n @ 2..) => Some(format!("attempt {n}")),
             KeyPart::Try(n) => Some(format!("try {n}")),
             KeyPart::Label(_) | KeyPart::Pass(_) | KeyPart::Iteration(_) | KeyPart::Own(_) => None,
-        })
+        }))
         .collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }

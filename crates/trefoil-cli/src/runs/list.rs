@@ -17,7 +17,7 @@ use crate::{exit, output};
 /// List runs, newest first
 #[derive(Args)]
 pub struct List {
-    /// Only runs with this status: pending, running, interrupted, waiting, completed, failed, cancelled (repeatable)
+    /// Only runs with this status: pending, running, interrupted, waiting, completed, failed (or error), cancelled (repeatable)
     #[arg(long, value_name = "STATUS")]
     status: Vec<Status>,
     /// Only runs of this flow

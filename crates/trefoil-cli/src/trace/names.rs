@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use trefoil_machine::key::{own_label, segment};
 
 use super::words::{brief, line, number, text};
 
@@ -56,7 +57,11 @@ impl KeyMarks {
         let from = if key.starts_with(above) { above.len() } else { 0 };
         // The steps inside a model step are calls by the model.
         let called = parent.and_then(|p| text(p, "kind")) == Some("agent");
-        let said = if called { calls(key, from) } else { self.said(step, key, from) };
+        let label = text(step, "label").map(segment);
+        // Steps that are the same agent have its name.
+        let other = own_label(key).filter(|own| !called && label.is_some_and(|label| label != *own));
+        let mut said = if called { calls(key, from) } else { self.said(step, key, from) };
+        said.splice(0..0, other.map(|own| line(own, most)));
         if said.is_empty() { name } else { format!("{name} {}", said.join(", ")) }
     }
 

@@ -278,6 +278,31 @@ fn a_step_is_found_by_whatever_the_tool_calls_it() {
     }
 }
 
+/// agntz: "the id is what the trace span is named after".
+#[test]
+fn the_steps_of_one_agent_have_its_name_and_other_keys() {
+    let folder = Folder::new();
+    folder.write("w.yaml", "id: w\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: x\n");
+    let steps =
+        "[ { ref: w }, { ref: w, stateKey: third }, { ref: w }, { ref: w, stateKey: last, when: '{{third}} == 7' } ]";
+    folder.write("p.yaml", format!("id: p\nkind: sequential\nsteps: {steps}\n"));
+    let ran = folder.trefoil(&["run", "p.yaml", "--model", "embedded", "--trace", "t.json"]);
+    ran.exits(0);
+    let trace = trace(&folder);
+    let named = |step: &Value| (step["key"].as_str().unwrap().to_owned(), step["label"].as_str().unwrap().to_owned());
+    let all: Vec<_> = trace["steps"].as_array().unwrap().iter().map(named).collect();
+    assert_eq!(all, ["w", "third", "w-2", "last"].map(|key| (key.to_owned(), "w".to_owned())));
+    // People see which one it is, and can name it.
+    ran.says(&["✓ w  ", "✓ w (third)", "✓ w (w-2)", "– w (last)"]);
+    let shown = folder.trefoil(&["trace", "t.json"]);
+    shown.exits(0);
+    for name in ["✓ w  ", "✓ w third", "✓ w w-2", "– w last"] {
+        assert!(shown.out.contains(name), "{name}: {}", shown.out);
+    }
+    let step = folder.trefoil(&["trace", "t.json", "--step", "third"]).exits(0).out.clone();
+    assert!(step.starts_with("w third"), "{step}");
+}
+
 #[test]
 fn tries_stand_between_the_calls_that_they_are_about() {
     let folder = Folder::new();

@@ -59,7 +59,7 @@ impl Texts {
             bind.found.handlers.extend(handlers(file, &state.handler_templates));
             for transition in state.written() {
                 if let Some(text) = &transition.feedback {
-                    bind.text(Moment::Leaving(index), Position::Data, text);
+                    bind.text(Moment::Leaving(index), Position::Text, text);
                 }
                 if let Some(Condition::Custom(text)) = &transition.condition {
                     bind.condition(Moment::Deciding(index), text);
@@ -67,7 +67,7 @@ impl Texts {
             }
         }
         for entry in workflow.output_template.iter().filter_map(|n| n.mapping()).flat_map(|m| &m.entries) {
-            bind.leaves(Moment::End, &entry.value);
+            bind.leaves(Moment::End, Position::Text, &entry.value);
         }
         bind.found
     }
@@ -115,12 +115,12 @@ impl Bind<'_> {
     }
 
     /// Binds the templates in the strings of a value.
-    fn leaves(&mut self, moment: Moment, node: &Node) {
+    fn leaves(&mut self, moment: Moment, position: Position, node: &Node) {
         match &*node.kind {
-            Kind::Scalar(Scalar::Str, source) => self.text(moment, Position::Data, source),
+            Kind::Scalar(Scalar::Str, source) => self.text(moment, position, source),
             Kind::Scalar(..) => {}
-            Kind::Sequence(items) => items.iter().for_each(|item| self.leaves(moment, item)),
-            Kind::Mapping(m) => m.entries.iter().for_each(|entry| self.leaves(moment, &entry.value)),
+            Kind::Sequence(items) => items.iter().for_each(|item| self.leaves(moment, position, item)),
+            Kind::Mapping(m) => m.entries.iter().for_each(|entry| self.leaves(moment, position, &entry.value)),
         }
     }
 
@@ -128,29 +128,29 @@ impl Bind<'_> {
         let mut all: Vec<(Position, &yaml::Text)> = Vec::new();
         match kind {
             Some(StateKind::Agent(state)) => {
-                all.extend(state.intent.iter().chain(&state.input).map(|text| (Position::Data, text)));
+                all.extend(state.intent.iter().chain(&state.input).map(|text| (Position::Text, text)));
                 all.extend(state.agent.iter().map(|name| (Position::Condition, name)));
             }
             Some(StateKind::Parallel(state)) => {
                 for branch in &state.agents {
-                    all.extend(branch.input.iter().map(|text| (Position::Data, text)));
+                    all.extend(branch.input.iter().map(|text| (Position::Text, text)));
                     all.push((Position::Condition, &branch.agent));
                 }
             }
             Some(StateKind::Subworkflow(state)) => {
-                all.extend(state.input.iter().map(|text| (Position::Data, text)));
+                all.extend(state.input.iter().map(|text| (Position::Text, text)));
                 all.extend(state.workflow.iter().map(|name| (Position::Condition, name)));
             }
             Some(StateKind::Human(state)) => all.extend(state.prompt.iter().map(|text| (Position::Person, text))),
             Some(StateKind::Container(state)) => all.extend(state.texts.iter().map(|text| (Position::Command, text))),
             Some(StateKind::System(state)) => {
-                all.extend(state.workdir.iter().map(|text| (Position::Data, text)));
+                all.extend(state.workdir.iter().map(|text| (Position::Text, text)));
                 match &state.action {
                     Some(Action::Update(entries)) => {
-                        entries.iter().for_each(|(_, value)| self.leaves(moment, value));
+                        entries.iter().for_each(|(_, value)| self.leaves(moment, Position::Json, value));
                     }
                     Some(Action::Command { command, env }) => {
-                        all.extend(env.iter().map(|(_, value)| (Position::Data, value)));
+                        all.extend(env.iter().map(|(_, value)| (Position::Text, value)));
                         all.push((Position::Command, command));
                     }
                     None => {}

@@ -393,7 +393,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// The place for a finding that one of these keys needs a value: the key without a value, otherwise the start of
     /// the mapping.
     pub fn lack(&self, keys: &[&str]) -> Span {
-        keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.head(), |e| e.key.span)
+        keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.owner(), |e| e.key.span)
     }
     /// Sets common wrong names for keys of this mapping, used when reporting unknown keys.
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
@@ -427,7 +427,11 @@ impl<'n, 'd> Fields<'n, 'd> {
             _ => lists.contains(&key).then_some("a list"),
         }
     }
-    /// The place for findings about something missing: the first key, or the empty mapping.
+    /// The place for findings about something missing: the key whose value this is, otherwise its head.
+    pub fn owner(&self) -> Span {
+        self.mapping.owner.unwrap_or_else(|| self.head())
+    }
+    /// The place of the mapping as a whole: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
         self.mapping.entries.first().map_or(self.span, |e| e.key.span)
     }

@@ -108,12 +108,12 @@ impl<'p> Calls<'p> {
         open: &[usize],
     ) -> Option<Called> {
         let reference = call.reference?;
-        let (found, why) = references.find(document, &reference.value);
-        self.lost.extend(why.map(|why| LostCall { from: document, reference, why }));
-        let at = found?;
+        let lost = |why| LostCall { from: document, reference, why };
+        let found = references.find(document, &reference.value);
+        let at = found.map_err(|why| self.lost.push(lost(why))).ok()?;
         if self.files.get(&at).is_some_and(|file| file.open) {
             let ring = open.iter().skip_while(|d| **d != at).chain([&at]).copied().collect();
-            self.lost.push(LostCall { from: document, reference, why: NoFile::Ring(ring) });
+            self.lost.push(lost(NoFile::Ring(ring)));
             return None;
         }
         let mut given: Vec<Arc<str>> = call.inputs.iter().map(|e| e.key.value.clone()).collect();

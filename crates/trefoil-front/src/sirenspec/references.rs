@@ -86,14 +86,14 @@ impl<'p> References<'p> {
         self.offered.get(&document).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The document that a `ref` refers to, if any, and why it is not exactly one.
-    pub fn find(&self, document: usize, reference: &str) -> (Option<usize>, Option<NoFile>) {
+    /// The document that a `ref` refers to. Of several, none: what follows from one of them is not reported.
+    pub fn find(&self, document: usize, reference: &str) -> Result<usize, NoFile> {
         let found = self.locate(document, reference);
         match found.as_slice() {
-            [] => (None, Some(NoFile::Unknown)),
-            [one] if self.project.documents.get(*one).is_some_and(is_siren) => (Some(*one), None),
-            [_] => (None, Some(NoFile::Foreign)),
-            [first, ..] => (Some(*first), Some(NoFile::Several(found))),
+            [] => Err(NoFile::Unknown),
+            [one] if self.project.documents.get(*one).is_some_and(is_siren) => Ok(*one),
+            [_] => Err(NoFile::Foreign),
+            _ => Err(NoFile::Several(found)),
         }
     }
 

@@ -138,7 +138,10 @@ impl Printer<'_> {
             StepKind::Attempts(attempts) => self.attempts(attempts),
             StepKind::Conversation(it) => self.conversation(it),
             StepKind::Call(call) => {
-                let Call { callee: _, input, exports } = &**call;
+                let Call { callee: _, input, exports, span } = &**call;
+                if let Some(span) = span {
+                    self.line(format!("span {span}"));
+                }
                 if let Some(input) = input {
                     self.line(format!("input {}", self.expr(input)));
                 }

@@ -155,7 +155,7 @@ fn everything() -> Program {
     }
     steps.push(called);
     let callee = Callee::Named { name: b.text("{{input.who}}"), flows: vec![("inner".into(), inner)] };
-    steps.push(b.step("named", StepKind::Call(Box::new(Call { callee, input: None, exports: None }))));
+    steps.push(b.step("named", StepKind::Call(Box::new(Call { callee, input: None, exports: None, span: None }))));
     let refused = Refused { feature: "f".into(), message: "m".into(), ..Refused::default() };
     steps.push(b.step("refused", StepKind::Refused(refused)));
     let ballot = Ballot { by: "a".into(), value: Expr::Const(1i64.into()), weight: 1.0 };

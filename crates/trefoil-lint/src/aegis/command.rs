@@ -3,6 +3,7 @@
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
+use super::state::is_unreadable;
 use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::RESERVED;
 use trefoil_front::aegis::manifest::state::StateKind;
@@ -119,6 +120,9 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
             let d = Diagnostic::warning("state-key", at, message);
             found.push(d.help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
         }
+        if bare.is_none() {
+            found.extend(unreadable(unit, key));
+        }
         let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
         if taken || unit.names.index(&key.value).is_some() {
             let what = if taken { "a reserved name" } else { "the result of a state" };
@@ -132,10 +136,27 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
 pub fn result_keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     for state in &unit.workflow.states {
         let Some(StateKind::Subworkflow(sub)) = &state.kind else { continue };
-        let Some(key) = sub.result_key.as_ref().filter(|key| unit.names.index(&key.value).is_some()) else { continue };
+        let Some(key) = sub.result_key.as_ref() else { continue };
+        found.extend(unreadable(unit, key));
+        if unit.names.index(&key.value).is_none() {
+            continue;
+        }
         let message =
             format!("`{0}` in templates is the result of the state `{0}`, so this key is never read", key.value);
         let d = Diagnostic::warning("state-key", unit.file.at(key.span), message);
         found.push(d.help("choose another key"));
     }
+}
+
+/// A key of the Blackboard that no template can name. It is no template itself.
+fn unreadable(unit: &Workflow<'_, '_>, key: &Text) -> Option<Diagnostic> {
+    if !is_unreadable(&key.value) {
+        return None;
+    }
+    let message = format!("templates cannot read a key named `{}`", key.value);
+    let help = match key.value.contains("{{") {
+        true => "a key is not a template: write a fixed name",
+        false => "use letters, digits, `_` and `-`",
+    };
+    Some(Diagnostic::warning("state-key", unit.file.at(key.span), message).help(help))
 }

@@ -55,7 +55,9 @@ fn shown<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<Vec<&'u str>> {
 pub fn unread(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
     let at = unit.file.at(prompt.span);
-    if unit.agent.instruction.is_some() && !shown.contains(&"instruction") {
+    // A blank one is reported as missing.
+    let written = unit.agent.instruction.as_ref().is_some_and(|text| !text.value.trim().is_empty());
+    if written && !shown.contains(&"instruction") {
         let d = Diagnostic::warning("unused", at, "`instruction` has no effect: `prompt_template` does not read it");
         found.push(d.help("write `{{instruction}}` where the model should read it"));
     }

@@ -10,12 +10,17 @@ use trefoil_front::aegis::manifest::state::StateKind;
 /// Names that templates cannot read.
 pub fn names(unit: &Workflow<'_, '_>, found: &mut Found) {
     for state in &unit.workflow.states {
-        if RESERVED.contains(&&*state.name) || state.name.contains(['.', '/', ' ', '{', '}']) {
+        if RESERVED.contains(&&*state.name) || is_unreadable(&state.name) {
             let message = format!("templates cannot read the result of a state named `{}`", state.name);
             let d = Diagnostic::warning("state-key", unit.file.at(state.span), message);
             found.push(d.help("use letters, digits, `_` and `-`, and no reserved name"));
         }
     }
+}
+
+/// Whether a name has characters that end a name in a template.
+pub fn is_unreadable(name: &str) -> bool {
+    name.contains(['.', '/', ' ', '{', '}'])
 }
 
 /// Inputs that are set but blank.

@@ -58,6 +58,10 @@ fn params(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut Fo
                 meant.push(near.name);
                 respelt(d.help(format!("did you mean `{}`?", near.name)), file.at(key.span), key, near)
             }
+            None if http.url.is_some_and(|url| braced(&url.value, &key.value)) => d.help(format!(
+                "write `{{{0}}}` instead of `{{{{{0}}}}}` in the URL: its placeholders have one brace",
+                key.value
+            )),
             None => d.help(format!("add `{{{}}}` to the URL", key.value)),
         });
     }
@@ -68,6 +72,12 @@ fn params(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut Fo
             found.push(d.help(format!("add `{}` to `params`", p.name)));
         }
     }
+}
+
+/// Whether a text has this name as a template.
+fn braced(text: &str, name: &str) -> bool {
+    let inner = text.split("{{").skip(1).filter_map(|part| part.split_once("}}"));
+    inner.into_iter().any(|(inside, _)| inside.trim() == name)
 }
 
 /// Keys of the request that are written in its `headers` or its `body`, and a body that is text because a space is

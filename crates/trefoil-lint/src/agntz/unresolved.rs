@@ -201,6 +201,9 @@ fn advice<'n>(scope: &'n AgentNames, name: &str, names: &'n [Arc<str>]) -> (Stri
         let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
         return (format!("an agent does not see the state of its pipeline: pass it with `{pass}`"), None);
     }
+    if names.iter().any(|n| n.strip_suffix('?') == Some(name)) {
+        return (format!("declare it as `{name}`, without `?`"), None);
+    }
     let there = match names {
         [] => "no names are available".to_owned(),
         some => format!("available: {}", mend::listed(some.iter().map(|n| &**n))),

@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, Severity};
 use super::Found;
 use trefoil_front::bound::BoundText;
 
-/// Checks the values of dialects whose data keeps its type (decision A1).
+/// Checks a value that keeps its type only if it is a single placeholder (decision A1).
 pub fn placeholder(text: &BoundText, found: &mut Found) {
     let value = &*text.source.value;
     let trimmed = value.trim();
@@ -16,11 +16,17 @@ pub fn placeholder(text: &BoundText, found: &mut Found) {
         && trimmed.ends_with("}}")
         && trimmed.matches("{{").count() == 1
         && !trimmed.starts_with("{{#");
-    let ([used], true) = (text.uses.as_slice(), lone && text.place.position() == Position::Data) else { return };
+    // What text gives back, because it is read again.
+    let kept: &[&str] = match text.place.position() {
+        Position::Data => &["string"],
+        Position::Json => &["string", "object", "array"],
+        _ => return,
+    };
+    let ([used], true) = (text.uses.as_slice(), lone) else { return };
     let kinds = used.bound.last().and_then(|entry| types::solid_kinds(&entry.schema)).filter(|kinds| !kinds.is_empty());
     let severity = match kinds {
-        Some(kinds) if kinds == ["string"] => return,
-        Some(kinds) if !kinds.contains(&"string") => Severity::Warning,
+        Some(kinds) if kinds.iter().all(|kind| kept.contains(kind)) => return,
+        Some(kinds) if !kinds.iter().any(|kind| kept.contains(kind)) => Severity::Warning,
         _ => Severity::Info,
     };
     let around = if value.ends_with('\n') { "a line break follows it" } else { "there are spaces around it" };

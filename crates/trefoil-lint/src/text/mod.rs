@@ -18,12 +18,10 @@ const OF_TEXTS: &[fn(&BoundText, &mut Found)] = &[
     unresolved::names,
     block::strays,
     block::from_the_root,
+    lone::placeholder,
     lookalike::placeholders,
     lookalike::literals,
 ];
-
-/// The finder for texts of dialects whose data keeps its type.
-pub use lone::placeholder as lone;
 
 /// The mistakes in a text. Called once for each, whatever its dialect.
 pub fn find(text: &BoundText, found: &mut Found) {

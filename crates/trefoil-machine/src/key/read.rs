@@ -64,6 +64,12 @@ pub fn unmarked(key: &str) -> Cow<'_, str> {
     Cow::Owned(labels.collect::<Vec<_>>().join("/"))
 }
 
+/// The label at the end of a key, escaped.
+pub fn own_label(key: &str) -> Option<&str> {
+    let last = parts(key).filter_map(|part| if let KeyPart::Label(label) = part { Some(label) } else { None }).last();
+    last.filter(|label| !label.is_empty())
+}
+
 /// A key without the try at its end, which is the same for all tries of one activity.
 pub fn without_try(key: &str) -> &str {
     match key.rsplit_once('!') {

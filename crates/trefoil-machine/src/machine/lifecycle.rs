@@ -421,7 +421,7 @@ impl Turn<'_> {
         if std::mem::replace(&mut frame.announced, true) {
             return;
         }
-        if let Some(label) = &step.label {
+        if let Some(label) = step.span_name() {
             let key = frame.base.clone();
             // A step that offers several tools is shown by the name of the one that the model calls.
             let called = steps::conversation::given(self, f).filter(|given| given.tool.is_some());
@@ -433,7 +433,7 @@ impl Turn<'_> {
 
     /// A labelled step was skipped.
     pub fn note_skipped(&mut self, f: FrameId, step: &Step, reason: String) {
-        if let (Some(label), Some(frame)) = (&step.label, self.core.frames.get(f)) {
+        if let (Some(label), Some(frame)) = (step.span_name(), self.core.frames.get(f)) {
             let key = frame.base.clone();
             self.note(&key, step.origin, EventKind::StepSkipped { label: label.to_string(), reason });
         }
@@ -448,7 +448,7 @@ impl Turn<'_> {
     /// A step under `parent` will never start.
     pub fn note_passed_over(&mut self, parent: FrameId, step: StepId, reason: &str) {
         let (Some(found), Some(frame)) = (self.program.step(step), self.core.frames.get(parent)) else { return };
-        let Some(label) = &found.label else { return };
+        let Some(label) = found.span_name() else { return };
         let segment = self.prepared.segment(step);
         let key = self.core.keys.make(&frame.key, |path| {
             path.name(segment);

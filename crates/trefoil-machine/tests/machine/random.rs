@@ -313,7 +313,7 @@ impl Lower {
         }
         for (n, body) in bodies.iter().enumerate() {
             let (callee, name) = (Callee::Flow(self.flow(body, false)), format!("flow_{n}"));
-            let call = Call { callee, input: Some(Expr::Read(Source::Result)), exports: None };
+            let call = Call { callee, input: Some(Expr::Read(Source::Result)), exports: None, span: None };
             let step = self.build.step(&name, StepKind::Call(Box::new(call)));
             offers.push(offer(&name, step, Some(schema), Some("input")));
         }

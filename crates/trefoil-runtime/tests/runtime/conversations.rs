@@ -613,6 +613,7 @@ fn an_agent_is_a_tool() {
         callee: trefoil_ir::Callee::Flow(helper),
         input: Some(Expr::Read(Source::Result)),
         exports: None,
+        span: None,
     };
     let step = b.step("invoke_helper", StepKind::Call(Box::new(call)));
     let mut offer = offer("invoke_helper", step);

@@ -239,7 +239,7 @@ fn ways(name: &str) -> Vec<(&'static str, Arc<Program>)> {
         let say = b.model("say", "x");
         let mut inner = b.flow("inner0", say, Some(&text));
         for n in 1..=depth {
-            let call = Call { callee: Callee::Flow(inner), input: None, exports: None };
+            let call = Call { callee: Callee::Flow(inner), input: None, exports: None, span: None };
             let step = b.step(&format!("inner{n}"), StepKind::Call(Box::new(call)));
             let step = b.out(step, &format!("inner{n}"));
             let output = outer.filter(|_| n == depth).map(|text| text.replace("LAST", &format!("inner{n}")));

@@ -46,17 +46,22 @@ impl MappingBuilder {
     }
     /// The mapping with a list of exactly its size, and the spare list for reuse.
     pub(super) fn finish(mut self) -> (Mapping, Vec<Entry>) {
-        (Mapping { entries: self.entries.drain(..).collect() }, self.entries)
+        (Mapping { entries: self.entries.drain(..).collect(), owner: None }, self.entries)
     }
     /// Uses a scalar as the next key. Most nodes are keys, so this avoids creating a node for each.
     pub(super) fn plain_key(&mut self, scalar: Scalar, text: Text, findings: &mut Vec<Diagnostic>) {
         self.next = self.scalar_key(scalar, text, findings);
     }
     /// Adds a node as key or value, whichever is next.
-    pub(super) fn node(&mut self, node: Node, findings: &mut Vec<Diagnostic>) {
+    pub(super) fn node(&mut self, mut node: Node, findings: &mut Vec<Diagnostic>) {
         match std::mem::replace(&mut self.next, Next::Key) {
             Next::Key => self.next = self.key(node, findings),
-            Next::Value(key, key_scalar) => self.entry(Entry { key, key_scalar, value: node }, findings),
+            Next::Value(key, key_scalar) => {
+                if let Some(Kind::Mapping(mapping)) = Arc::get_mut(&mut node.kind) {
+                    mapping.owner = Some(key.span);
+                }
+                self.entry(Entry { key, key_scalar, value: node }, findings);
+            }
             Next::Merge(at) => self.merge(at, &node, findings),
             Next::Ignored => {}
         }

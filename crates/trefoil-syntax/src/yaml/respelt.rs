@@ -74,7 +74,7 @@ impl Respelling<'_> {
                 // A key that is there already stays the only one, as one that comes from a merge key may be.
                 let mut keys: HashSet<Arc<str>> = mapping.entries.iter().map(|entry| entry.key.value.clone()).collect();
                 let entries = mapping.entries.iter().map(|entry| self.entry(entry, &mut keys)).collect();
-                Arc::new(Kind::Mapping(Mapping { entries }))
+                Arc::new(Kind::Mapping(Mapping { entries, owner: mapping.owner }))
             }
         };
         self.seen.insert(known, kind.clone());

@@ -104,6 +104,8 @@ pub struct Entry {
 pub struct Mapping {
     /// The entries.
     pub entries: Vec<Entry>,
+    /// The key whose value it is; `None` in a list, at the top, and with an anchor.
+    pub owner: Option<Span>,
 }
 
 impl Mapping {

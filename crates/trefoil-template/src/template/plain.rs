@@ -225,7 +225,8 @@ fn dotted(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Vec<crate::
         Ok(path) => Some(path),
         Err(bad) => {
             let policy = b.policy;
-            bad.report(&mut b.mistakes, "template-bad-path", b.source, span, |c| advice(c, &policy));
+            let choice = chooses(b.slice(span.clone())).then(|| instead_of_choice(&policy));
+            bad.report(&mut b.mistakes, "template-bad-path", b.source, span, |c| choice.or_else(|| advice(c, &policy)));
             None
         }
     }
@@ -251,6 +252,20 @@ fn advice(c: char, policy: &Policy) -> Option<String> {
         c if c.is_whitespace() => NO_ESCAPE.to_owned(),
         _ => return None,
     })
+}
+
+/// Whether a path is Python's choice between two values: `x if y else z`.
+fn chooses(text: &str) -> bool {
+    text.split_once(" if ").is_some_and(|(_, rest)| rest.contains(" else "))
+}
+
+fn instead_of_choice(policy: &Policy) -> String {
+    match policy.blocks {
+        Blocks::If => {
+            "templates do not choose like this; write a block for each case, as `{{#if y}}{{x}}{{/if}}`".to_owned()
+        }
+        _ => format!("templates cannot choose between values; {}", instead_of_blocks(policy)),
+    }
 }
 
 /// What can compare, as it is written.

@@ -1,4 +1,4 @@
-//! Files with misspelt words of their format as they were meant. What only follows from such a word is not reported:
+//! Files with misspelt words of their format, or names of states, nodes and agents, as they were meant. What only follows from such a word is not reported:
 //! the word is, and everything else that is wrong with the file. A word that is only guessed is reported and otherwise ignored, and no
 //! word stops a run that would start without it.
 
@@ -15,8 +15,10 @@ use super::read::Loader;
 /// How often a file is read with the words that were found so far. A key that is read correctly only now may contain others.
 const ROUNDS: usize = 8;
 
-/// The rules about words of the format. Names that users choose may be misspelt where they are declared.
+/// The rules about words of the format.
 const OF_WORDS: [&str; 2] = ["unknown-key", "unknown-value"];
+/// The rule about names of states, nodes and agents. They may be misspelt where they are declared, but what is meant is the same.
+const OF_NAMES: &str = "unknown-reference";
 
 /// A misspelt word.
 struct Slip {
@@ -142,7 +144,9 @@ impl Made {
 /// The misspelt word that a finding is about, if one is probably meant.
 fn slip(d: &Diagnostic, files: &Files) -> Option<Slip> {
     // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
-    let certain = |fix: &&Fix| OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == Severity::Error);
+    let certain = |fix: &&Fix| {
+        OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == Severity::Error) || d.rule == OF_NAMES && fix.safe
+    };
     let [edit] = d.fix.as_deref().filter(certain)?.edits.as_slice() else { return None };
     let (file, at) = (edit.location.file, edit.location.span);
     // A suggestion may be another word, which is only a guess.

@@ -7,6 +7,7 @@
 //! The only place that reads manifests, all of them through the [door](crate::door). It never stops at a mistake: every
 //! mistake becomes a diagnostic, and the rest is still checked. Runs nothing.
 
+mod alike;
 mod cache;
 mod discover;
 mod doubt;

@@ -13,6 +13,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
 use trefoil_template::Value;
 
+use super::alike;
 use super::discover::patterns;
 use super::doubt::doubt;
 use super::project::{self, ProjectFile};
@@ -233,6 +234,7 @@ impl Loader {
         let mut found = without_echoes(found.into_sorted());
         let Some(checks) = self.options.checks.clone() else {
             found.retain(|d| rule(d.rule).is_none_or(|rule| rule.level.is_some()));
+            alike::name_strangers(&mut found, self.files());
             return found;
         };
         let mut comments = self.comments();
@@ -243,6 +245,7 @@ impl Loader {
         // A suppression applies where a name is read as well as where it is declared, if the finding is moved there.
         found.retain(|d| !covered(d, &mut comments));
         doubt(&mut found, self.files());
+        alike::name_strangers(&mut found, self.files());
         found.retain(|d| !covered(d, &mut comments));
         let mut kept = Diagnostics::default();
         kept.extend(found);

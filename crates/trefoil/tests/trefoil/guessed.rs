@@ -1,4 +1,4 @@
-//! Keys that are only guessed, lists for the shorthand `object`, and lines of environment files: what a check says, and what runs.
+//! Keys that are only guessed, names that look like others, lists for the shorthand `object`, and lines of environment files: what a check says, and what runs.
 
 use serde_json::json;
 use trefoil::internals::{LoadOptions, Target, check, load};
@@ -134,4 +134,54 @@ fn a_line_of_an_environment_file_that_sets_nothing_is_named() {
     assert_eq!(run(&marked), r#"{"r":"hi"}"#);
     let why = run(&skipped);
     assert!(why.contains("s.env:1") && !why.contains("abc123"), "{why}");
+}
+
+/// Names, keys and words of each format in which one character is another one than it seems to be.
+#[test]
+fn the_character_is_named_by_which_names_that_look_equal_differ() {
+    let agntz = |key: &str, name: &str| {
+        format!(
+            "id: c\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninputSchema: {{ recipe: string }}\n{key}: I.\nprompt: \"{{{{{name}}}}}\"\n"
+        )
+    };
+    let siren = |node: &str| {
+        format!(
+            "{SIREN}nodes: {{ one: {{ agent: a, writes: working.r }}, two: {{ agent: a, writes: output.r }} }}\nedges: [ {{ from: one, to: {node} }} ]\n"
+        )
+    };
+    let aegis = |target: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: '1' }}\nspec:\n  initial_state: A\n  states:\n    A: {{ kind: System, command: ls, transitions: [ {{ condition: always, target: {target} }} ] }}\n    DONE: {{ kind: System, command: ls }}\n"
+        )
+    };
+    let cases = [
+        (
+            agntz("instruction", "r\u{435}cipe"),
+            Some("the name here contains `U+0435`, a Cyrillic letter that looks like `e`"),
+        ),
+        (agntz("instruction", "rec\u{200b}ipe"), Some("the name here contains `U+200B`, which is invisible")),
+        (agntz("instruction", "rcipe"), None),
+        (
+            agntz("instru\u{441}tion", "recipe"),
+            Some("the name here contains `U+0441`, a Cyrillic letter that looks like `c`"),
+        ),
+        (siren("tw\u{43e}"), Some("the name here contains `U+043E`, a Cyrillic letter that looks like `o`")),
+        // More than half of the letters.
+        (aegis("D\u{39f}\u{39d}\u{395}"), Some("the name here contains `U+039F`, a Greek letter that looks like `O`")),
+    ];
+    for (text, said) in cases {
+        let folder = Folder::with(&[("main.yaml", &text)]);
+        let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+        let help: Vec<&str> = report.diagnostics.iter().filter_map(|d| d.help.as_deref()).collect();
+        let named: Vec<&&str> = help.iter().filter(|help| help.contains("U+")).collect();
+        match said {
+            Some(said) => assert!(help.iter().any(|help| help.contains(said)), "{text}: {help:?}"),
+            None => assert!(named.is_empty(), "{text}: {help:?}"),
+        }
+    }
+    // The declared name may be the strange one.
+    let text = agntz("instruction", "recipe").replace("{ recipe:", "{ r\u{435}cipe:");
+    let folder = Folder::with(&[("main.yaml", &text)]);
+    let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+    assert!(report.text().contains("U+0435"), "{}", report.text());
 }

@@ -49,7 +49,9 @@ impl Folder {
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
         for (name, text) in files {
-            std::fs::write(path.join(name), text).unwrap();
+            let file = path.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
         }
         Self(path)
     }

@@ -195,3 +195,57 @@ fn a_word_that_does_not_fit_was_not_meant() {
     let all = found(&text, &LoadOptions::default().checked());
     assert_eq!(all.iter().filter(|line| line.contains("wrong-type")).count(), 0, "{all:#?}");
 }
+
+/// A misspelt target is one finding: what the run would do without the transition is not reported.
+#[test]
+fn a_misspelt_target_is_all_that_is_found() {
+    let judge = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: j, version: '1' }\nspec:\n  runtime: { model: smart }\n  \
+                 task: { instruction: Judge., prompt_template: \"{{instruction}} {{input}}\" }\n";
+    let aegis = |target: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: '1' }}\nspec:\n  initial_state: DRAFT\n  states:\n    DRAFT: {{ kind: Agent, agent: j, input: \"x {{{{WEIGHING.output.why}}}}\", transitions: [ {{ condition: always, target: {target} }} ] }}\n    WEIGHING: {{ kind: Agent, agent: j, input: \"{{{{DRAFT.output}}}}\", transitions: [ {{ condition: score_above, threshold: 0.7, target: END }}, {{ condition: always, target: DRAFT }} ] }}\n    END: {{ kind: System, command: ls }}\n"
+        )
+    };
+    let siren = |node: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: x }}, b: {{ model: \"openai:m\", system: \"{{{{ first.output }}}}\" }} }}\nnodes: {{ first: {{ agent: a, writes: working.f }}, second: {{ agent: b, writes: output.s }} }}\nedges: [ {{ from: {node}, to: second }} ]\ninput: {{ message: hi }}\n"
+        )
+    };
+    for (sound, wrong) in [(aegis("WEIGHING"), aegis("WEIGHNIG")), (siren("first"), siren("frist"))] {
+        let found = |text: &str| {
+            let folder = Folder::with(&[("j.yaml", judge), ("main.yaml", text)]);
+            let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+            report.diagnostics.iter().map(|d| d.rule).collect::<Vec<_>>()
+        };
+        let before = found(&sound);
+        let after = found(&wrong);
+        assert_eq!([&["unknown-reference"], &*before].concat().len(), after.len(), "{before:?} {after:?}");
+        assert!(after.contains(&"unknown-reference"), "{after:?}");
+    }
+}
+
+/// Two files of one name: what follows from either of them is not reported at their callers.
+#[test]
+fn nothing_follows_from_one_of_several_files_with_a_name() {
+    let baker = |n: u8| {
+        format!(
+            "id: baker\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninputSchema: {{ flour{n}: string }}\ninstruction: I.\nprompt: \"{{{{flour{n}}}}}\"\noutputSchema: {{ loaf{n}: string }}\n"
+        )
+    };
+    let shop = "id: shop\nkind: sequential\nsteps: [ { ref: baker, input: { flour2: rye } } ]\noutput: { loaf: \"{{baker.loaf2}}\" }\n";
+    let folder = Folder::with(&[("b1.yaml", &baker(1)), ("b2.yaml", &baker(2)), ("shop.yaml", shop)]);
+    let report = check(&[folder.0.display().to_string()], &LoadOptions::default().checked());
+    let rules: Vec<&str> = report.diagnostics.iter().map(|d| d.rule).collect();
+    assert_eq!(rules, ["duplicate-id", "ambiguous-reference"], "{}", report.text());
+
+    let child = |n: u8| {
+        format!(
+            "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: \"{{{{ inputs.flour{n} }}}}\" }} }}\nnodes: {{ n: {{ agent: a, writes: output.loaf{n} }} }}\ninput: {{ message: hi, flour{n}: rye }}\n"
+        )
+    };
+    let main = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ c.output.loaf2 }}\" } }\nnodes: { c: { type: workflow, ref: baker, inputs: { flour2: rye } }, n: { agent: a, writes: output.x } }\nedges: [ { from: c, to: n } ]\ninput: { message: hi }\n";
+    let folder = Folder::with(&[("one/baker.yaml", &child(1)), ("two/baker.yaml", &child(2)), ("main.yaml", main)]);
+    let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+    let rules: Vec<&str> = report.diagnostics.iter().map(|d| d.rule).collect();
+    assert_eq!(rules, ["ambiguous-reference"], "{}", report.text());
+}

@@ -193,7 +193,7 @@ fn read_connections(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut 
 fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(String, Span)>) {
     let Some(entry) = spec.take("runtime") else {
         spec.reader.report(
-            Diagnostic::warning("missing-key", spec.reader.at(spec.head()), "`spec` has no `runtime`")
+            Diagnostic::warning("missing-key", spec.reader.at(spec.owner()), "`spec` has no `runtime`")
                 .help("other tools for this format require it; only `runtime.model` is used here"),
         );
         return;

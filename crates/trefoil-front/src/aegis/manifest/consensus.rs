@@ -1,6 +1,7 @@
 //! `consensus`: how the verdicts of several agents are combined.
 
 use trefoil_ir::{Consensus, Strategy};
+use trefoil_syntax::Diagnostic;
 
 use super::{spelled, words};
 use crate::Fields;
@@ -60,6 +61,11 @@ pub fn read(fields: &mut Fields<'_, '_>, agents: usize) -> ConsensusSpec {
             let message = format!("`n` is {n}, more than the number of agents ({agents})");
             fields.reader.warning("out-of-range", entry.value.span, message);
         }
+    }
+    if let (Some(Strategy::BestOfN), None, Some(entry)) = (strategy, fields.entry("n"), fields.entry("strategy")) {
+        let message = "`best_of_n` without `n` takes all verdicts, not the best ones";
+        let d = Diagnostic::warning("missing-key", fields.reader.at(entry.value.span), message);
+        fields.reader.report(d.help("write `n`, the number of verdicts that count"));
     }
     consensus.min_judges = min_judges(fields, agents, "agents").unwrap_or(1);
     if let Some(mut weighting) = fields.fields("confidence_weighting") {

@@ -111,13 +111,20 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     fields.also_called(words::EXECUTION);
     fields.deciding(&[("validation", "no answer is checked")]);
     fields.elsewhere(words::NOT_EXECUTION);
-    if fields.word("mode", &[("one-shot", false), ("iterative", true)]) == Some(true) {
+    let iterative = fields.word("mode", &[("one-shot", false), ("iterative", true)]);
+    if iterative == Some(true) {
         execution.max_iterations = 10;
     }
     if let Some(entry) = spelled(fields, "max_iterations", "max_retries")
         && let Some(max) = reader.integer(&entry.value, &entry.key.value, 1..=255)
     {
         execution.max_iterations = u32::try_from(max).unwrap_or(1);
+        if let Some(mode) = fields.entry("mode").filter(|_| iterative == Some(false) && max > 1) {
+            let message = format!("`one-shot` has no effect: `{}` is {max}", entry.key.value);
+            let d = Diagnostic::warning("no-effect", reader.at(mode.value.span), message);
+            let d = d.label(reader.at(entry.key.span), "this decides");
+            reader.report(d.help("remove one of them"));
+        }
     }
     if let Some(entry) = fields.take("iteration_timeout")
         && let Some(ms) = duration::read(reader, &entry.value, "iteration_timeout")

@@ -36,7 +36,7 @@ pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
     if version.is_none() && unit == Unit::Agent {
         fields.note_need("version");
         fields.reader.report(
-            Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "`metadata` has no `version`")
+            Diagnostic::warning("missing-key", fields.reader.at(fields.owner()), "`metadata` has no `version`")
                 .help("other tools for this format require it; for example `version: \"1.0.0\"`"),
         );
     }

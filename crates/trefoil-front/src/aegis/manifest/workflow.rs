@@ -221,7 +221,7 @@ fn with_entries(node: &Node, more: Vec<Entry>) -> Node {
     match Arc::make_mut(&mut node.kind) {
         _ if more.is_empty() => {}
         Kind::Mapping(mapping) => mapping.entries.extend(more),
-        kind @ Kind::Scalar(Scalar::Null, _) => *kind = Kind::Mapping(Mapping { entries: more }),
+        kind @ Kind::Scalar(Scalar::Null, _) => *kind = Kind::Mapping(Mapping { entries: more, owner: None }),
         Kind::Scalar(..) | Kind::Sequence(_) => {}
     }
     node

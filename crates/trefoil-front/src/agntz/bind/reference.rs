@@ -80,9 +80,9 @@ impl<'p> Units<'p> {
             [(first, place), others @ ..] => {
                 let places = std::iter::once(place).chain(others.iter().map(|(_, at)| at)).copied().collect();
                 self.lost.push(LostReference { from, text, id: reference.id, why: NoAgent::Several(places) });
-                // for the following checks, any of them will do
                 learn::names_at(reader, named, index::place(self.project, *first));
-                Some(*first)
+                // What follows from one of them is not reported.
+                None
             }
         }
     }

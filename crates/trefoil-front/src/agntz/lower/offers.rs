@@ -99,7 +99,8 @@ impl Offers<'_, '_, '_, '_> {
         // An agent without an input contract receives a text.
         let member = input.is_none().then(|| Arc::from("input"));
         let parameters = self.schema(&name, input.unwrap_or_else(text_input), target.span);
-        let call = Call { callee: Callee::Flow(callee.signature.flow), input: Some(given()), exports: None };
+        let call =
+            Call { callee: Callee::Flow(callee.signature.flow), input: Some(given()), exports: None, span: None };
         let what = callee
             .agent
             .description
@@ -145,7 +146,7 @@ impl Offers<'_, '_, '_, '_> {
         let parameters = object(properties, vec!["agent_id".into(), "input".into()]);
         let parameters = self.schema("spawn_agent", parameters, at);
         let callee = Callee::Named { name, flows };
-        let call = Call { callee, input: Some(Expr::Typed(input)), exports: None };
+        let call = Call { callee, input: Some(Expr::Typed(input)), exports: None, span: None };
         self.offer(("spawn_agent", at), None, Some(parameters), StepKind::Call(Box::new(call)));
         if let Some(offer) = self.all.last_mut() {
             let all = says.join("; ");

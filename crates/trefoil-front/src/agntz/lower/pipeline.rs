@@ -76,7 +76,8 @@ fn steps(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, pipeline: &Pip
             let nobody = lowering.builder.stand_in("agent", origin);
             lowering.builder.flow(nobody)
         });
-        let call = Call { callee: Callee::Flow(flow), input, exports: name.exports };
+        let span = (name.id != label).then(|| name.id.clone());
+        let call = Call { callee: Callee::Flow(flow), input, exports: name.exports, span };
         lowering.builder.step(Step {
             kind: StepKind::Call(Box::new(call)),
             label: Some(label),
@@ -90,8 +91,7 @@ fn steps(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, pipeline: &Pip
     built.collect()
 }
 
-/// The labels of the steps in keys, events and traces: the agent's id; if that repeats, the state key, otherwise a
-/// number.
+/// The labels of the steps in keys: the agent's id; if that repeats, the state key, otherwise a number.
 fn labels(scope: &AgentNames) -> Vec<Arc<str>> {
     let mut taken: HashSet<Arc<str>> = HashSet::default();
     let mut repeats: HashMap<Arc<str>, usize> = HashMap::default();
@@ -105,7 +105,7 @@ fn labels(scope: &AgentNames) -> Vec<Arc<str>> {
         let n = repeats.entry(step.id.clone()).or_insert(1);
         loop {
             *n += 1;
-            let label: Arc<str> = format!("{}~{n}", step.id).into();
+            let label: Arc<str> = format!("{}-{n}", step.id).into();
             if taken.insert(label.clone()) {
                 return label;
             }

@@ -204,7 +204,7 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
         (None, Some(entry)) => inline_agent(reader, entry),
         (None, None) => {
             let d =
-                Diagnostic::error("missing-key", reader.at(fields.head()), format!("{a_what} needs `ref` or `agent`"));
+                Diagnostic::error("missing-key", reader.at(fields.owner()), format!("{a_what} needs `ref` or `agent`"));
             reader.report(d.help("write `ref: ID` to call another manifest, or `agent:` to define one here"));
             Target::Nobody
         }

@@ -35,7 +35,8 @@ pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, at: usize, node: &
         _ => Some(Expr::Merge(layers)),
     };
     let exports = flow.known.nodes.get(at).and_then(|n| n.exports);
-    let mut lowered = Lowered::new(StepKind::Call(Box::new(Call { callee: Callee::Flow(child.flow), input, exports })));
+    let mut lowered =
+        Lowered::new(StepKind::Call(Box::new(Call { callee: Callee::Flow(child.flow), input, exports, span: None })));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
     Some(lowered)
 }

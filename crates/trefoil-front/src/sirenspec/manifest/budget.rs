@@ -37,7 +37,7 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
     let ceilings = ["max_tokens", "max_calls", "max_duration_s", "max_cost_usd"];
     if ceilings.iter().all(|key| budget.take(key).is_none()) {
         reader.report(
-            Diagnostic::error("missing-key", reader.at(budget.head()), "`budget` needs at least one limit")
+            Diagnostic::error("missing-key", reader.at(budget.owner()), "`budget` needs at least one limit")
                 .help("set `max_tokens`, `max_calls`, `max_cost_usd` or `max_duration_s`"),
         );
     }

@@ -237,13 +237,13 @@ fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
 fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
     let reader = fields.reader;
     let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
-    let head = fields.lack(&["type"]);
-    let d = Diagnostic::error("missing-key", reader.at(head), message);
+    let head = fields.head();
+    let d = Diagnostic::error("missing-key", reader.at(fields.lack(&["type"])), message);
     let d = d.label(reader.at(tells.key.span), format!("only for {kind} nodes"));
-    // A misspelt `type` is fixed at its place.
-    let misspelt =
+    // A `type` that is misspelt or has no value is fixed at its place.
+    let begun =
         fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
-    reader.report(match reader.indent(head).filter(|_| !misspelt) {
+    reader.report(match reader.indent(head).filter(|_| !begun) {
         Some(indent) => {
             let place = reader.at(Span::new(head.start, head.start));
             d.suggestion(format!("write `type: {kind}` above it"), place, format!("type: {kind}\n{indent}"))

@@ -94,7 +94,7 @@ fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
             let other = |key: &str| suggest::near(key, ["max_attempts"]).is_some();
             if retry.written_as("max_attempts").is_none() && !retry.entries().iter().any(|e| other(&e.key.value)) {
                 let message = "`retry` allows no retry: `max_attempts` is 1 by default".to_owned();
-                told(retry.head(), message, "set the total number of attempts: `max_attempts: 3`");
+                told(retry.owner(), message, "set the total number of attempts: `max_attempts: 3`");
             }
         }
         (Some(1), Some(_)) => {

@@ -54,13 +54,13 @@ pub fn of_node<'m>(manifest: &Manifest<'m>, node: &Node<'m>) -> Vec<Template<'m>
         NodeKind::Swrm(swrm) => swarm(swrm, false, &mut all),
         NodeKind::Factory(factory) => {
             match &factory.over {
-                Some(Over::List(text)) => all.push(of(Stand::Decides("for_each"), Position::Data)(text)),
+                Some(Over::List(text)) => all.push(of(Stand::Decides("for_each"), Position::Text)(text)),
                 Some(Over::Count(Size::Text(text))) => {
-                    all.push(of(Stand::Decides("swarm_size"), Position::Data)(text));
+                    all.push(of(Stand::Decides("swarm_size"), Position::Text)(text));
                 }
                 Some(Over::Count(Size::Fixed(_))) | None => {}
             }
-            all.extend(factory.inputs.iter().filter_map(|e| e.value.string()).map(of(Stand::Inputs, Position::Data)));
+            all.extend(factory.inputs.iter().filter_map(|e| e.value.string()).map(of(Stand::Inputs, Position::Text)));
             match &factory.worker {
                 Some(Worker::Agent(agent)) => {
                     all.extend(system(Some(agent)).map(of(Stand::Instance, Position::System)));
@@ -92,10 +92,10 @@ fn tool<'m>(node: &ToolNode<'m>, all: &mut Vec<Template<'m>>) {
         Some(ToolSettings::Http { url, headers, body, .. }) => {
             all.extend(url.map(of(Position::Url)));
             all.extend(headers.iter().map(|(_, text)| *text).map(of(Position::Header)));
-            all.extend(body.map(of(Position::Data)));
+            all.extend(body.map(of(Position::Text)));
         }
         Some(ToolSettings::Python { module, function, args }) => {
-            all.extend(module.iter().chain(function).copied().map(of(Position::Data)));
+            all.extend(module.iter().chain(function).copied().map(of(Position::Text)));
             let mut texts = Vec::new();
             args.iter().for_each(|entry| nested(&entry.value, &mut texts));
             all.extend(texts.into_iter().map(of(Position::Data)));

@@ -28,10 +28,10 @@ fn headers_and_required_keys() {
         "apiVersion: v1\nkind: Agent\nmetadata: {}\nspec: {}\n",
         expect![[r#"
             error 1:13 unknown-value: `apiVersion` cannot be `v1` (write `100monkeys.ai/v1`) {maybe: "100monkeys.ai/v1"}
-            error 3:11 missing-key: metadata needs `name`
-            warning 3:11 missing-key: `metadata` has no `version` (other tools for this format require it; for example `version: "1.0.0"`)
-            error 4:7 missing-key: spec needs `task`
-            warning 4:7 missing-key: `spec` has no `runtime` (other tools for this format require it; only `runtime.model` is used here)
+            error 3:1 missing-key: metadata needs `name`
+            warning 3:1 missing-key: `metadata` has no `version` (other tools for this format require it; for example `version: "1.0.0"`)
+            error 4:1 missing-key: spec needs `task`
+            warning 4:1 missing-key: `spec` has no `runtime` (other tools for this format require it; only `runtime.model` is used here)
         "#]],
     );
     check_one(
@@ -495,7 +495,7 @@ spec:
     check_one(
         manifest,
         expect![[r#"
-            error 5:3 missing-key: spec needs `task`
+            error 4:1 missing-key: spec needs `task`
             info 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, not in a container
             warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?) {fix: "required"}
             error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number

@@ -58,7 +58,7 @@ fn a_key_is_renamed_only_to_one_that_takes_its_value() {
     B: { kind: System, command: update_blackboard, values: { k: v }, transitions: [{ target: END }] }
 ",
         expect![[r#"
-            error 10:7 missing-key: an Agent state needs `agent`
+            error 9:5 missing-key: an Agent state needs `agent`
             warning 11:7 unknown-key: state `A` has no key `agents` (did you mean `agent`? it needs one value, not a list)
             error 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? it needs a list; without it no other state runs after this one)
             warning 13:33 no-effect: `update_blackboard` has no effect: `env` is empty (put the keys and their values under `env`)

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::support::{check, check_one, ir, load};
+use super::support::{END, check, check_one, ir, load, of_workflow, workflow};
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: '1' }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
 
@@ -469,6 +469,38 @@ fn states_that_templates_cannot_name_are_reported() {
         expect![[r#"
             warning 6:15 state-key: templates cannot read the result of a state named `input` (use letters, digits, `_` and `-`, and no reserved name)
             warning 7:15 state-key: templates cannot read the result of a state named `a.b` (use letters, digits, `_` and `-`, and no reserved name)
+        "#]],
+    );
+}
+
+/// A key is no template, and a name with other characters ends in a template before them.
+#[test]
+fn keys_that_no_template_can_read() {
+    let sub = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: sub, version: '1' }\nspec:\n  initial_state: A\n  states:\n    A: { kind: System, command: ls }\n";
+    let main = |key: &str| {
+        workflow(&format!(
+            "    A:\n      kind: Subworkflow\n      workflow_id: sub\n      mode: blocking\n      result_key: '{key}'\n      transitions: [{{ target: END }}]\n{END}"
+        ))
+    };
+    let told = |key: &str, expected: Expect| check(&[("main.yaml", &main(key)), ("sub.yaml", sub)], expected);
+    told(
+        "{{input.k}}",
+        expect![[r#"
+        warning main.yaml 11:19 state-key: templates cannot read a key named `{{input.k}}` (a key is not a template: write a fixed name)
+    "#]],
+    );
+    told(
+        "my key",
+        expect![[r#"
+        warning main.yaml 11:19 state-key: templates cannot read a key named `my key` (use letters, digits, `_` and `-`)
+    "#]],
+    );
+    told("my_key", expect![""]);
+    of_workflow(
+        "    A:\n      kind: System\n      command: update_blackboard\n      env: { 'a.b': x, blackboard.c: y, d: z }\n      transitions: [{ target: END }]\n",
+        expect![[r#"
+            warning 10:14 state-key: templates cannot read a key named `a.b` (use letters, digits, `_` and `-`)
+            warning 10:24 state-key: this writes a key named `blackboard.c`, not `c` (write `c`: keys of `env` are keys of the Blackboard)
         "#]],
     );
 }

@@ -165,3 +165,47 @@ fn a_result_under_the_name_of_a_state() {
         "#]],
     );
 }
+
+#[test]
+fn one_shot_beside_a_higher_limit() {
+    let told = |execution: &str, expected: Expect| of_agent(&format!("  execution: {{ {execution} }}\n"), expected);
+    told(
+        "mode: one-shot, max_iterations: 5",
+        expect![[r#"
+        warning 7:22 no-effect: `one-shot` has no effect: `max_iterations` is 5 (remove one of them) [7:32 this decides]
+    "#]],
+    );
+    told("mode: one-shot, max_iterations: 1", expect![""]);
+    told("mode: one-shot", expect![""]);
+    told("max_iterations: 5", expect![""]);
+}
+
+/// A blank instruction is missing, and nothing more is said about it.
+#[test]
+fn a_blank_instruction_is_one_finding() {
+    let text = agent("a", "").replace("instruction: Work.", "instruction: '', prompt_template: \"{{input}}\"");
+    check_one(
+        &text,
+        expect![[r#"
+        error 6:24 missing-key: `instruction` is blank
+    "#]],
+    );
+}
+
+#[test]
+fn a_best_of_n_needs_its_n() {
+    let told = |consensus: &str, expected: Expect| {
+        let states = format!(
+            "    A:\n      kind: ParallelAgents\n      agents: [{{ agent: j, input: x }}, {{ agent: j, input: y }}]\n      consensus: {{ {consensus} }}\n      transitions: [{{ target: END }}]\n{END}"
+        );
+        check(&[("main.yaml", &workflow(&states)), ("j.yaml", &agent("j", ""))], expected);
+    };
+    told(
+        "strategy: best_of_n",
+        expect![[r#"
+        warning main.yaml 10:30 missing-key: `best_of_n` without `n` takes all verdicts, not the best ones (write `n`, the number of verdicts that count)
+    "#]],
+    );
+    told("strategy: best_of_n, n: 1", expect![""]);
+    told("strategy: majority", expect![""]);
+}

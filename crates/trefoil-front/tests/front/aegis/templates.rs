@@ -275,3 +275,37 @@ fn names_of_the_format_in_the_context_stay_as_they_are() {
     );
     check_one(&with("write {{name}}, or `run {{workflow.id}} now`, or \"in {{workflow.id}}\""), expect![""]);
 }
+
+/// Values of the Blackboard keep their types, and JSON in a text becomes an object or a list.
+#[test]
+fn a_lone_placeholder_with_something_around_it_is_text() {
+    let told = |value: &str, expected: Expect| {
+        with_goal(
+            &format!(
+                "    A:\n      kind: System\n      command: ls\n      transitions: [{{ target: B }}]\n    B:\n      kind: System\n      command: update_blackboard\n      env:\n        code: {value}\n      transitions: [{{ target: END }}]\n"
+            ),
+            expected,
+        );
+    };
+    told(
+        "|\n          {{A.output.exit_code}}",
+        expect![[r#"
+        warning 18:13 schema-mismatch: this value is text, because a line break follows it: only a single placeholder keeps its type (write `"{{A.output.exit_code}}"` on the line of the key)
+    "#]],
+    );
+    told(
+        "' {{A.output.exit_code}}'",
+        expect![[r#"
+        warning 17:19 schema-mismatch: this value is text, because there are spaces around it: only a single placeholder keeps its type {maybe: 17:15 "\"{{A.output.exit_code}}\""}
+    "#]],
+    );
+    told("'{{A.output.exit_code}}'", expect![""]);
+    told(
+        "|\n          {{A.output}}",
+        expect![[r#"
+        info 18:13 schema-mismatch: this value is text, because a line break follows it: only a single placeholder keeps its type (write `"{{A.output}}"` on the line of the key)
+    "#]],
+    );
+    told("|\n          {{A.output.stdout}}", expect![""]);
+    told("|\n          {{input.goal}}", expect![""]);
+}

@@ -148,7 +148,7 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
             error 5:18 unknown-reference: unknown state `STRAT` (did you mean `START`?) {fix: "START"}
             error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
             error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? available: `Agent`, `System`, `Action`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
-            error 12:7 missing-key: state `MORE` needs `command`
+            error 11:5 missing-key: state `MORE` needs `command`
             error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
             warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?) {fix: "timeout"}
             error 16:24 unknown-value: `condition` cannot be `score_abov` (did you mean `score_above`? available: `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`) {fix: "score_above"}
@@ -161,7 +161,7 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
     check_one(
         &workflow("  states: {}\n"),
         expect![[r#"
-            error 5:3 missing-key: spec needs `initial_state`
+            error 4:1 missing-key: spec needs `initial_state`
             error 5:11 missing-key: a workflow needs at least one state
         "#]],
     );
@@ -405,8 +405,8 @@ fn containers_are_checked_and_refused() {
             error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; write `\{{` for literal braces) {maybe: close it with `}}`: "{{input.target}}"}
             error 12:25 unknown-reference: unknown shared volume `cod` (did you mean `code`?) {fix: "code"}
             error 12:42 unknown-value: `mount_path` must start with `/`
+            error 14:5 missing-key: state `TEST` needs `completion`
             warning 14:5 refused: a `ParallelContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
-            error 15:7 missing-key: state `TEST` needs `completion`
             error 18:19 duplicate-id: two steps are named `a` [17:19 the first one]
             error 18:41 missing-key: `command` is empty
         "#]],

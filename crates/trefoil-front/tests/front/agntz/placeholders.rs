@@ -360,3 +360,14 @@ fn a_lone_placeholder_with_something_around_it_is_text() {
         check_one(&pipeline(output), expected);
     }
 }
+
+#[test]
+fn a_template_in_a_url_instead_of_its_placeholder() {
+    check_one(
+        "id: a\nkind: tool\ninputSchema: { city: string }\ntool: { kind: http, name: x, method: GET, url: \"https://api.example.com/?town={{town}}\", params: { town: \"{{city}}\" } }\n",
+        expect![[r#"
+            error 4:81 unresolved-name: `town` is not defined here (available: `city`)
+            error 4:100 unknown-input: `town` is not a placeholder of the URL (write `{town}` instead of `{{town}}` in the URL: its placeholders have one brace)
+        "#]],
+    );
+}

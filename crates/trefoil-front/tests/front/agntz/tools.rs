@@ -27,8 +27,8 @@ kind: tool
 tool: { params: { a: "{{userQuery}}" } }
 "#,
         expect![[r#"
-            error 3:9 missing-key: tool needs `kind`
-            error 3:9 missing-key: tool needs `name`
+            error 3:1 missing-key: tool needs `kind`
+            error 3:1 missing-key: tool needs `name`
         "#]],
     );
 }
@@ -123,7 +123,7 @@ tool:
 "#,
         expect![[r#"
             error 10:28 unknown-value: `token_path` must start with `$` (for example `$.access_token`)
-            error 11:14 missing-key: apply needs `name`
+            error 11:5 missing-key: apply needs `name`
             error 11:39 unknown-value: `format` does not contain `{token}` (for example `Bearer {token}`)
             error 12:18 out-of-range: `refresh_on` must be from 100 to 599, not 5
             error 13:16 out-of-range: `cache_ttl` must be from 0.001 to 31536000, not 100000000000000000000

@@ -28,7 +28,7 @@ fn words_of_other_systems_for_keys() {
     check_one(
         &flow("x", "nodes: {n: {agent: a, result: output.n}}\n"),
         expect![[r#"
-            error 3:13 missing-key: node `n` needs `writes`
+            error 3:9 missing-key: node `n` needs `writes`
             warning 3:23 unknown-key: node `n` has no key `result` (it is ignored; available: `type`, `writes`, `streaming`, `retry`, `on_failure`, `max_tokens_per_call`)
         "#]],
     );
@@ -67,32 +67,32 @@ fn nodes_that_do_not_say_their_type() {
     node(
         "  n:\n    agent: a\n    swarm_size: 3\n    writes: output.n\n",
         expect![[r#"
-            error 6:5 missing-key: node `n` needs `type: factory`: agent nodes have no `swarm_size` [7:5 only for factory nodes] {maybe: write `type: factory` above it: 6:5 "type: factory\n    "}
+            error 5:3 missing-key: node `n` needs `type: factory`: agent nodes have no `swarm_size` [7:5 only for factory nodes] {maybe: write `type: factory` above it: 6:5 "type: factory\n    "}
         "#]],
     );
     node(
         "  n:\n    tpye: factory\n    agent: a\n    for_each: '[]'\n    writes: output.n\n",
         expect![[r#"
-            error 6:5 missing-key: node `n` needs `type: factory`: agent nodes have no `for_each` (write `type: factory`) [8:5 only for factory nodes]
+            error 5:3 missing-key: node `n` needs `type: factory`: agent nodes have no `for_each` (write `type: factory`) [8:5 only for factory nodes]
             warning 6:5 unknown-key: node `n` has no key `tpye` (did you mean `type`?) {fix: "type"}
         "#]],
     );
     node(
         "  n:\n    agents: [{id: x, provider: openai, prompt: p}]\n",
         expect![[r#"
-            error 6:5 missing-key: node `n` needs `type: swrm`: agent nodes have no `agents` [6:5 only for swrm nodes] {maybe: write `type: swrm` above it: 6:5 "type: swrm\n    "}
+            error 5:3 missing-key: node `n` needs `type: swrm`: agent nodes have no `agents` [6:5 only for swrm nodes] {maybe: write `type: swrm` above it: 6:5 "type: swrm\n    "}
         "#]],
     );
     node(
         "  n: {prompt: ok?, writes: output.n}\n",
         expect![[r#"
-            error 5:7 missing-key: node `n` needs `type: human`: agent nodes have no `prompt` (write `type: human`) [5:7 only for human nodes]
+            error 5:3 missing-key: node `n` needs `type: human`: agent nodes have no `prompt` (write `type: human`) [5:7 only for human nodes]
         "#]],
     );
     node(
         "  n: {tool: http, config: {url: \"https://x\"}}\n",
         expect![[r#"
-            error 5:7 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`) [5:7 only for tool nodes]
+            error 5:3 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`) [5:7 only for tool nodes]
         "#]],
     );
     // A prompt was written where the agent should have it.

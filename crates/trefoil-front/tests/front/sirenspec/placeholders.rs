@@ -193,3 +193,36 @@ fn comments_and_dollars_of_other_languages_are_text() {
     );
     told("A sum of ${{ d.output }} each", expect![""]);
 }
+
+/// Arguments of a tool and inputs of another workflow keep their types; a body and what decides how often something runs do not.
+#[test]
+fn a_lone_placeholder_with_something_around_it_is_text() {
+    let told = |node: &str, expected: Expect| {
+        let nodes = format!(
+            "nodes:\n  t:\n    type: tool\n{node}  n: {{agent: a, writes: output.n}}\ninput: {{message: m, k: 3, s: x}}\n"
+        );
+        check_one(&flow("{{ t.output }}", &nodes), expected);
+    };
+    let python = |value: &str| {
+        format!(
+            "    tool: python\n    config:\n      module: m\n      function: f\n      args:\n        all: [ '{{{{ inputs.k }}}} {{{{ inputs.s }}}}' ]\n        k: {value}\n"
+        )
+    };
+    told(
+        &python("|\n          {{ inputs.k }}"),
+        expect![[r#"
+        warning 13:14 schema-mismatch: this value is text, because a line break follows it: only a single placeholder keeps its type (write `"{{ inputs.k }}"` on the line of the key)
+    "#]],
+    );
+    told(
+        &python("'{{ inputs.k }} '"),
+        expect![[r#"
+        warning 12:16 schema-mismatch: this value is text, because there are spaces around it: only a single placeholder keeps its type {maybe: 12:12 "\"{{ inputs.k }}\""}
+    "#]],
+    );
+    told(&python("'{{ inputs.k }}'"), expect![""]);
+    told(&python("|-\n          {{ inputs.k }}"), expect![""]);
+    told(&python("|\n          {{ inputs.s }}"), expect![""]);
+    let http = "    tool: http\n    config:\n      url: https://example.com/{{ inputs.s }}\n      method: POST\n      body: |\n        {{ inputs.k }}\n";
+    told(http, expect![""]);
+}

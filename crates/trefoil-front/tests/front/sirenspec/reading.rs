@@ -117,7 +117,7 @@ fn nodes_of_every_type() {
     check_one(
         &nodes("  n: {agent: a}\n"),
         expect![[r#"
-            error 4:7 missing-key: node `n` needs `writes`
+            error 4:3 missing-key: node `n` needs `writes`
         "#]],
     );
     check_one(
@@ -177,7 +177,7 @@ fn nodes_of_every_type() {
     check_one(
         &nodes("  n: {type: workflow}\n  m: {agent: a, writes: output.m}\n"),
         expect![[r#"
-            error 4:7 missing-key: node `n` needs `ref`
+            error 4:3 missing-key: node `n` needs `ref`
         "#]],
     );
     check_one(
@@ -218,33 +218,33 @@ fn times_with_a_unit_are_fixed() {
             "timeout_per_instance",
             "30s",
             expect![[r#"
-            error 4:7 missing-key: node `f` needs `writes`
-            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "30"}
-        "#]],
+                error 4:3 missing-key: node `f` needs `writes`
+                error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "30"}
+            "#]],
         ),
         (
             "timeout_per_instance",
             "2 minutes",
             expect![[r#"
-            error 4:7 missing-key: node `f` needs `writes`
-            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "120"}
-        "#]],
+                error 4:3 missing-key: node `f` needs `writes`
+                error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "120"}
+            "#]],
         ),
         (
             "timeout_per_instance",
             "500ms",
             expect![[r#"
-            error 4:7 missing-key: node `f` needs `writes`
-            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text
-        "#]],
+                error 4:3 missing-key: node `f` needs `writes`
+                error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text
+            "#]],
         ),
         (
             "timeout_per_instance",
             "1_200",
             expect![[r#"
-            error 4:7 missing-key: node `f` needs `writes`
-            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "1200"}
-        "#]],
+                error 4:3 missing-key: node `f` needs `writes`
+                error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "1200"}
+            "#]],
         ),
     ] {
         let text = format!(
@@ -257,15 +257,15 @@ fn times_with_a_unit_are_fixed() {
         let found = findings(&[("flow.yaml", &text)]);
         let expected = match value {
             "500ms" => expect![[r#"
-                warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                warning 4:35 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
                 error 4:55 wrong-type: `base_delay` must be a number of seconds, not text {fix: "0.5"}
             "#]],
             "1.5 s" => expect![[r#"
-                warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                warning 4:35 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
                 error 4:55 wrong-type: `base_delay` must be a number of seconds, not text {fix: "1.5"}
             "#]],
             _ => expect![[r#"
-                warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                warning 4:35 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
                 error 4:55 wrong-type: `base_delay` must be a number of seconds, not text
             "#]],
         };
@@ -293,7 +293,7 @@ fn policies() {
     check_one(
         &node("on_failure: {action: fallback}"),
         expect![[r#"
-            error 4:48 missing-key: on_failure needs `fallback_node`
+            error 4:35 missing-key: on_failure needs `fallback_node`
         "#]],
     );
     check_one(
@@ -330,7 +330,7 @@ fn budgets() {
     check_one(
         &top("{on_exceeded: stop}"),
         expect![[r#"
-            error 4:10 missing-key: `budget` needs at least one limit (set `max_tokens`, `max_calls`, `max_cost_usd` or `max_duration_s`)
+            error 4:1 missing-key: `budget` needs at least one limit (set `max_tokens`, `max_calls`, `max_cost_usd` or `max_duration_s`)
             error 4:23 unknown-value: `on_exceeded` cannot be `stop` (available: `abort`, `warn`, `skip_remaining`)
         "#]],
     );
@@ -401,8 +401,8 @@ fn swarms_and_factories() {
     check_one(
         &nodes("  f: {type: factory, writes: working.f}\n"),
         expect![[r#"
-            error 3:7 missing-key: a factory needs `agent` or `swrm`
-            error 3:7 missing-key: a factory needs `for_each` or `swarm_size`
+            error 3:3 missing-key: a factory needs `agent` or `swrm`
+            error 3:3 missing-key: a factory needs `for_each` or `swarm_size`
         "#]],
     );
     check_one(
@@ -540,9 +540,9 @@ fn a_key_is_not_renamed_to_a_missing_one_that_it_does_not_resemble() {
     check_one(
         &flow("{ system: Sort., max_tokens: 50 }", "{ agent: a, writes: output.x }"),
         expect![[r#"
-        error 3:8 missing-key: agent `a` needs `model`
-        warning 3:23 unknown-key: agent `a` has no key `max_tokens` (it is ignored; available: `model`, `guardrails`)
-    "#]],
+            error 3:3 missing-key: agent `a` needs `model`
+            warning 3:23 unknown-key: agent `a` has no key `max_tokens` (it is ignored; available: `model`, `guardrails`)
+        "#]],
     );
     // A key without a space after its colon is one word.
     check_one(
@@ -556,9 +556,9 @@ fn a_key_is_not_renamed_to_a_missing_one_that_it_does_not_resemble() {
     check_one(
         &flow("{ model: 'openai:m', system: Sort. }", "{ agnet, writes: output.x }"),
         expect![[r#"
-        warning 3:3 unused: agent `a` is never used
-        error 4:15 missing-key: node `n` needs `agent`
-        warning 4:15 unknown-key: node `n` has no key `agnet` (did you mean `agent`?)
-    "#]],
+            warning 3:3 unused: agent `a` is never used
+            error 4:10 missing-key: node `n` needs `agent`
+            warning 4:15 unknown-key: node `n` has no key `agnet` (did you mean `agent`?)
+        "#]],
     );
 }

@@ -9,7 +9,7 @@ fn a_retry_that_tries_nothing_again() {
     node_with(
         "retry: {backoff: linear}",
         expect![[r#"
-            warning 4:43 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+            warning 4:35 no-effect: `retry` allows no retry: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
         "#]],
     );
     node_with(

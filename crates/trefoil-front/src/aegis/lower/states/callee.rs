@@ -30,7 +30,12 @@ pub fn agent(
     if bound.template.literal().is_none() {
         // The callee is not known until run time, and a text input has no place for an intent.
         let flows = lowering.choice(Unit::Agent);
-        return Some(Call { callee: Callee::Named { name: bound, flows }, input: Some(input), exports: None });
+        return Some(Call {
+            callee: Callee::Named { name: bound, flows },
+            input: Some(input),
+            exports: None,
+            span: None,
+        });
     }
     // If the agent expects an object, a template that renders to JSON is passed as an object.
     let declared = lowering.directory.takes_object(Unit::Agent, &name.value);
@@ -41,5 +46,5 @@ pub fn agent(
         Some(intent) if with_intent => object([("input", input), ("intent", intent)]),
         _ => input,
     };
-    Some(Call { callee: Callee::Flow(flow), input: Some(input), exports: None })
+    Some(Call { callee: Callee::Flow(flow), input: Some(input), exports: None, span: None })
 }

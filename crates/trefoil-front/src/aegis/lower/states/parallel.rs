@@ -149,7 +149,7 @@ fn judged(
     let mut branches = Vec::new();
     for (i, entry) in state.judges.iter().enumerate() {
         let (flow, input) = judge::call(lowering, scene.file, &entry.agent, &case, &output);
-        let call = Call { callee: Callee::Flow(flow), input: Some(input), exports: None };
+        let call = Call { callee: Callee::Flow(flow), input: Some(input), exports: None, span: None };
         let slot = slots.add(format!("{name}.judges.{i}"));
         verdicts.push(AgentAnswer { by: entry.agent.value.clone(), slot, weight: entry.weight });
         branches.push(branch(lowering, call, format!("judges.{i}").into(), slot, (300_000, None), scene, index));

@@ -42,8 +42,10 @@ pub fn lower(
         input(slots, lowering, slot, &mut steps, scene, index)
     });
     let child = slots.add("subworkflow.result");
-    let mut call =
-        Step { out: Some(child), ..plain(StepKind::Call(Box::new(Call { callee, input, exports: None })), origin) };
+    let mut call = Step {
+        out: Some(child),
+        ..plain(StepKind::Call(Box::new(Call { callee, input, exports: None, span: None })), origin)
+    };
     if !state.blocking {
         let on_failure = OnFailure::Use(Box::new(Expr::Const(Value::Null)));
         call.policy = StepPolicy { on_failure, ..StepPolicy::default() };

@@ -25,7 +25,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowStat
     if mode.is_none() {
         fields.settle(&["mode"]);
         fields.reader.report(
-            Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "a Subworkflow state has no `mode`")
+            Diagnostic::warning("missing-key", fields.reader.at(fields.owner()), "a Subworkflow state has no `mode`")
                 .help("other tools for this format require it; without it the state waits, as with `mode: blocking`"),
         );
     }

@@ -143,7 +143,7 @@ fn read_action(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, entry: &Entry) 
     let key = params.require_text("key").cloned();
     let value = params.take_nullable("value").map(|e| e.value.clone());
     if value.as_ref().is_none_or(|v| matches!(v.scalar(), Some((Scalar::Null, _)))) {
-        reader.error("missing-key", params.head(), "`params` needs `value`");
+        reader.error("missing-key", params.owner(), "`params` needs `value`");
     }
     params.finish();
     Some(Action::Update(vec![(key?, value?)]))
