@@ -678,3 +678,44 @@ fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
     let plan = finish(priced(&folder, &provider, &["plan", "main.yaml"]));
     assert!(plan.exits(0).out.contains("limit: $0.025; exceeding it fails the run"), "{plan:?}");
 }
+
+/// Each answer of a script is used once, in however many processes the run goes on.
+#[test]
+fn a_resumed_run_goes_on_with_the_first_answer_of_a_script_that_is_not_used() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let step = |id: &str| {
+        format!(
+            "  - agent: {{ id: {id}, kind: llm, model: {{ provider: openai, name: m }}, instruction: I., prompt: {id} }}\n"
+        )
+    };
+    let steps = ["a", "b", "c", "d"].map(step).concat();
+    folder.write("main.yaml", format!("id: main\nkind: sequential\nsteps:\n{steps}"));
+    let answers = |all: &[&str]| format!("answers:\n  '*': [{}]\n", all.join(", "));
+    let went = |resumes: &[(&str, &[&str])]| {
+        folder.write("script.yaml", answers(&["uno", "due"]));
+        trefoil(&folder, &provider, &["run", "main.yaml", "--model", "scripted=script.yaml"])
+            .silent(1)
+            .says(&["no more answers"]);
+        let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+        let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
+        for (file, all) in resumes {
+            folder.write(&format!("{file}.yaml"), answers(all));
+            let model = format!("scripted={file}.yaml");
+            trefoil(&folder, &provider, &["resume", &run, "--model", &model]);
+        }
+        trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone()
+    };
+    let has = |shown: &str, step: &str, answer: &str| {
+        let is = |line: &str| line.contains(&format!("✓ {step} ")) && line.contains(answer);
+        assert!(shown.lines().any(is), "{step} {answer}: {shown}");
+    };
+    let shown = went(&[("script", &["uno", "due", "tre", "quattro"])]);
+    has(&shown, "c", "tre");
+    has(&shown, "d", "quattro");
+    let shown = went(&[("script", &["uno", "due", "tre"]), ("script", &["uno", "due", "tre", "quattro"])]);
+    has(&shown, "d", "quattro");
+    // Another script begins with its first answer, and is gone on with in the same way.
+    let shown = went(&[("other", &["drei"]), ("other", &["drei", "vier"])]);
+    has(&shown, "c", "drei");
+    has(&shown, "d", "vier");
+}

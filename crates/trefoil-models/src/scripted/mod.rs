@@ -20,8 +20,8 @@
 //! ```
 //!
 //! A call is looked up by its full key (with or without `!TRY`), then by the label of its step, its agent, the labels
-//! around it from the inside out, and `*`. A list is used in the order of the calls, and a repeated call (in a resumed
-//! run) gets the same answer again. If several calls with one name run concurrently, use their keys.
+//! around it from the inside out, and `*`. A list is used in the order of the calls. A resumed run goes on with the first
+//! answer that no call has used up; a failure of the script's own is an answer, too. If several calls with one name run concurrently, use their keys.
 
 mod file;
 
@@ -34,6 +34,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use trefoil_ir::{Program, StepKind, ToolKind, walk};
+use trefoil_machine::error::RunError;
 use trefoil_machine::key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
@@ -45,6 +46,8 @@ use trefoil_template::Value;
 
 /// The name that matches every call.
 const ANY: &str = "*";
+/// In the error of a call for which the script has no answer.
+const NOTHING: &str = "the script has no";
 
 /// Answers by name. It is also a host for the tools in the script.
 #[derive(Debug, Default)]
@@ -73,8 +76,22 @@ struct Script<T> {
     turns: Vec<ScriptedTurn<T>>,
     /// Whether a single turn is used for every call, because it is not in a list.
     endless: bool,
+    given: Mutex<GivenTurns>,
+}
+
+/// The turns that are used up.
+#[derive(Debug, Default)]
+struct GivenTurns {
+    /// Those of calls that ended before the run was resumed.
+    past: usize,
     /// The index of the turn that each call got, by key.
-    given: Mutex<HashMap<String, usize>>,
+    by_key: HashMap<String, usize>,
+}
+
+impl GivenTurns {
+    fn count(&self) -> usize {
+        self.past + self.by_key.len()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -101,18 +118,21 @@ struct ScriptedFailure {
 impl<T: Clone> Script<T> {
     /// The turn for this call; `None` if there are no more.
     fn turn(&self, key: &str) -> Option<&ScriptedTurn<T>> {
-        if self.endless {
-            self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), 0);
-            return self.turns.first();
-        }
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = given.len();
-        let index = *given.entry(key.to_owned()).or_insert(next);
-        self.turns.get(index)
+        let next = given.count();
+        let index = *given.by_key.entry(key.to_owned()).or_insert(next);
+        if self.endless { self.turns.first() } else { self.turns.get(index) }
+    }
+
+    /// The next turn is used up, unless the script had none.
+    fn recall(&self, error: Option<&RunError>) {
+        if error.is_none_or(|error| !error.message.contains(NOTHING)) {
+            self.given.lock().unwrap_or_else(PoisonError::into_inner).past += 1;
+        }
     }
 
     fn never_given(&self) -> usize {
-        self.turns.len().saturating_sub(self.given.lock().unwrap_or_else(PoisonError::into_inner).len())
+        self.turns.len().saturating_sub(self.given.lock().unwrap_or_else(PoisonError::into_inner).count())
     }
 }
 
@@ -194,11 +214,11 @@ impl ModelProvider for Scripted {
     ) -> Result<ModelAnswer, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
         let Some((name, script)) = self.find(&at, &request.speaker) else {
-            return Err(setup(format!("the script has no answer for agent `{}` at `{}`", request.speaker, at.key)));
+            return Err(setup(format!("{NOTHING} answer for agent `{}` at `{}`", request.speaker, at.key)));
         };
         let Some(turn) = script.turn(&at.key.0) else {
             let n = script.turns.len();
-            return Err(setup(format!("the script has no more answers for `{name}` (it has {n})")));
+            return Err(setup(format!("{NOTHING} more answers for `{name}` (it has {n})")));
         };
         at.meter.tell(Usage::default());
         if turn.delay_ms > 0 {
@@ -219,6 +239,10 @@ impl ModelProvider for Scripted {
         }
     }
 
+    fn recall(&self, at: CallSite<'_>, request: &ModelRequest, error: Option<&RunError>) {
+        self.find(&at, &request.speaker).iter().for_each(|(_, script)| script.recall(error));
+    }
+
     fn label(&self, _request: &ModelRequest) -> String {
         "scripted".to_owned()
     }
@@ -236,13 +260,17 @@ impl ToolHost for Scripted {
         Ok(self.tools.keys().map(spec).collect())
     }
 
+    fn recall(&self, _at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
+        self.tools.get(&*request.name).iter().for_each(|script| script.recall(error));
+    }
+
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let Some(script) = self.tools.get(&*request.name) else {
-            return Err(ToolError::Failed(format!("the script has no tool `{}`", request.name)));
+            return Err(ToolError::Failed(format!("{NOTHING} tool `{}`", request.name)));
         };
         let Some(turn) = script.turn(&at.key.0) else {
             let (name, n) = (&request.name, script.turns.len());
-            return Err(ToolError::Failed(format!("the script has no more answers for `{name}` (it has {n})")));
+            return Err(ToolError::Failed(format!("{NOTHING} more answers for `{name}` (it has {n})")));
         };
         if turn.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;

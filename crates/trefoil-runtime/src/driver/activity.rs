@@ -86,6 +86,17 @@ impl World {
         self.ports.humans.decided(self.site(activity, &Meter::default())).await
     }
 
+    /// Tells the ports of a call that ended in another process.
+    pub fn recall(&self, activity: &Activity, error: Option<&RunError>) {
+        let meter = Meter::default();
+        let at = self.site(activity, &meter);
+        match &activity.request {
+            Request::Model(request) => self.ports.models.recall(at, request, error),
+            Request::Tool(request) => self.ports.tools.recall(at, request, error),
+            _ => {}
+        }
+    }
+
     /// The model's label, for a model call.
     pub fn model(&self, activity: &Activity) -> Option<String> {
         let Request::Model(request) = &activity.request else { return None };

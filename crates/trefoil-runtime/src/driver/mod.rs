@@ -348,6 +348,8 @@ async fn take_up(
         counted: &mut counted,
         seen: &world.seen,
         replaced: &mut replaced,
+        answers: options.answers.clone(),
+        recalls: false,
     };
     let watched = read(&world, &options, &mut using).await;
     options.memo = memo;

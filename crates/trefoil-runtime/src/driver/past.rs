@@ -56,10 +56,21 @@ pub struct Using<'w> {
     pub seen: &'w SeenTools,
     /// The secrets that were replaced in incoming data.
     pub replaced: &'w mut BTreeSet<String>,
+    /// What answers now. Empty: the same as before.
+    pub answers: String,
+    /// Whether that answered at this point of the journal.
+    pub recalls: bool,
+}
+
+impl Using<'_> {
+    fn answered_by(&mut self, answers: &str) {
+        self.recalls = self.answers.is_empty() || self.answers == answers;
+    }
 }
 
 impl Reader for Using<'_> {
     fn began(&mut self, started: &Started, options: &Options) {
+        self.answered_by(&started.answers);
         self.teller.began(started, options);
     }
 }
@@ -76,6 +87,15 @@ impl Watcher for Using<'_> {
         if let Past::Ended(Activity { key, request: Request::Tool(_), .. }, _, About { usage: Some(usage), .. }) = &past
         {
             self.counted.entry(key.clone()).or_default().add(*usage);
+        }
+        if let Past::Resumed(_, Some(answers)) = &past {
+            self.answered_by(answers);
+        }
+        if let Past::Ended(activity, result, about) = &past
+            && self.recalls
+            && !about.is_reused()
+        {
+            self.teller.0.recall(activity, result.as_ref().err());
         }
         if let Past::Ended(_, _, about) = &past {
             self.seen.recall(&about.tools);
@@ -95,7 +115,7 @@ pub fn told(world: &World, at_ms: u64, past: Past<'_>, tell: &mut dyn FnMut(Unto
         Past::Noted(noted) => tell(world.noted(noted)),
         Past::Began(activity) => world.began(activity, tell),
         Past::Ended(activity, result, about) => world.ended(activity, result, about, tell),
-        Past::Resumed(execution) => tell((None, None, EventKind::RunResumed { execution })),
+        Past::Resumed(execution, _) => tell((None, None, EventKind::RunResumed { execution })),
         Past::Lost(activity, lost) => tell(world.lost(activity, lost)),
         Past::Suspended(waiting, called, wake_at, why) => {
             tell(world.suspended(waiting.into_iter(), called, wake_at, why));

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
 use trefoil_ir::{StepId, ToolKind};
+use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AskedBefore, Event, Waiting};
 use trefoil_machine::journal::{Entry, SeenTool};
 use trefoil_machine::key::Key;
@@ -75,6 +76,9 @@ pub trait ModelProvider: Send + Sync {
     fn calls_tools(&self) -> bool {
         true
     }
+    /// Told of each call of a resumed run that ended in another process, while the same source answered, in their order. `error`:
+    /// how it failed.
+    fn recall(&self, _at: CallSite<'_>, _request: &ModelRequest, _error: Option<&RunError>) {}
     /// The name of the model in outputs: `openai:gpt-x`, `embedded`, `scripted`.
     fn label(&self, request: &ModelRequest) -> String;
 }
@@ -373,6 +377,8 @@ pub trait ToolHost: Send + Sync {
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         false
     }
+    /// As [`ModelProvider::recall`].
+    fn recall(&self, _at: CallSite<'_>, _request: &ToolRequest, _error: Option<&RunError>) {}
     /// Why this process may not make a call, although another process may: a permission that its operator has not given. A
     /// run that goes on stops before such a call. Without a name and arguments: whether it may list the tools.
     fn refusal(&self, _name: &str, _kind: &ToolKind, _arguments: &Value) -> Option<ToolRefusal> {

@@ -11,6 +11,7 @@ use super::{
     HumanInbox, Journal, JournalError, LetterId, ModelAnswer, ModelError, ModelProvider, Received, Secret, Secrets,
     ToolError, ToolHost, ToolRefusal,
 };
+use trefoil_machine::error::RunError;
 use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest, ToolSpec};
 
 #[async_trait]
@@ -35,6 +36,9 @@ impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
     fn calls_tools(&self) -> bool {
         T::calls_tools(self)
     }
+    fn recall(&self, at: CallSite<'_>, request: &ModelRequest, error: Option<&RunError>) {
+        T::recall(self, at, request, error);
+    }
     fn label(&self, request: &ModelRequest) -> String {
         T::label(self, request)
     }
@@ -53,6 +57,9 @@ impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         T::is_idempotent(self, request)
+    }
+    fn recall(&self, at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
+        T::recall(self, at, request, error);
     }
     fn refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         T::refusal(self, name, kind, arguments)

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::ToolKind;
+use trefoil_machine::error::RunError;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{ToolError, ToolHost, ToolRefusal, ToolRequest, ToolSpec};
 use trefoil_template::Value;
@@ -123,6 +124,9 @@ impl ToolHost for All {
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.of(request).is_some_and(|host| host.is_idempotent(request))
+    }
+    fn recall(&self, at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
+        self.of(request).iter().for_each(|host| host.recall(at, request, error));
     }
     fn refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         // Python functions have a host only where they may run.

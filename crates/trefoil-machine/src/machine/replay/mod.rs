@@ -93,8 +93,8 @@ pub enum Past<'a> {
     Began(&'a Activity),
     /// It ended.
     Ended(&'a Activity, &'a Result<PrivateValue, RunError>, &'a About),
-    /// Another process resumed the run.
-    Resumed(u32),
+    /// Another process resumed the run, and perhaps set another source of answers: see [`Started::answers`].
+    Resumed(u32, Option<&'a str>),
     /// The outcome of a model call is unknown.
     Lost(&'a Activity, &'a Lost),
     /// The run could only wait for these; some of them wait for runs that they have started.
@@ -271,7 +271,8 @@ impl Replay {
             EntryKind::Resumed { execution, lost, changes, .. } => {
                 self.executions = *execution;
                 self.fruitless = self.fruitless.saturating_add(1);
-                watcher.past(entry.at_ms, Past::Resumed(*execution));
+                let answers = changes.models.as_ref().map(|models| models.answers.as_str());
+                watcher.past(entry.at_ms, Past::Resumed(*execution, answers));
                 for activity in self.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
                     watcher.past(entry.at_ms, Past::Began(activity));
                 }

@@ -297,7 +297,8 @@ impl Rebuild {
         replay.origin = at.saturating_sub(entry.at_ms);
         (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         replay.machine.change(changes);
-        watcher.past(entry.at_ms, super::Past::Resumed(*execution));
+        let answers = changes.models.as_ref().map(|models| models.answers.as_str());
+        watcher.past(entry.at_ms, super::Past::Resumed(*execution, answers));
         for mut noted in active.0 {
             watcher.past(entry.at_ms, super::Past::Noted(&mut noted));
         }
