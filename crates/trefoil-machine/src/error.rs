@@ -12,9 +12,15 @@ use crate::text::shorten;
 /// The maximum number of characters of an answer that a failure keeps.
 const ANSWER: usize = 400;
 
-/// Why a step or a run failed. Serializable, because failures of activities are journal entries.
+/// Why a step or a run failed. Serializable, because failures of activities are journal entries. It is one pointer: results, entries
+/// and events that can be failures are moved often, and most of them are none.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct RunError {
+#[serde(transparent)]
+pub struct RunError(Box<RunErrorData>);
+
+/// The data of a [`RunError`].
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct RunErrorData {
     /// Stable code: `MODEL_ERROR`, `TOOL_ERROR`, `TOOL_TIMEOUT`, `TIMEOUT`, `STRUCTURED_OUTPUT_INVALID`,
     /// `MAX_ITERATIONS_EXCEEDED`, `MAX_STATE_VISITS_EXCEEDED`, `MAX_TRANSITIONS_EXCEEDED`, `NO_TRANSITION`, `INPUT_INVALID`,
     /// `INTERPOLATION_ERROR`, `GUARDRAIL_VIOLATION`, `BUDGET_EXCEEDED`, `HUMAN_TIMEOUT`, `CONSENSUS_FAILED`,
@@ -34,19 +40,19 @@ pub struct RunError {
     pub cause: Option<Cause>,
     /// Advice.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub help: Option<Box<Excerpt>>,
+    pub help: Option<String>,
     /// What was sent, in one line: the destination, for a tool with what is in its address, and the size.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub sent: Option<Box<Excerpt>>,
+    pub sent: Option<String>,
     /// The start of the answer that caused the failure, in displayable form.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub answer: Option<Box<Excerpt>>,
+    pub answer: Option<String>,
     /// How long to wait before the next attempt, as requested by the provider.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<NonZeroU32>,
-    /// Data that few failures have, behind a single pointer, so that the failure stays small.
+    /// Data that few failures have.
     #[serde(flatten)]
-    pub detail: Option<Box<Detail>>,
+    pub detail: Option<Detail>,
 }
 
 /// Data of certain failures.
@@ -59,21 +65,16 @@ pub enum Detail {
     Others(Vec<Key>),
 }
 
-/// A text of a failure, such as the start of an answer. Behind a single pointer, so that the failure stays small.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(transparent)]
-pub struct Excerpt(pub String);
-
-impl std::ops::Deref for Excerpt {
-    type Target = str;
-    fn deref(&self) -> &str {
+impl std::ops::Deref for RunError {
+    type Target = RunErrorData;
+    fn deref(&self) -> &RunErrorData {
         &self.0
     }
 }
 
-impl<T: Into<String>> From<T> for Box<Excerpt> {
-    fn from(text: T) -> Self {
-        Self::new(Excerpt(text.into()))
+impl std::ops::DerefMut for RunError {
+    fn deref_mut(&mut self) -> &mut RunErrorData {
+        &mut self.0
     }
 }
 
@@ -128,7 +129,7 @@ impl Cause {
 impl RunError {
     /// A failure with a code and a message.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(RunErrorData {
             code: code.to_owned(),
             message: message.into(),
             key: None,
@@ -139,18 +140,28 @@ impl RunError {
             answer: None,
             retry_after_ms: None,
             detail: None,
-        }
+        }))
+    }
+    /// Its data, to take parts out of it.
+    pub fn into_data(self) -> RunErrorData {
+        *self.0
+    }
+    /// Sets the step that failed, and its place in the manifest.
+    #[must_use]
+    pub fn at_step(mut self, key: Option<Key>, location: Option<Location>) -> Self {
+        (self.key, self.location) = (key, location);
+        self
     }
     /// What a run stopped before, why, and what allows it.
     pub fn stopped_before(&self) -> String {
         let step = self.key.as_ref().map(|key| format!("stopped before `{}`: ", key.named()));
         let step = step.unwrap_or_else(|| "stopped: ".to_owned());
-        let help = self.help.as_ref().map(|help| format!("; {}", &***help)).unwrap_or_default();
+        let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
         format!("{step}{}{help}", self.message)
     }
     /// All steps to which it applies.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        let others = match self.detail.as_deref() {
+        let others = match &self.detail {
             Some(Detail::Others(others)) => others.as_slice(),
             _ => &[],
         };
@@ -158,12 +169,15 @@ impl RunError {
     }
     /// Sets the other steps to which it applies.
     #[must_use]
-    pub fn others(self, others: Vec<Key>) -> Self {
-        if others.is_empty() { self } else { Self { detail: Some(Box::new(Detail::Others(others))), ..self } }
+    pub fn others(mut self, others: Vec<Key>) -> Self {
+        if !others.is_empty() {
+            self.detail = Some(Detail::Others(others));
+        }
+        self
     }
     /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
     pub fn unresolved(&self) -> Option<&Interpolation> {
-        match self.detail.as_deref() {
+        match &self.detail {
             Some(Detail::Interpolation(unresolved)) => Some(unresolved),
             _ => None,
         }
@@ -172,8 +186,9 @@ impl RunError {
     pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
         let failed =
             Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
-        let error = Self::new("INTERPOLATION_ERROR", failed.to_string());
-        Self { detail: Some(Box::new(Detail::Interpolation(failed))), ..error }
+        let mut error = Self::new("INTERPOLATION_ERROR", failed.to_string());
+        error.detail = Some(Detail::Interpolation(failed));
+        error
     }
     /// A value that exceeds the limits; `what` names it.
     pub fn too_large(what: &str) -> Self {
@@ -193,23 +208,30 @@ impl RunError {
     /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(Box::new(Excerpt(help.into())));
+        self.help = Some(help.into());
+        self
+    }
+    /// Sets what was sent, in one line.
+    #[must_use]
+    pub fn sent_as(mut self, sent: Option<String>) -> Self {
+        self.sent = sent;
         self
     }
     /// Sets the answer that caused the failure; only its start is kept.
     #[must_use]
     pub fn answered(mut self, answer: &str) -> Self {
-        self.answer = (!answer.is_empty()).then(|| Box::new(Excerpt(shorten(answer, ANSWER))));
+        self.answer = (!answer.is_empty()).then(|| shorten(answer, ANSWER));
         self
     }
     /// The failure as stored in journals: without its place in the files of this load.
     #[must_use]
-    pub fn stored(self) -> Self {
-        Self { location: None, ..self }
+    pub fn stored(mut self) -> Self {
+        self.location = None;
+        self
     }
     /// The start of the answer that caused the failure.
     pub fn answer(&self) -> Option<&str> {
-        self.answer.as_deref().map(|excerpt| &*excerpt.0)
+        self.answer.as_deref()
     }
 }
 

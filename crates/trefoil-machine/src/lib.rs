@@ -33,7 +33,7 @@ pub mod machine;
 pub mod answer;
 
 pub use clock::{Due, RunClock, RunMs, WorkMs};
-pub use error::{Cause, Excerpt, Interpolation, RunError};
+pub use error::{Cause, Interpolation, RunError, RunErrorData};
 pub use event::{AskedBefore, Event, EventKind, Told};
 pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
 pub use key::{ContentKey, Key};

@@ -28,6 +28,10 @@ use trefoil_runtime::ports::{
 use trefoil_runtime::{Journal, Options, Ports, driver};
 use trefoil_template::Value;
 
+/// The allocator of the command line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const PAGE: usize = 1_000;
 
 /// Answers so many calls, and never the next one.

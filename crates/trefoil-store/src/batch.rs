@@ -116,8 +116,9 @@ fn lean(about: &mut About) {
 
 /// Keeps only the parts of an error that retries and statistics use.
 fn bare(error: &RunError) -> RunError {
-    let RunError { code, key, cause, retry_after_ms, .. } = error.clone();
-    RunError { key, cause, retry_after_ms, ..RunError::new(&code, "") }
+    let mut bare = RunError::new(&error.code, "").at_step(error.key.clone(), None);
+    (bare.cause, bare.retry_after_ms) = (error.cause.clone(), error.retry_after_ms);
+    bare
 }
 
 /// The activity that an entry is about.

@@ -120,7 +120,7 @@ impl EventSink for Several {
 
 /// Prints why a journal cannot be replayed.
 pub fn unreadable(error: &RunError) -> u8 {
-    output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref().map(|help| &**help));
+    output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
     exit::FAILED
 }
 

@@ -226,8 +226,7 @@ impl Turn<'_> {
     fn over(&self, f: FrameId, ceiling: &Ceiling, what: &str) -> RunError {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
-        let error =
-            RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")) };
+        let error = RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")).at_step(key, location);
         let help = match ceiling.of_flow {
             true => "raise the limit, or lower a limit on iterations or items",
             false => "allow more with `--max-calls`, or lower a limit on iterations or items",
@@ -291,7 +290,7 @@ impl Turn<'_> {
         let (key, location) = self.at_work(f).unzip();
         let location = location.or(Some(flow.origin));
         if budget.on_exceeded == OnExceeded::Abort {
-            return self.finish(Err(RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) }));
+            return self.finish(Err(RunError::new("BUDGET_EXCEEDED", text).at_step(key, location)));
         }
         if !said {
             self.core.output.events.push(Noted { key, location, kind: EventKind::Warning { message: text } });

@@ -66,7 +66,7 @@ pub fn decided(
                 flow.name,
                 variables(value)
             );
-            return Err(RunError { location: Some(field.origin), ..invalid(flow, what) }.into());
+            return Err(invalid(flow, what).at_step(None, Some(field.origin)).into());
         }
     }
     let schema = flow.intake.schema.and_then(|schema| prepared.program.schema(schema));

@@ -76,7 +76,7 @@ impl Turn<'_> {
             // The models of a run are checked before its start. This handles those that were not known then.
             let key = self.core.frames.get(f).map(|f| f.key.clone());
             let location = self.step_of(f).map(|(_, step)| step.origin);
-            let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
+            let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
             return Some(error.help(help));
         }
         let next = self.reserve(request);
@@ -89,7 +89,7 @@ impl Turn<'_> {
         said.push_str(&format!(", and the next call may cost {}", Dollars(next)));
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
-        let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
+        let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
         let help = match ceiling.of_flow {
             true => "raise the limit, or lower `max_tokens` or a limit on iterations or items",
             false => "allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items",

@@ -190,7 +190,7 @@ impl<'p> Turn<'p> {
             if let Some(text) = self.too_heavy() {
                 let key = self.core.frames.get(frame).map(|f| f.key.clone());
                 let location = self.step_of(frame).map(|(_, step)| step.origin);
-                let error = RunError { key, location, ..RunError::new("LIMIT_EXCEEDED", text) };
+                let error = RunError::new("LIMIT_EXCEEDED", text).at_step(key, location);
                 self.finish(Err(error.help("make the values smaller, or split the work into several runs")));
             }
         }
@@ -302,7 +302,7 @@ impl<'p> Turn<'p> {
     fn at_limit(&mut self, f: FrameId, error: RunError) {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
-        self.finish(Err(RunError { key, location, ..error }));
+        self.finish(Err(error.at_step(key, location)));
     }
 
     /// Ends the run.

@@ -158,7 +158,7 @@ fn a_limit_of_a_flow_is_told_where_the_step_is_that_it_ends() {
         }
         error(&run);
         let error = run.result.unwrap().unwrap_err();
-        assert_eq!((error.key, error.location), (Some(Key::from("b")), Some(at(20))));
+        assert_eq!((error.key.clone(), error.location), (Some(Key::from("b")), Some(at(20))));
     };
     // Before the call, and after one that cost more than expected.
     ends(None, Some(1_500), &[501]);

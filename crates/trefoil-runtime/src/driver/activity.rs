@@ -347,7 +347,7 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunEr
     };
     let repeatable = tools.is_idempotent(&filled) && came.is_err();
     let sent = || at.meter.sent().unwrap_or_else(|| sent(request, at.meter.shown().unwrap_or(&Value::Null)));
-    let failed = |error| RunError { sent: Some(sent().into()), ..tool_error(&request.name, error) };
+    let failed = |error| tool_error(&request.name, error).sent_as(Some(sent()));
     Ok((came.map_err(failed), repeatable))
 }
 
@@ -378,11 +378,11 @@ async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<Stri
     for request in wanted {
         let ToolsRequest { kind, names } = request;
         let is_wanted = |name: &str| names.as_ref().is_none_or(|names| names.iter().any(|wanted| **wanted == *name));
-        let placed = |error: RunError, name: Option<&str>| RunError { location: offered(at, kind, name), ..error };
+        let placed = |error: RunError, name: Option<&str>| error.at_step(None, offered(at, kind, name));
         let listed = at.world.ports.tools.list(at.site(), kind).await;
         let skipped = at.meter.take_skipped();
         warnings.extend(at.meter.take_warnings());
-        let failed = |e| RunError { sent: at.meter.sent().map(Into::into), ..tool_error(request.place(), e) };
+        let failed = |error| tool_error(request.place(), error).sent_as(at.meter.sent());
         let mut tools = listed.map_err(|e| placed(unlisted(failed(e)), None))?;
         if let (true, Some(one)) = (names.is_some(), skipped.iter().find(|one| is_wanted(&one.name))) {
             let error = tool_error(request.place(), ToolError::Failed(one.why.clone()));
@@ -439,9 +439,9 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
             RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable)
         }
         ToolError::Status { status, message, retry_after_ms } => {
-            let error = RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status));
-            let wait = retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
-            RunError { retry_after_ms: wait, ..error }
+            let mut error = RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status));
+            error.retry_after_ms = retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
+            error
         }
     }
 }

@@ -29,7 +29,7 @@ impl Driver {
         let call = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_)))?;
         let Refusal { why, waits, option } = self.allowance.take(now).err()?;
         let location = self.world.prepared.program.step(call.step).map(|step| step.origin);
-        let error = RunError { key: Some(call.key.clone()), location, ..RunError::new("BUDGET_EXCEEDED", why) };
+        let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
         let help = match waits {
             true => format!("allow more with `{option}`"),
             false => {

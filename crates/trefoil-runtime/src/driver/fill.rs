@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn a_value_that_a_message_cuts_is_masked_up_to_the_cut() {
         let seen = seen("hunter22-and-more");
-        let shown = |message: &str| seen.hide_error(RunError::new("MODEL_ERROR", message)).message;
+        let shown = |message: &str| seen.hide_error(RunError::new("MODEL_ERROR", message)).into_data().message;
         assert_eq!(shown("it begins `the key hunter22-an...`"), "it begins `the key ***...`");
         assert_eq!(shown("it begins `hunt...`"), "it begins `hunt...`", "too short to tell");
         assert_eq!(shown("so... then hunter22-a…"), "so... then ***…", "whatever was cut before");

@@ -214,11 +214,9 @@ impl Mask {
     pub fn error(&self, mut error: RunError) -> RunError {
         if !self.is_empty() {
             error.message = self.cut(&self.text(&error.message));
-            error.help = error.help.map(|help| self.text(&help).into());
-            error.sent = error.sent.map(|sent| self.cut(&self.text(&sent)).into());
-            if let Some(answer) = &mut error.answer {
-                answer.0 = self.cut(&self.text(&answer.0));
-            }
+            error.help = error.help.take().map(|help| self.text(&help).into());
+            error.sent = error.sent.take().map(|sent| self.cut(&self.text(&sent)).into());
+            error.answer = error.answer.take().map(|answer| self.cut(&self.text(&answer)).into());
         }
         error
     }

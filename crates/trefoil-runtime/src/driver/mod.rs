@@ -556,7 +556,7 @@ fn ended(last: &EntryKind, replayed: Option<&Result<Value, RunError>>) -> Option
     let EntryKind::Finished { output, error, .. } = last else { return None };
     Some(match (error, replayed) {
         (None, _) => Ok(output.clone().unwrap_or_default()),
-        (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error.clone() }),
+        (Some(error), Some(Err(found))) => Err(error.clone().at_step(error.key.clone(), found.location)),
         (Some(error), _) => Err(error.clone()),
     })
 }

@@ -120,7 +120,9 @@ fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<Mod
     let (told, warnings) = (told(at, &came), instead(at, request, came.instead.as_deref()));
     let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
     let mut error = error.answered(&shown);
-    error.sent = error.sent.or_else(|| came.sent.map(Into::into));
+    if error.sent.is_none() {
+        error.sent = came.sent;
+    }
     let partial = Some(shown).filter(|text| !text.is_empty());
     Came { partial, told, usage: Some(came.usage), warnings, ..Came::from(Err(error)) }
 }
@@ -218,8 +220,8 @@ fn model_error(error: ModelError) -> RunError {
             RunError::new("MODEL_ERROR", error.message)
         }
     };
-    failed.help = error.help.map(Into::into);
-    failed.sent = error.sent.map(Into::into);
+    failed.help = error.help;
+    failed.sent = error.sent;
     failed.retry_after_ms = error.retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
     failed
 }

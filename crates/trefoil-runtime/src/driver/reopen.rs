@@ -131,8 +131,7 @@ fn would_repeat(error: &RunError) -> RunError {
         }
         _ => "repeating a step cannot help; change the manifest or the input, and start a new run",
     };
-    let RunError { key, location, .. } = error.clone();
-    RunError { key, location, ..RunError::new("WOULD_REPEAT", message) }.help(help)
+    RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help)
 }
 
 /// Collects events until their entry is stored.

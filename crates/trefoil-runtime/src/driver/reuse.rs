@@ -88,7 +88,7 @@ impl Driver {
             _ => return None,
         };
         let location = self.world.prepared.program.step(first.step).map(|step| step.origin);
-        let error = RunError { key: Some(first.key.clone()), location, ..RunError::new("BUDGET_EXCEEDED", message) };
+        let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
         Some(error.help(format!("allow more with `{help}`")))
     }
 
@@ -220,6 +220,6 @@ fn would_repeat(
     }
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
     let help = format!("to allow it, pass `--rerun {}`", names.join(" --rerun "));
-    let error = RunError { key: Some(asked.key.clone()), location, ..RunError::new("WOULD_REPEAT", message) };
+    let error = RunError::new("WOULD_REPEAT", message).at_step(Some(asked.key.clone()), location);
     Some(error.others(others.iter().map(|(asked, _)| asked.key.clone()).collect()).help(help))
 }

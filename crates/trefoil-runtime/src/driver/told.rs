@@ -6,7 +6,7 @@ use super::activity::World;
 use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{EventKind, ReusedFrom, Told, Waiting};
+use trefoil_machine::event::{EventKind, ReusedFrom, Waiting};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{About, CalledRun, Lost, Started};
 use trefoil_machine::key::Key;
@@ -117,7 +117,7 @@ impl World {
 
     /// The outcome of a model call is unknown, because its process ended.
     pub fn lost(&self, activity: &Activity, lost: &Lost) -> Untold {
-        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone(), told: Told::default() };
+        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone(), told: Box::default() };
         (Some(activity.key.clone()), self.place(activity), kind)
     }
 
@@ -141,11 +141,11 @@ impl World {
                 answer: said::shown(&answer.shown()),
                 usage: usage.unwrap_or_default(),
                 duration_ms,
-                told: told.clone(),
+                told: Box::new(told.clone()),
                 reused_from,
             },
             (Request::Model(_), Err(error)) if error.code == STOPPED => {
-                let (usage, partial, told) = (usage.unwrap_or_default(), partial.clone(), told.clone());
+                let (usage, partial, told) = (usage.unwrap_or_default(), partial.clone(), Box::new(told.clone()));
                 EventKind::ModelStopped { usage, partial, told }
             }
             (_, Ok(value)) => EventKind::EffectFinished { value: value.shown(), duration_ms, reused_from, called },
@@ -154,7 +154,7 @@ impl World {
                 duration_ms,
                 usage: *usage,
                 partial: partial.clone(),
-                told: told.clone(),
+                told: Box::new(told.clone()),
                 called,
             },
         };
@@ -222,7 +222,7 @@ impl World {
             Some(refusal) => RunError::new("REFUSED", self.secrets.hide(&refusal.why)).help(refusal.help),
             None => super::activity::not_allowed(),
         };
-        let mut error = RunError { key: Some(activity.key.clone()), location: self.place(activity), ..error };
+        let mut error = error.at_step(Some(activity.key.clone()), self.place(activity));
         if let Request::Command(command) = &activity.request {
             let cut = script_line(&command.script, command.arguments.len());
             error.message = format!("it runs `{}`, and commands are not allowed in this run", self.secrets.hide(&cut));

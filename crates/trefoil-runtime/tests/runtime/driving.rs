@@ -204,7 +204,7 @@ fn people_answer_or_the_default_does_or_the_step_fails() {
             _ => None,
         });
         assert_eq!(wanted.as_deref(), Some("approve: ok with tea?"));
-        outcome.result.map(|v| json(&v)).map_err(|e| e.code)
+        outcome.result.map(|v| json(&v)).map_err(|e| e.into_data().code)
     };
     let default = || OnTimeout::Answer("no".into());
     assert_eq!(run(Some("yes"), 10, default()), Ok(j!("yes")));
@@ -241,7 +241,7 @@ fn guardrails_stand_before_the_call_and_before_the_journal() {
         let kinds = world.kinds();
         let shown = |e: &EventKind| matches!(e, EventKind::TextDelta { provisional: false, .. });
         assert!(!kinds.iter().any(shown) || outcome.result.is_ok(), "text was shown as final that was refused");
-        (outcome.result.map(|v| json(&v)).map_err(|e| e.message), outcome.calls, world)
+        (outcome.result.map(|v| json(&v)).map_err(|e| e.into_data().message), outcome.calls, world)
     };
     let (_, _, world) = run(Guard::Length { max_chars: 100, refuse: false }, "hello", " you");
     let provisional = |e: &EventKind| matches!(e, EventKind::TextDelta { provisional: true, .. });
@@ -304,7 +304,7 @@ fn every_check_of_a_call_is_told_and_a_system_prompt_is_looked_at_where_data_is(
             world.ports.events = Arc::new(Curious(world.events.clone()));
         }
         let outcome = world.run(&b.program(main), input);
-        (outcome.result.map_err(|e| e.message), verdicts(&world))
+        (outcome.result.map_err(|e| e.into_data().message), verdicts(&world))
     };
     let (result, told) = run("prose by x@y.org", false);
     assert_eq!(result.map(|v| json(&v)), Ok(j!("Go on. Write to [X].")));

@@ -85,7 +85,7 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
         let world = World::new(Half(finish));
         let outcome = world.run(&b.program(main), "x");
         let error = outcome.result.unwrap_err();
-        assert_eq!((&*error.code, error.sent.as_deref().map(|sent| &**sent)), (code, Some("POST somewhere")));
+        assert_eq!((&*error.code, error.sent.as_deref()), (code, Some("POST somewhere")));
         assert_eq!((outcome.usage.total(), outcome.usage.is_known()), (13, true), "a failed call was paid for");
         let kept = world.kinds().into_iter().find_map(|kind| match kind {
             EventKind::EffectFailed { partial, usage, told, .. } => {

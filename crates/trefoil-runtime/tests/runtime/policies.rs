@@ -87,7 +87,7 @@ fn a_time_limit_cancels_everything_beneath_the_step() {
     let outcome = World::echo().run(&b.program(main), "x");
     let error = outcome.result.unwrap_err();
     assert_eq!((error.code.as_str(), error.message.as_str()), ("TIMEOUT", "timed out after 1.5s"));
-    assert_eq!(&*error.key.unwrap().0, "both");
+    assert_eq!(&*error.into_data().key.unwrap().0, "both");
     assert_eq!(outcome.duration_ms, 1_500);
 }
 
@@ -183,7 +183,7 @@ fn a_budget_of_time_does_not_wait_for_what_is_under_way() {
     let outcome = World::echo().run(&b.program(main), "x");
     assert_eq!(outcome.duration_ms, 51);
     let error = outcome.result.unwrap_err();
-    assert_eq!(error.key.map(|k| k.0.to_string()).as_deref(), Some("nap"));
+    assert_eq!(error.key.as_ref().map(|k| k.0.to_string()).as_deref(), Some("nap"));
     expect!["duration ceiling exceeded: 0.051s elapsed, limit is 0.05s"].assert_eq(&error.message);
 }
 
@@ -212,7 +212,7 @@ fn a_guardrails_refusal_is_no_ones_to_make_good_unless_it_is_tried_again() {
         b.at(say).policy.on_failure = OnFailure::Use(Box::new(Expr::Const("default".into())));
         let main = b.flow("main", say, None);
         let outcome = World::model(|_, _| Ok("you are now mine".into())).run(&b.program(main), input);
-        (outcome.result.map(|v| json(&v)).map_err(|e| e.code), outcome.calls)
+        (outcome.result.map(|v| json(&v)).map_err(|e| e.into_data().code), outcome.calls)
     };
     let refused = || Err("GUARDRAIL_VIOLATION".to_owned());
     assert_eq!(run(&[], "hello"), (refused(), 1));
@@ -254,7 +254,7 @@ fn a_list_that_needs_more_calls_than_are_left_fails_before_the_first() {
         let mut world = World::echo();
         world.options.max_calls = Some(max_calls);
         let outcome = world.run(&b.program(main), "[1, 2, 3, 4]");
-        (outcome.result.map_err(|error| error.message), outcome.calls)
+        (outcome.result.map_err(|error| error.into_data().message), outcome.calls)
     };
     let (result, calls) = run(false, 3);
     assert_eq!(calls, 0);

@@ -103,7 +103,7 @@ fn no_match_fails_and_says_which_values_were_seen() {
     assert_eq!(error.code, "NO_TRANSITION");
     expect!["no transition of state `RATE` matched (`{{RATE}} > 0.8`, `{{RATE}} < 0.8`): `RATE` is 0.8"]
         .assert_eq(&error.message);
-    assert_eq!(error.key.map(|k| k.0.to_string()).as_deref(), Some("RATE@1"));
+    assert_eq!(error.into_data().key.map(|k| k.0.to_string()).as_deref(), Some("RATE@1"));
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn visits_and_entries_have_limits() {
     let visits = run(3, 10);
     assert_eq!(visits.code, "MAX_STATE_VISITS_EXCEEDED");
     expect!["state `SPIN` entered more than 3 times"].assert_eq(&visits.message);
-    assert_eq!(visits.key.map(|k| k.0.to_string()).as_deref(), Some("SPIN@3"));
+    assert_eq!(visits.key.as_ref().map(|k| k.0.to_string()).as_deref(), Some("SPIN@3"));
     assert_eq!(run(10, 3).code, "MAX_TRANSITIONS_EXCEEDED");
-    assert_eq!(run(10, 2).key.map(|k| k.0.to_string()).as_deref(), Some("SPIN@2"));
+    assert_eq!(run(10, 2).key.as_ref().map(|k| k.0.to_string()).as_deref(), Some("SPIN@2"));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_terminal_state_may_fail_the_run() {
     let main = b.flow("main", body, None);
     let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(error.code, "COMMAND_FAILED");
-    assert_eq!(error.key.map(|k| k.0.to_string()).as_deref(), Some("END@1"));
+    assert_eq!(error.into_data().key.map(|k| k.0.to_string()).as_deref(), Some("END@1"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn where_nobody_can_be_asked_again_the_run_fails_at_the_question() {
         assert!(error.message.ends_with("`ASK` is maybe"), "{}", error.message);
         assert_eq!(person.asked.lock().unwrap().len(), 2);
         let failed = world.events.seen().into_iter().find_map(|e| match e.kind {
-            EventKind::StepFailed { error, .. } => Some((e.key.unwrap().0.to_string(), error.code)),
+            EventKind::StepFailed { error, .. } => Some((e.key.unwrap().0.to_string(), error.into_data().code)),
             _ => None,
         });
         assert_eq!(failed, Some(("ASK@1".into(), "NO_TRANSITION".into())), "the step is shown as failed");

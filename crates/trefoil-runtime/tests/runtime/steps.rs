@@ -51,7 +51,7 @@ fn a_callee_is_found_by_its_rendered_name_or_not_at_all() {
     assert_eq!(json(&run("{{input}}").unwrap()), j!("I am writer"));
     let error = run("{{input}}s").unwrap_err();
     assert_eq!((error.code.as_str(), error.message.as_str()), ("AGENT_NOT_FOUND", "there is no pipeline `writers`"));
-    assert_eq!(error.help.as_deref().map(|help| &**help), Some("did you mean `writer`?"));
+    assert_eq!(error.help.as_deref(), Some("did you mean `writer`?"));
 }
 
 #[test]
@@ -188,9 +188,9 @@ fn a_fan_out_over_what_is_no_list_says_what_it_got() {
     let error = |input: Value| World::echo().run(&program, input).result.unwrap_err();
     let object: Value = [("a", 1)].into_iter().collect();
     assert_eq!(error(object.clone()).code, "INTERPOLATION_ERROR");
-    let said = error(object).message;
+    let said = error(object).into_data().message;
     expect!["InterpolationError in '{{ input }}' [input]: Expected a JSON list but got an object"].assert_eq(&said);
-    let said = error("plain".into()).message;
+    let said = error("plain".into()).into_data().message;
     assert!(said.starts_with("InterpolationError in '{{ input }}' [input]: Result is not valid JSON: "), "{said}");
 }
 
@@ -334,7 +334,7 @@ fn a_failing_model_fails_the_run_with_its_place() {
     let world = World::model(|_, _| Err(status(500)));
     let error = world.run(&b.program(main), "x").result.unwrap_err();
     assert_eq!((error.code.as_str(), error.message.as_str()), ("MODEL_ERROR", "status 500"));
-    assert_eq!(&*error.key.unwrap().0, "say");
+    assert_eq!(&*error.into_data().key.unwrap().0, "say");
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn the_operator_says_what_becomes_of_unknown_commands() {
         let (program, mut world, commands) = crashed(&inbox);
         world.options.recovery = Recovery { commands: policy, ..Recovery::default() };
         let outcome = resume(&world, &program);
-        assert_eq!(outcome.result.err().map(|e| e.code).as_deref(), code);
+        assert_eq!(outcome.result.err().map(|e| e.into_data().code).as_deref(), code);
         assert_eq!(*commands.0.lock().unwrap(), runs, "{policy:?}");
     }
 }

@@ -136,7 +136,7 @@ fn what_becomes_of_a_command_that_was_interrupted_somebody_decides() {
             let mut p = with_inbox(&second, ports(Arc::default(), second.resume("r").await.unwrap()));
             p.commands = Some(Arc::new(Commands(false)));
             let outcome = driver::resume(program, "r", p, RunOptions::default()).await;
-            assert_eq!(outcome.result.err().map(|error| error.code), wanted.map(Into::into));
+            assert_eq!(outcome.result.err().map(|error| error.into_data().code), wanted.map(Into::into));
             assert_eq!(store.inbox("r").await.unwrap(), []);
         }
     });

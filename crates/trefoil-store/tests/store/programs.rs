@@ -68,7 +68,7 @@ impl ModelProvider for Everybody {
             }
             Err(error) => {
                 let Some(Cause::Status(status)) = error.cause else { panic!("{error}") };
-                Err(ModelError::new(ModelErrorKind::Status(status), error.message))
+                Err(ModelError::new(ModelErrorKind::Status(status), error.into_data().message))
             }
         }
     }
@@ -83,7 +83,7 @@ impl ToolHost for Everybody {
         true
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        self.ask(at, Request::Tool(request.clone())).await.map_err(|error| ToolError::Failed(error.message))
+        self.ask(at, Request::Tool(request.clone())).await.map_err(|error| ToolError::Failed(error.into_data().message))
     }
 }
 
@@ -91,7 +91,7 @@ impl ToolHost for Everybody {
 impl CommandHost for Everybody {
     async fn run(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let asked = self.ask(at, Request::Command(request.clone())).await;
-        asked.map_err(|error| ToolError::Failed(error.message))?;
+        asked.map_err(|error| ToolError::Failed(error.into_data().message))?;
         Ok(CommandOutput { exit_code: 0, stdout: "out".to_owned(), stderr: String::new() })
     }
 }

@@ -120,7 +120,7 @@ const HELP: &[(&str, For, &str)] = &[
 /// The advice for a failure: its own, otherwise that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
     let namespace = error.unresolved().map(|unresolved| &*unresolved.namespace);
-    error.help.as_deref().map(|help| &**help).or_else(|| of(&error.code, error.cause.as_ref(), namespace))
+    error.help.as_deref().or_else(|| of(&error.code, error.cause.as_ref(), namespace))
 }
 
 /// The advice for a code with a cause. `namespace`: that of a placeholder without a value.

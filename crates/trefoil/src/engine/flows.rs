@@ -445,7 +445,7 @@ impl ToolHost for FlowTools {
             }
             // If a limit of the flow's own manifest was reached, only the call fails.
             Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
-                Err(ToolError::Limit(error.message))
+                Err(ToolError::Limit(error.into_data().message))
             }
             Err(error) => Err(ToolError::Failed(format!("{}: {}", error.code, error.message))),
         }

@@ -454,7 +454,7 @@ pub fn explain(rule: &'static str, error: &RunError) -> Diagnostic {
         None => Diagnostic::nowhere(rule, Severity::Error, None, error.message.clone()),
     };
     match &error.help {
-        Some(help) => d.help(help.0.clone()),
+        Some(help) => d.help(help.clone()),
         None => d,
     }
 }

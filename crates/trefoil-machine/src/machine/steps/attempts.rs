@@ -175,7 +175,7 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
             validator::weigh(validator, combined.score, combined.confidence, reasoning.join("\n"))
         }
         (_, _, Err(error)) => {
-            guard::Verdict::found(validator.name.clone(), Side::Result, Ruling::Refused, error.message)
+            guard::Verdict::found(validator.name.clone(), Side::Result, Ruling::Refused, error.into_data().message)
         }
     };
     match ruled(turn, f, attempts, validator, verdict) {

@@ -237,5 +237,5 @@ fn unresolved(expr: &Expr, namespace: Option<&str>, reason: String) -> RunError 
     let first = path.and_then(|p| p.path.first()).map(|segment| &*segment.name);
     let namespace = namespace.or(first).unwrap_or("for_each");
     let expression = path.map_or_else(|| namespace.to_owned(), trefoil_template::Reference::dotted);
-    RunError { location, ..RunError::interpolation(&expression, namespace, reason) }
+    RunError::interpolation(&expression, namespace, reason).at_step(None, location)
 }

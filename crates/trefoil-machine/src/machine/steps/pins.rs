@@ -38,7 +38,7 @@ pub fn check(
 }
 
 fn wrong(offer: &Offer, message: String) -> EvalStop {
-    let error = RunError { location: Some(offer.origin), ..RunError::new("TOOL_ERROR", message) };
+    let error = RunError::new("TOOL_ERROR", message).at_step(None, Some(offer.origin));
     error.help("fix `params` of this entry of the agent's `tools`").into()
 }
 

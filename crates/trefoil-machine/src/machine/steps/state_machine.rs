@@ -140,7 +140,7 @@ fn without_score(context: &Context<'_>, state: &State, taken: &Transition) -> Ve
 
 /// Warns at the last visit of a state.
 fn warn(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, message: String) {
-    let place = at(turn, f, machine, id, RunError::new("", ""));
+    let place = at(turn, f, machine, id, RunError::new("", "")).into_data();
     if let (Some(key), Some(location)) = (place.key, place.location) {
         turn.note(&key, location, EventKind::Warning { message });
     }

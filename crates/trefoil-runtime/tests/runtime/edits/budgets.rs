@@ -87,7 +87,11 @@ fn one_call_too_many_is_not_made_and_would_not_be_made_again() {
         let new = format!("new-{name}");
         let (sent, outcome) = desk.run(&after, &new, Some(desk.memo(&before, name)));
         let error = outcome.result.unwrap_err();
-        assert_eq!((&*error.code, error.key.unwrap().as_str(), sent.len()), ("BUDGET_EXCEEDED", "c", made), "{sent:?}");
+        assert_eq!(
+            (&*error.code, error.key.clone().unwrap().as_str(), sent.len()),
+            ("BUDGET_EXCEEDED", "c", made),
+            "{sent:?}"
+        );
         assert!(error.message.starts_with("call limit reached: 1 of 1 model call used"), "{}", error.message);
         let entries = desk.world.journal.entries(&new).len();
         let (prepared, options) = (Prepared::new(after.clone()), Desk::options(&new, Some(desk.memo(&before, name))));

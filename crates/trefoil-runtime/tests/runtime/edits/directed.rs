@@ -146,7 +146,7 @@ fn of_two_equal_commands_the_one_that_changed_runs_and_the_other_keeps_its_own_r
         let after = commands(&after);
         let (sent, outcome) = desk.run(&after, &format!("no-{changed}"), Some(desk.memo(&before, "old")));
         let error = outcome.result.unwrap_err();
-        assert_eq!((&*error.code, error.key.unwrap().as_str()), ("WOULD_REPEAT", changed));
+        assert_eq!((&*error.code, error.key.clone().unwrap().as_str()), ("WOULD_REPEAT", changed));
         assert_eq!(sent, Vec::<String>::new());
         let memo = desk.memo(&before, "old").rerunning([changed.to_owned()]);
         assert_eq!(desk.run(&after, &format!("yes-{changed}"), Some(memo)).0, ["other"]);
@@ -176,7 +176,7 @@ fn whoever_says_that_a_command_may_run_again_goes_on_with_the_run_that_stopped_f
     let ended = desk.world.journal.entries("stopped").pop().unwrap();
     assert!(outcome.suspended, "{outcome:?}");
     let EntryKind::Suspended { wake_at: None, why: Some(why), .. } = ended.kind else { panic!("{ended:?}") };
-    assert_eq!((&*why.code, why.key.unwrap().as_str()), ("WOULD_REPEAT", "a"));
+    assert_eq!((&*why.code, why.key.clone().unwrap().as_str()), ("WOULD_REPEAT", "a"));
     desk.sent.lock().unwrap().clear();
     let memo = desk.memo(&before, "old").rerunning(["a".to_owned()]);
     let (prepared, options) = (Prepared::new(after.clone()), Desk::options("stopped", Some(memo)));
