@@ -1,6 +1,6 @@
-//! Files with misspelt words of their format, or names of states, nodes and agents, as they were meant. What only follows from such a word is not reported:
-//! the word is, and everything else that is wrong with the file. A word that is only guessed is reported and otherwise ignored, and no
-//! word stops a run that would start without it.
+//! Files with misspelt words of their format, or names of states, nodes and agents, as they were meant. What only follows from such a
+//! word is not reported: the word is, and everything else that is wrong with the file. A word that is only guessed is reported and
+//! otherwise ignored, and no word stops a run that would start without it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -52,13 +52,13 @@ impl Folder {
             if slips.len() == before {
                 break;
             }
-            let (now, fit) = self.make_with(loader, entries, &slips);
+            let (now, fit) = self.make_with(loader, entries, &slips, &made);
             let all = slips.len();
             slips = slips.into_iter().zip(&fit).filter_map(|(slip, fits)| fits.then_some(slip)).collect();
             meant = match slips.len() {
                 0 => break,
                 left if left == all => Some(now),
-                _ => Some(self.make_with(loader, entries, &slips).0),
+                _ => Some(self.make_with(loader, entries, &slips, &made).0),
             };
         }
         if let Some(meant) = meant.filter(|_| !slips.is_empty()) {
@@ -68,8 +68,9 @@ impl Folder {
     }
 
     /// Compiles documents with other words. Also returns which of them may have been meant: the value of such a key has the form
-    /// that the key needs.
-    fn make_with(&self, loader: &mut Loader, entries: &[usize], slips: &[Slip]) -> (Made, Vec<bool>) {
+    /// that the key needs, and such a name leaves no template of its file without a name that it has as it is `written`: a step may
+    /// have the name of the agent that it calls.
+    fn make_with(&self, loader: &mut Loader, entries: &[usize], slips: &[Slip], written: &Made) -> (Made, Vec<bool>) {
         let mut words: HashMap<FileId, Respellings> = HashMap::new();
         for slip in slips {
             words.entry(slip.file).or_default().insert(slip.at, slip.word.clone());
@@ -85,7 +86,9 @@ impl Folder {
         }
         let fits = |slip: &Slip| {
             let value = values.get(&(slip.file, slip.at));
-            value.is_none_or(|value| !mistyped.contains(&(slip.file, *value)))
+            let has_form = value.is_none_or(|value| !mistyped.contains(&(slip.file, *value)));
+            has_form
+                && (slip.told.rule != OF_NAMES || made.unresolved_in(slip.file) <= written.unresolved_in(slip.file))
         };
         let fit = slips.iter().map(fits).collect();
         (made, fit)
@@ -93,6 +96,11 @@ impl Folder {
 }
 
 impl Made {
+    /// The number of names in templates of a file that nothing has.
+    fn unresolved_in(&self, file: FileId) -> usize {
+        self.findings.iter().filter(|d| d.rule == "unresolved-name" && d.file == Some(file)).count()
+    }
+
     /// Adds the files as they were probably meant. The programs stay, and so do the files that are broken: what runs is what is written.
     fn as_meant(&mut self, meant: Self, told: Vec<Diagnostic>) {
         self.touched.extend(meant.touched.iter().copied());
