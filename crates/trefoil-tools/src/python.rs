@@ -87,20 +87,27 @@ impl PythonTools {
         // The first thing that call.py writes.
         let help = if ended.stdout.starts_with(b" ") { EXITS } else { INTERPRETER };
         if ended.code != 0 {
-            return Err(ToolError::advised(ended.complaint(), help));
+            // A signal may end it in the middle of its work.
+            let is_killed = help == EXITS && (129..=192).contains(&ended.code);
+            let failed = if is_killed { ToolError::unusable_result } else { ToolError::advised };
+            return Err(failed(ended.complaint(), help));
         }
         if json_nodes(&ended.stdout) > limits::ANSWER_NODES {
             let why = format!("its result has more than {} values", limits::ANSWER_NODES);
-            return Err(ToolError::advised(why, "let the function return less"));
+            return Err(ToolError::unusable_result(why, "let the function return less"));
         }
         let result = read_json_bytes(&ended.stdout).ok().map(Value::from_json);
         let result = result.as_ref().and_then(Value::as_object);
         match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
             (_, Some(error)) => {
                 let kind = result.and_then(|all| all.get("kind")).and_then(Value::as_str);
-                Err(ToolError::advised(error.to_text().to_string(), advice(kind)))
+                let failed = if kind == Some("result") { ToolError::unusable_result } else { ToolError::advised };
+                Err(failed(error.to_text().to_string(), advice(kind)))
             }
             (Some(result), None) => Ok(result.clone()),
+            (None, None) if help == EXITS => {
+                Err(ToolError::unusable_result("the interpreter exited without a result", help))
+            }
             (None, None) => Err(ToolError::advised("the interpreter exited without a result", help)),
         }
     }

@@ -299,3 +299,36 @@ fn a_command_that_may_have_been_done_is_not_run_by_a_step_that_gives_its_name_to
     let done = std::fs::read_to_string(folder.path().join("done")).unwrap();
     assert_eq!(done.lines().count(), 1, "{resumed:?}");
 }
+
+/// A command that succeeded has failed at nothing: what follows from its result does not repeat it, whoever goes on with the run.
+#[test]
+fn a_command_that_succeeded_is_not_repeated_because_no_transition_matches() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let done = folder.path().join("done");
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    for (exit, repeated) in [(0, false), (3, true)] {
+        let _ = std::fs::remove_file(&done);
+        let script = format!("echo x >> {}; exit {exit}", done.display());
+        folder.write(
+            "pay.yaml",
+            format!(
+                "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: pay }}\nspec:\n  initial_state: PAY\n  states:\n    \
+                 PAY:\n      kind: System\n      command: {}\n      transitions: [ {{ condition: custom, expression: \"PAY.output.nope\", target: END }} ]\n    \
+                 END: {{ kind: System, command: ls }}\n",
+                json!(script)
+            ),
+        );
+        let failed = ["run", "pay.yaml", "--model", "embedded", "--allow-command", "--store", &format!("s{exit}.db")];
+        trefoil(&folder, &provider, &failed).exits(1).says(&["NO_TRANSITION"]);
+        assert_eq!(times(), 1);
+        let store = format!("s{exit}.db");
+        let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json", "--store", &store]);
+        let run = listed.json()["runs"][0]["run"].as_str().unwrap().to_owned();
+        let resumed = ["resume", &run, "--allow-command", "--store", &store];
+        let resumed = trefoil(&folder, &provider, &resumed);
+        resumed.exits(1).says(&[if repeated { "NO_TRANSITION" } else { "WOULD_REPEAT" }]);
+        trefoil(&folder, &provider, &["runs", "fork", &run, "--allow-command", "--store", &store]).exits(1);
+        assert_eq!(times(), if repeated { 3 } else { 1 });
+    }
+}

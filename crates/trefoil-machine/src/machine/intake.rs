@@ -190,9 +190,9 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
         let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
         error.help = Some(match suggest::nearest(unknown, names.iter().copied()) {
-            Some(close) => format!("did you mean `{close}`?").into(),
+            Some(close) => format!("did you mean `{close}`?"),
             None if names.is_empty() => "it has no input properties".into(),
-            None => format!("its input properties are `{}`", names.join("`, `")).into(),
+            None => format!("its input properties are `{}`", names.join("`, `")),
         });
         faults.push(error);
     }

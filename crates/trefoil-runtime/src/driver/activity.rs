@@ -429,6 +429,9 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
         }
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
         ToolError::Advised { why, help } => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).help(help),
+        ToolError::UnusableResult { why, help } => {
+            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable).help(help)
+        }
         ToolError::Suspended(call) => {
             RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.run))
         }
@@ -458,7 +461,11 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
     match host.run(at.site(), &request).await {
         Ok(output) => Ok(command_result(output)),
         Err(ToolError::Timeout) => Err(RunError::new("TIMEOUT", "the command timed out").cause(Cause::Timeout)),
-        Err(error) => Err(RunError::new("COMMAND_FAILED", error.to_string())),
+        Err(error) => {
+            let mut failed = RunError::new("COMMAND_FAILED", error.to_string());
+            failed.cause = error.may_be_done().then_some(Cause::Unusable);
+            Err(failed)
+        }
     }
 }
 

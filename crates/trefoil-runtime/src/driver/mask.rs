@@ -214,9 +214,9 @@ impl Mask {
     pub fn error(&self, mut error: RunError) -> RunError {
         if !self.is_empty() {
             error.message = self.cut(&self.text(&error.message));
-            error.help = error.help.take().map(|help| self.text(&help).into());
-            error.sent = error.sent.take().map(|sent| self.cut(&self.text(&sent)).into());
-            error.answer = error.answer.take().map(|answer| self.cut(&self.text(&answer)).into());
+            error.help = error.help.take().map(|help| self.text(&help));
+            error.sent = error.sent.take().map(|sent| self.cut(&self.text(&sent)));
+            error.answer = error.answer.take().map(|answer| self.cut(&self.text(&answer)));
         }
         error
     }

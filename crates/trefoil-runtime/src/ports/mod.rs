@@ -415,6 +415,14 @@ pub enum ToolError {
         /// What to do, as an instruction.
         help: &'static str,
     },
+    /// It was called and may have done its work, but its result cannot be used.
+    #[error("{why}")]
+    UnusableResult {
+        /// Why.
+        why: String,
+        /// What to do, as an instruction.
+        help: &'static str,
+    },
     /// It started a run that is suspended. The calling run waits too, and makes the call again when it is resumed: the tool must
     /// then continue the same run. If the call is no longer needed, it is made again with [`Meter::stop`] used: the tool must then
     /// end that run.
@@ -448,6 +456,16 @@ impl ToolError {
     /// A failure, and what to do, as an instruction.
     pub fn advised(why: impl Into<String>, help: &'static str) -> Self {
         Self::Advised { why: why.into(), help }
+    }
+
+    /// A call that may have done its work although its result cannot be used, and what to do, as an instruction.
+    pub fn unusable_result(why: impl Into<String>, help: &'static str) -> Self {
+        Self::UnusableResult { why: why.into(), help }
+    }
+
+    /// Whether it is unknown whether the call has done its work, or it has.
+    pub fn may_be_done(&self) -> bool {
+        matches!(self, Self::Broken(_) | Self::Unusable(_) | Self::Timeout | Self::UnusableResult { .. })
     }
 }
 

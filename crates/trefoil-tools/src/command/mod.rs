@@ -150,7 +150,7 @@ impl CommandTool {
     fn valid(&self, value: Value) -> Result<Value, ToolError> {
         let Some((shape, _)) = &self.result else { return Ok(value) };
         shape.check(&value.to_json()).map_err(|why| {
-            ToolError::advised(
+            ToolError::unusable_result(
                 format!("its output does not match `result`: {why}"),
                 "fix the program, or `result` in the settings of the tool",
             )
@@ -176,6 +176,8 @@ impl CommandTool {
         let ended = process::start(command, input.is_some())?.run(input, Some(self.time)).await?;
         match ended.code {
             0 => self.valid(self.read(ended.stdout)?),
+            // A signal ended it, in the middle of its work.
+            129..=192 => Err(ToolError::Unusable(ended.complaint())),
             _ => Err(failed(ended.complaint())),
         }
     }
@@ -186,7 +188,7 @@ impl CommandTool {
             && json_nodes(&bytes) > limits::ANSWER_NODES
         {
             let why = format!("its output has more than {} values", limits::ANSWER_NODES);
-            return Err(ToolError::advised(why, "let it print less, or set `output = \"text\"`"));
+            return Err(ToolError::unusable_result(why, "let it print less, or set `output = \"text\"`"));
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
@@ -195,7 +197,7 @@ impl CommandTool {
             CommandResult::Either => Ok(structured(text).unwrap_or_else(|| text.into())),
             CommandResult::Json => Value::parse(text).map_err(|why| {
                 let help = "let the program print JSON and nothing else, or set `output = \"text\"`";
-                ToolError::advised(format!("its output is not JSON: {why}"), help)
+                ToolError::unusable_result(format!("its output is not JSON: {why}"), help)
             }),
         }
     }

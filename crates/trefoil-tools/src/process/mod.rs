@@ -156,7 +156,7 @@ impl Process {
 }
 
 async fn wait(child: &mut Child, group: ProcessGroup) -> Result<i64, ToolError> {
-    let status = child.wait().await.map_err(|e| failed(format!("lost track of the command: {e}")))?;
+    let status = child.wait().await.map_err(|e| ToolError::Unusable(format!("lost track of the command: {e}")))?;
     drop(group);
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -169,14 +169,10 @@ async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, ToolEr
     let Some(stream) = stream else { return Ok(Vec::new()) };
     let mut bytes = Vec::new();
     let read = stream.take(limits::COMMAND_BYTES + 1).read_to_end(&mut bytes).await;
-    read.map_err(|e| failed(format!("cannot read the command's output: {e}")))?;
+    read.map_err(|e| ToolError::Unusable(format!("cannot read the command's output: {e}")))?;
     if bytes.len() as u64 > limits::COMMAND_BYTES {
         let why = format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20);
-        return Err(ToolError::advised(why, "let it print less, or write to a file"));
+        return Err(ToolError::unusable_result(why, "let it print less, or write to a file"));
     }
     Ok(bytes)
-}
-
-fn failed(what: String) -> ToolError {
-    ToolError::Failed(what)
 }

@@ -150,7 +150,7 @@ async fn output_is_read_as_it_is_declared() {
     assert_eq!(run(json("12"), json!({})).await.unwrap(), json!(12));
     fails(
         expect![[
-            r#"Advised { why: "its output is not JSON: EOF while parsing a value at line 1 column 0", help: "let the program print JSON and nothing else, or set `output = \"text\"`" }"#
+            r#"UnusableResult { why: "its output is not JSON: EOF while parsing a value at line 1 column 0", help: "let the program print JSON and nothing else, or set `output = \"text\"`" }"#
         ]],
         run(json(""), json!({})).await,
     );
@@ -165,12 +165,12 @@ async fn a_program_that_fails_hangs_or_floods_is_ended_and_said() {
         run(declared("x", &["sh", "-c", "echo no luck >&2; exit 4"]), json!({})).await,
     );
     fails(
-        expect![[r#"Failed("it was ended by signal 9")"#]],
+        expect![[r#"Unusable("it was ended by signal 9")"#]],
         run(declared("x", &["sh", "-c", "kill -9 $$"]), json!({})).await,
     );
     fails(
         expect![[
-            r#"Advised { why: "the command printed more than 16 MB", help: "let it print less, or write to a file" }"#
+            r#"UnusableResult { why: "the command printed more than 16 MB", help: "let it print less, or write to a file" }"#
         ]],
         run(declared("x", &["yes"]), json!({})).await,
     );

@@ -5,8 +5,11 @@
 //! ended is kept and not paid for again. If the order of requests is different now, results are stored until they are
 //! requested (*memo*).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use trefoil_template::Value;
 
 use super::{Asked, Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
 use crate::event::EventKind;
@@ -52,6 +55,8 @@ pub struct Scan {
     /// The step at the top, if it has the name of the program.
     top: Option<String>,
     own: BTreeMap<Key, u64>,
+    /// Its tools and commands. What one of them has done is not done again because of what follows.
+    effects: BTreeMap<Key, Cow<'static, str>>,
     failed: BTreeMap<Key, u64>,
     /// Steps with a successful try.
     fine: BTreeSet<String>,
@@ -65,12 +70,25 @@ impl Scan {
         let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
         // A step without a label at the top has the name of the program in failures, and none in keys.
         let (at, top) = if at == crate::key::segment(program) { (String::new(), Some(at)) } else { (at, None) };
-        Self { at, top, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new(), tries: BTreeSet::new() }
+        Self {
+            at,
+            top,
+            own: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            fine: BTreeSet::new(),
+            tries: BTreeSet::new(),
+        }
     }
 
     /// The next entry.
     pub fn entry(&mut self, entry: &Entry) {
         let (key, error) = match &entry.kind {
+            EntryKind::Scheduled { key, sort, .. } if self.is_own(key) && (sort == "tool" || sort == "command") => {
+                self.effects.insert(key.clone(), sort.clone());
+                return;
+            }
+            EntryKind::Completed { key, value, about } if self.is_done(key, value, about) => return,
             EntryKind::Completed { key, .. } => (key, None),
             EntryKind::Failed { key, error, .. } if error.code != STOPPED => (key, Some(error)),
             EntryKind::Reopened { again, .. } => {
@@ -88,7 +106,7 @@ impl Scan {
         }
         let step = own_step(key.as_str());
         let beneath = |rest: &str| rest.starts_with(['/', '@', '[', '#']);
-        if (step == self.at || self.top.as_deref() == Some(step)) && !key.as_str().contains("~budget") {
+        if self.is_own(key) {
             self.own.insert(key.clone(), entry.seq);
         } else if self.at.is_empty() || step.strip_prefix(self.at.as_str()).is_some_and(beneath) {
             match error {
@@ -96,6 +114,21 @@ impl Scan {
                 None if !key.as_str().contains('~') => drop(self.fine.insert(step.to_owned())),
                 None => {}
             }
+        }
+    }
+
+    /// Whether it is an activity of the failed step itself.
+    fn is_own(&self, key: &Key) -> bool {
+        let step = own_step(key.as_str());
+        (step == self.at || self.top.as_deref() == Some(step)) && !key.as_str().contains("~budget")
+    }
+
+    /// Whether it is a tool or a command of the failed step that has succeeded, here or in the run that its result is from.
+    fn is_done(&self, key: &Key, value: &PrivateValue, about: &About) -> bool {
+        let succeeded = || value.exact().get("status").and_then(Value::as_str) == Some("success");
+        match self.effects.get(key) {
+            Some(sort) => sort == "tool" || succeeded(),
+            None => about.from.is_some() && about.model.is_none() && self.is_own(key),
         }
     }
 

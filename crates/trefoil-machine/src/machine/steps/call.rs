@@ -32,7 +32,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Ev
                     let mut error = RunError::new("AGENT_NOT_FOUND", message);
                     error.location = Some(text.origin);
                     error.help = suggest::nearest(name, flows.iter().map(|(known, _)| &**known))
-                        .map(|near| format!("did you mean `{near}`?").into());
+                        .map(|near| format!("did you mean `{near}`?"));
                     return Err(error.into());
                 }
             }

@@ -110,7 +110,7 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
         Err(error) => error.answered(&text.to_text()),
     };
     let aside = turn.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
-    error.sent = aside.and_then(|aside| aside.sent.take()).map(Into::into);
+    error.sent = aside.and_then(|aside| aside.sent.take());
     if step.asks_again()
         && let Some(aside) = turn.core.frames.get_mut(f).map(|frame| frame.aside.get_or_insert_default())
     {
