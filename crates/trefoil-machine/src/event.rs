@@ -26,7 +26,7 @@ pub struct Event {
     /// From 0, without gaps within a run, and the same live, after a resume and when read later. Events that are not in
     /// the journal (streamed text, a note for this process) have the number of the event before them.
     pub seq: u64,
-    /// Milliseconds since the run started.
+    /// Milliseconds on the run's [work clock](crate::clock): since it started, without the time in which no process had it.
     pub at_ms: u64,
     /// The structural key of the step or activity, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]

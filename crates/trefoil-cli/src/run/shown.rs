@@ -1,6 +1,5 @@
 //! Shows a run in progress: a live tree on a terminal, lines if stderr is a file, nothing with `--quiet`.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -53,10 +52,8 @@ struct View {
     /// The notes since the start or the resume, each with its step.
     notes: Vec<(Option<String>, String)>,
     head: Header,
-    /// The run's clock without [`idle_ms`](Self::idle_ms), and when it was read.
+    /// The run's work clock, and when it was read.
     clock: Option<(u64, Instant)>,
-    /// For how long no process worked on the run, because it waited to be resumed. That is not shown as part of its duration.
-    idle_ms: u64,
     /// Whether events come from the journal of a run that is about to be resumed.
     past: bool,
     files: Files,
@@ -118,7 +115,6 @@ impl Shown {
         let mut view = self.inner.view();
         let look = self.inner.look;
         let failed = outcome.result.as_ref().err();
-        let duration_ms = outcome.duration_ms.saturating_sub(view.idle_ms);
         match self.inner.mode {
             // Failed items of a successful run do not affect the exit code, so they are reported even with `--quiet`.
             Mode::Nothing if failed.is_none() => {
@@ -134,15 +130,15 @@ impl Shown {
                 if !left.is_empty() && !waits {
                     output::say(look.letters(&format!("did not run: {}", left.join(", "))));
                 }
-                output::say(look.letters(&ending(&view.progress, outcome, duration_ms)));
+                output::say(look.letters(&ending(&view.progress, outcome)));
             }
             Mode::Live => {
                 let size = screen();
                 let head = view.head.title.clone();
-                let mut picture = lines(&view.progress, &head, duration_ms, 0, (TreeSort::Last, size), look);
+                let mut picture = lines(&view.progress, &head, outcome.duration_ms, 0, (TreeSort::Last, size), look);
                 picture.extend(notes::list(&view.notes, notes::LAST, size.columns, look));
                 picture.extend(failures::list(&view.progress, &view.files, failed, size.columns, look));
-                picture.push(look.letters(&ending(&view.progress, outcome, duration_ms)).into());
+                picture.push(look.letters(&ending(&view.progress, outcome)).into());
                 output::picture(&view.canvas.draw(&picture, size));
                 view.canvas.leave();
             }
@@ -191,7 +187,6 @@ impl Drop for Paused<'_> {
 impl EventSink for Shown {
     fn event(&self, event: &Event) {
         let mut view = self.inner.view();
-        let event = &*view.without_idle(event);
         let about = view.progress.take(event);
         view.clock = Some((event.at_ms, Instant::now()));
         if self.inner.mode == Mode::Live && !view.past {
@@ -251,17 +246,7 @@ impl Inner {
 }
 
 impl View {
-    /// An event at the time for which the run has been worked on.
-    fn without_idle<'e>(&mut self, event: &'e Event) -> Cow<'e, Event> {
-        if let (EventKind::RunResumed { .. }, Some((before, _))) = (&event.kind, self.clock) {
-            self.idle_ms = event.at_ms.saturating_sub(before);
-        }
-        match self.idle_ms {
-            0 => Cow::Borrowed(event),
-            idle => Cow::Owned(Event { at_ms: event.at_ms.saturating_sub(idle), ..event.clone() }),
-        }
-    }
-    /// The current time on the run's clock.
+    /// The current time on the run's work clock.
     fn now(&self) -> u64 {
         self.clock.map_or(0, |(at, since)| at.saturating_add(since.elapsed().as_millis() as u64))
     }
@@ -282,8 +267,8 @@ fn screen() -> Size {
 }
 
 /// The last line: usage, duration and failed items.
-fn ending(progress: &Progress, outcome: &RunOutcome, duration_ms: u64) -> String {
-    let mut line = total(outcome.calls, &outcome.usage, duration_ms);
+fn ending(progress: &Progress, outcome: &RunOutcome) -> String {
+    let mut line = total(outcome.calls, &outcome.usage, outcome.duration_ms);
     for failed in progress.partly_failed() {
         line.push_str(" · ");
         line.push_str(&failed);
@@ -304,25 +289,4 @@ fn expected(program: &Program) -> Vec<String> {
         }
     }
     names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_before_a_run_is_resumed_is_not_shown_as_work() {
-        let mut view = View::default();
-        let mut at = |at_ms: u64, kind: EventKind| {
-            let event = Event { seq: 0, at_ms, run: "r".into(), key: None, location: None, kind };
-            let shown = view.without_idle(&event).at_ms;
-            view.clock = Some((shown, Instant::now()));
-            shown
-        };
-        let other = || EventKind::Warning { message: String::new() };
-        let resumed = || EventKind::RunResumed { execution: 1 };
-        assert_eq!([at(0, other()), at(10, other())], [0, 10]);
-        assert_eq!([at(60_010, resumed()), at(60_015, other())], [10, 15]);
-        assert_eq!([at(90_015, resumed()), at(90_020, other())], [15, 20]);
-    }
 }

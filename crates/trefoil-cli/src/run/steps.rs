@@ -32,6 +32,10 @@ impl Steps {
     pub fn interrupt(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).interrupt();
     }
+    /// For how long the run has been worked on, if events tell.
+    pub fn worked_ms(&self) -> Option<u64> {
+        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).at_ms).filter(|ms| *ms > 0)
+    }
     /// Whether items of a fan-out failed.
     pub fn has_failed_items(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).has_failed_items()

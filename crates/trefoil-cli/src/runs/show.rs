@@ -85,7 +85,10 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         format!("started  {}", record::time(record.started)),
     ];
     if let Some(ended) = record.ended {
-        lines.push(format!("ended    {} (after {})", record::time(ended), time(ended.saturating_sub(record.started))));
+        let after = ended.saturating_sub(record.started);
+        let worked = steps.worked_ms().filter(|worked| after.saturating_sub(*worked) >= 1_000);
+        let worked = worked.map_or_else(String::new, |worked| format!(", {} of work", time(worked)));
+        lines.push(format!("ended    {} (after {}{worked})", record::time(ended), time(after)));
     }
     if let Some(wake) = record.wake_at.filter(|_| open && stopped.is_none()) {
         lines.push(format!("wakes    {}", record::time(wake)));

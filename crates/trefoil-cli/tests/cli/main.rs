@@ -101,5 +101,6 @@ mod trace;
 mod unasked;
 mod unknown;
 #[cfg(unix)]
+mod worked_time;
 mod worker;
 mod world;

@@ -1,6 +1,6 @@
 //! Time in which no process has a run counts towards no time limit: every limit of a step and of a run, in each format. Each run is cut
 //! off after every entry, the clock moves on by a minute to some days, and the run is resumed: its result is that of a run that nothing
-//! interrupted. Then the resumed run is cut off as well.
+//! interrupted, and so is its duration, except for the work that was lost. Then the resumed run is cut off as well.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use crate::support::{Folder, show};
 struct Slow(Arc<VirtualClock>);
 
 const USUAL_MS: u64 = 20_000;
+const LONGEST_MS: u64 = 90_000;
 
 #[async_trait]
 impl ModelProvider for Slow {
@@ -34,7 +35,7 @@ impl ModelProvider for Slow {
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let speaker = &*request.speaker;
-        self.0.sleep(if speaker == "slow" { 90_000 } else { USUAL_MS }).await;
+        self.0.sleep(if speaker == "slow" { LONGEST_MS } else { USUAL_MS }).await;
         let text = if speaker.starts_with('j') { "{\"score\": 0.9}".to_owned() } else { format!("by {speaker}") };
         Ok(ModelAnswer::new(text, Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() }))
     }
@@ -195,7 +196,7 @@ fn cuts(entries: &[Entry], from: usize) -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn time_without_a_process_counts_towards_no_limit() {
+fn time_without_a_process_counts_towards_no_limit_and_no_duration() {
     let (mut runs, mut wrong) = (0, Vec::new());
     for Case { name, front, files, expected } in cases() {
         let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
@@ -210,6 +211,7 @@ fn time_without_a_process_counts_towards_no_limit() {
             wrong.push(format!("{name}: {:?}", whole.result));
             continue;
         }
+        let too_long = |outcome: &RunOutcome, cuts: u64| outcome.duration_ms > whole.duration_ms + cuts * LONGEST_MS;
         for cut in cuts(&entries, 1) {
             for later_ms in [61_000, 3_600_000, 5 * 86_400_000] {
                 let (outcome, after) = process(&program, &entries[..cut], later_ms);
@@ -217,12 +219,18 @@ fn time_without_a_process_counts_towards_no_limit() {
                 if shape(&outcome) != expected {
                     wrong.push(format!("{name}, after entry {cut}, {later_ms} ms later: {:?}", outcome.result));
                 }
+                if too_long(&outcome, 1) {
+                    wrong.push(format!("{name}, after entry {cut}: {} ms of work", outcome.duration_ms));
+                }
                 if later_ms != 3_600_000 {
                     continue;
                 }
                 for second in cuts(&after, cut + 1) {
                     let (outcome, _) = process(&program, &after[..second], 90_000);
                     runs += 1;
+                    if too_long(&outcome, 2) {
+                        wrong.push(format!("{name}, after entries {cut} and {second}: {} ms", outcome.duration_ms));
+                    }
                     if shape(&outcome) != expected {
                         wrong.push(format!("{name}, after entries {cut} and {second}: {:?}", outcome.result));
                     }

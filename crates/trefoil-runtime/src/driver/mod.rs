@@ -360,7 +360,7 @@ async fn take_up(
     };
     let mut reopened = None;
     // The totals of the run, in case it does not continue.
-    let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.at_ms());
+    let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.worked().0);
     let warnings = if let EntryKind::Finished { warnings, .. } = &last { warnings.clone() } else { Vec::new() };
     let left = |result| {
         let (run, waiting, suspended, continues) = (run.into(), Vec::new(), false, false);

@@ -33,7 +33,7 @@ impl Driver {
         for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
             usage.add(self.machine.priced(activity, Usage::unknown(), None));
         }
-        let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
+        let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.worked_ms());
         let continues = !waiting.is_empty();
         let suspended = continues || self.is_suspended;
         let (result, hidden) = parts(result);

@@ -7,6 +7,7 @@ use super::activity::World;
 use super::memo::Memo;
 use super::told::{Untold, warned};
 use crate::ports::SeenTools;
+use trefoil_machine::clock::WorkMs;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
@@ -25,7 +26,7 @@ pub trait Reader: Watcher {
 impl Reader for Teller<'_> {
     fn began(&mut self, started: &Started, options: &Options) {
         for (key, location, began) in self.0.began_run(started, options) {
-            self.0.watch.note_at(0, key, location, began);
+            self.0.watch.note_at(WorkMs(0), key, location, began);
         }
     }
 }
@@ -35,8 +36,8 @@ impl Reader for Unwatched {
 }
 
 impl Watcher for Teller<'_> {
-    fn past(&mut self, at_ms: u64, past: Past<'_>) {
-        told(self.0, at_ms, past, &mut |(key, location, kind)| self.0.watch.note_at(at_ms, key, location, kind));
+    fn past(&mut self, at: WorkMs, past: Past<'_>) {
+        told(self.0, at, past, &mut |(key, location, kind)| self.0.watch.note_at(at, key, location, kind));
     }
 
     fn wants_provenance(&self) -> bool {
@@ -76,7 +77,7 @@ impl Reader for Using<'_> {
 }
 
 impl Watcher for Using<'_> {
-    fn past(&mut self, at_ms: u64, past: Past<'_>) {
+    fn past(&mut self, at: WorkMs, past: Past<'_>) {
         if let Some(memo) = &mut self.memo {
             match &past {
                 Past::Began(activity) => memo.met(activity),
@@ -101,7 +102,7 @@ impl Watcher for Using<'_> {
             self.seen.recall(&about.tools);
             self.replaced.extend(about.replaced.iter().cloned());
         }
-        self.teller.past(at_ms, past);
+        self.teller.past(at, past);
     }
 
     fn wants_provenance(&self) -> bool {
@@ -110,7 +111,7 @@ impl Watcher for Using<'_> {
 }
 
 /// Passes on the events for one item of a replay.
-pub fn told(world: &World, at_ms: u64, past: Past<'_>, tell: &mut dyn FnMut(Untold)) {
+pub fn told(world: &World, at: WorkMs, past: Past<'_>, tell: &mut dyn FnMut(Untold)) {
     match past {
         Past::Noted(noted) => tell(world.noted(noted)),
         Past::Began(activity) => world.began(activity, tell),
@@ -124,7 +125,7 @@ pub fn told(world: &World, at_ms: u64, past: Past<'_>, tell: &mut dyn FnMut(Unto
             let (usage, calls) = (machine.usage(), machine.calls());
             let (output, error) = (output.cloned(), error.cloned());
             output.iter().for_each(|output| world.secrets.learn(output));
-            let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms: at_ms };
+            let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms: at.0 };
             warned(warnings).chain([(None, None, finished)]).for_each(tell);
         }
     }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
+use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::Started;
 use trefoil_machine::key::{ContentKey, Key};
@@ -161,7 +162,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 impl Watcher for Described {
-    fn past(&mut self, _at_ms: u64, past: Past<'_>) {
+    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
         let Past::Ended(activity, Ok(said), _) = past else { return };
         let Request::Describe(wanted) = &activity.request else { return };
         for (request, said) in wanted.iter().zip(list(said.exact())) {

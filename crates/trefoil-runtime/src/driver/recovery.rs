@@ -103,6 +103,9 @@ impl Driver {
         let Open { execution, notes, restart, output } = resumed;
         let mut lost = lost(&self.machine, &restart);
         add_drafts(&self.world, &mut lost).await;
+        let at_ms = self.world.watch.now_ms();
+        self.machine.resumed(at_ms);
+        self.world.watch.resumed(self.machine.clock());
         self.tell((None, None, EventKind::RunResumed { execution }));
         for activity in restart.iter().filter(|a| matches!(a.request, Request::Human(_))) {
             self.tell_began(activity);
@@ -113,9 +116,7 @@ impl Driver {
         for message in notes {
             self.world.watch.delta(None, None, EventKind::Warning { message });
         }
-        let (engine, at_ms) = (ENGINE.to_owned(), self.world.watch.now_ms());
-        self.machine.resumed(at_ms);
-        self.world.watch.resumed(self.machine.clock());
+        let engine = ENGINE.to_owned();
         self.machine.change(&changes);
         let changes = Box::new(changes);
         self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
@@ -132,10 +133,10 @@ impl Driver {
     /// Continues a run that had failed. The failure says nothing about activities with an unknown outcome, so they are handled as
     /// in any other resume.
     pub async fn reopened(&mut self, again: Again, open: Open) -> Result<(), RunError> {
+        self.world.watch.resumed(self.machine.clock());
         for untold in again.told {
             self.tell(untold);
         }
-        self.world.watch.resumed(self.machine.clock());
         self.record(again.kind);
         self.take(open.output).await?;
         let unknown = self.begin_those(&again.unknown);

@@ -9,6 +9,7 @@ use super::recovery::{Again, UNKNOWN};
 use super::told::Untold;
 use super::{ENGINE, Options, ReadJournal, journal_error};
 use crate::ports::Journal;
+use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
 use trefoil_machine::key::Key;
@@ -141,8 +142,8 @@ struct Collect<'w> {
 }
 
 impl Watcher for Collect<'_> {
-    fn past(&mut self, at_ms: u64, past: Past<'_>) {
-        told(self.world, at_ms, past, &mut |untold| self.told.push(untold));
+    fn past(&mut self, at: WorkMs, past: Past<'_>) {
+        told(self.world, at, past, &mut |untold| self.told.push(untold));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The run's clock and its stream of events, which have consecutive numbers and the time since the run started.
+//! The run's clock and its stream of events, which have consecutive numbers and the time for which the run has been worked on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use trefoil_syntax::Location;
 
 use super::fill::SeenValues;
 use crate::ports::{Clock, EventSink};
-use trefoil_machine::clock::{Due, RunClock, RunMs};
+use trefoil_machine::clock::{Due, RunClock, RunMs, WorkMs};
 use trefoil_machine::event::{Event, EventKind};
 use trefoil_machine::key::Key;
 
@@ -56,6 +56,12 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clock = clock;
     }
 
+    /// Milliseconds on the run's work clock.
+    pub fn worked_ms(&self) -> u64 {
+        let now = RunMs(self.now_ms());
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.work_at(now).0
+    }
+
     /// How long a timer still runs, in milliseconds.
     pub fn left(&self, due: Due) -> u64 {
         let now = RunMs(self.now_ms());
@@ -80,18 +86,18 @@ impl Watch {
     /// Sends an event.
     pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
         // A run starts when its clock starts, even if its first entry is stored later.
-        let at_ms = if matches!(kind, EventKind::RunStarted { .. }) { 0 } else { self.now_ms() };
-        self.note_at(at_ms, key, location, kind);
+        let at_ms = if matches!(kind, EventKind::RunStarted { .. }) { 0 } else { self.worked_ms() };
+        self.note_at(WorkMs(at_ms), key, location, kind);
     }
 
-    /// Sends an event with a time of the run's clock.
-    pub fn note_at(&self, at_ms: u64, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        self.show(at_ms, key, location, kind, 1);
+    /// Sends an event with a time of the work clock.
+    pub fn note_at(&self, at: WorkMs, key: Option<Key>, location: Option<Location>, kind: EventKind) {
+        self.show(at.0, key, location, kind, 1);
     }
 
     /// Sends an event that is not in the journal. It has the number of the event before it.
     pub fn delta(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        self.show(self.now_ms(), key, location, kind, 0);
+        self.show(self.worked_ms(), key, location, kind, 0);
     }
 
     fn show(&self, at_ms: u64, key: Option<Key>, location: Option<Location>, kind: EventKind, step: u64) {

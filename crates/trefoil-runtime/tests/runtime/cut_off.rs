@@ -100,3 +100,36 @@ fn a_clock_that_was_set_back_does_not_lengthen_a_time_limit() {
     });
     assert_eq!((due, entries.last().unwrap().at_ms), (Some(700_000), 700_000));
 }
+
+/// Each event, with the time for which the run has been worked on.
+fn timed(world: &World) -> Vec<(u64, &'static str)> {
+    world.events.seen().iter().map(|event| (event.at_ms, event.kind.name())).collect()
+}
+
+#[test]
+fn the_times_of_events_stand_still_while_no_process_has_the_run() {
+    let mut b = Build::new();
+    let steps = [b.wait("rest", 100_000), asking(&mut b, "first", None), b.wait("pause", 5_000)];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let (program, inbox) = (b.program(main), Arc::new(Inbox::default()));
+    let first = world(&inbox, &[]);
+    first.run(&program, "tea").result.unwrap_err();
+    inbox.answers.lock().unwrap().insert("first".into(), "yes".into());
+    let entries = first.journal.entries("r1");
+    let waits = entries.iter().position(|entry| matches!(entry.kind, EntryKind::Suspended { .. })).unwrap();
+    // Killed during the first wait, or suspended before the answer: the next process starts an hour later.
+    for (cut, worked) in [(2, 5_000), (waits + 1, 105_000)] {
+        let second = world(&inbox, &entries[..cut]);
+        block_on(second.clock.sleep(entries[cut - 1].at_ms + 3_600_000));
+        let outcome = resume(&second, &program);
+        assert_eq!((outcome.result.is_ok(), outcome.duration_ms), (true, worked));
+        let told = timed(&second);
+        assert!(told.is_sorted_by_key(|(at, _)| *at), "{told:?}");
+        assert_eq!(told.last(), Some(&(worked, "run_finished")));
+        let third = world(&inbox, &second.journal.entries("r1"));
+        let prepared = Prepared::new(program.clone());
+        block_on(driver::retell(prepared, "r1", third.ports.clone(), &third.options)).unwrap();
+        assert_eq!(timed(&third), told);
+    }
+}

@@ -48,9 +48,8 @@ async fn one(store: Arc<dyn Store>, run: &str) -> Result<Usage> {
     let record = store.record(run).await?;
     let next = record.entries;
     let last = store.entries(run, next.saturating_sub(1)).await?.pop();
-    // The run's clock continues while no process works on it, and never goes back.
-    let since = store.clock().wall_ms().saturating_sub(record.started);
-    let at_ms = last.map_or(0, |last| last.at_ms).max(since);
+    // Nothing has worked on the run since its last entry.
+    let at_ms = last.map_or(0, |last| last.at_ms);
     let error = RunError::new("CANCELLED", "the run was cancelled");
     let kinds =
         [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error), warnings: Vec::new() }];

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use trefoil_machine::clock::WorkMs;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Key, Past, PrivateValue, Watcher, said};
@@ -173,7 +174,7 @@ fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
 struct Acts {
     all: IndexMap<Key, Act>,
     output: Option<PrivateValue>,
-    at_ms: u64,
+    worked: WorkMs,
     /// What must not be shown.
     seen: Arc<SeenValues>,
 }
@@ -185,8 +186,8 @@ struct Act {
 }
 
 impl Watcher for Acts {
-    fn past(&mut self, at_ms: u64, past: Past<'_>) {
-        self.at_ms = at_ms;
+    fn past(&mut self, at: WorkMs, past: Past<'_>) {
+        self.worked = at;
         let (activity, ended) = match past {
             Past::Began(activity) => (activity, None),
             Past::Ended(activity, result, about) => (activity, Some((result, about))),
@@ -227,7 +228,7 @@ async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) ->
         error: record.error.map(|(code, _)| code),
         calls: record.spent.calls,
         usage: record.spent.usage,
-        duration_ms: acts.at_ms,
+        duration_ms: acts.worked.0,
     };
     Ok((acts, side))
 }

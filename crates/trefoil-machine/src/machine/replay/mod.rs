@@ -20,6 +20,7 @@ pub use reopen::{Kept, Rebuild, Reopening, Scan};
 
 use super::prepared::Prepared;
 use super::{Command, Completion, Machine, Noted, Output};
+use crate::clock::{RunMs, WorkMs};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{About, CalledRun, Changes, Entry, EntryKind, Lost, Started, VERSION};
@@ -105,8 +106,8 @@ pub enum Past<'a> {
 
 /// Observes a replay.
 pub trait Watcher {
-    /// Something happened at this time of the run's clock.
-    fn past(&mut self, at_ms: u64, past: Past<'_>);
+    /// Something happened at this time of the work clock.
+    fn past(&mut self, at: WorkMs, past: Past<'_>);
     /// Whether to record where each part of a message came from: see [`Machine::with_provenance`].
     fn wants_provenance(&self) -> bool {
         false
@@ -118,7 +119,7 @@ pub trait Watcher {
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
-    fn past(&mut self, _at_ms: u64, _past: Past<'_>) {}
+    fn past(&mut self, _at: WorkMs, _past: Past<'_>) {}
 }
 
 /// A replay in progress, which gets one entry after the other.
@@ -257,7 +258,7 @@ impl Replay {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
             EntryKind::Scheduled { key, sort, content, .. } => {
                 let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
-                self.scheduled(key, entry.at_ms, recorded, watcher);
+                self.scheduled(key, recorded, watcher);
                 Ok(())
             }
             EntryKind::Completed { key, value, about } => {
@@ -272,9 +273,9 @@ impl Replay {
                 self.executions = *execution;
                 self.fruitless = self.fruitless.saturating_add(1);
                 let answers = changes.models.as_ref().map(|models| models.answers.as_str());
-                watcher.past(entry.at_ms, Past::Resumed(*execution, answers));
+                watcher.past(self.worked(), Past::Resumed(*execution, answers));
                 for activity in self.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
-                    watcher.past(entry.at_ms, Past::Began(activity));
+                    watcher.past(self.worked(), Past::Began(activity));
                 }
                 if let Some(models) = &changes.models {
                     self.answers.clone_from(&models.answers);
@@ -290,7 +291,7 @@ impl Replay {
                 let Some(Asked { activity, .. }) = self.asked.get(key) else {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
-                watcher.past(entry.at_ms, Past::Began(activity));
+                watcher.past(self.worked(), Past::Began(activity));
                 let output = self.machine.restarted(key, entry.at_ms);
                 self.take(output, watcher);
                 Ok(())
@@ -305,7 +306,7 @@ impl Replay {
                     _ => why.is_none(),
                 };
                 let waiting = self.under_way().filter(waits).collect();
-                watcher.past(entry.at_ms, Past::Suspended(waiting, called, *wake_at, why.as_deref()));
+                watcher.past(self.worked(), Past::Suspended(waiting, called, *wake_at, why.as_deref()));
                 Ok(())
             }
             EntryKind::CancelRequested {} => {
@@ -326,7 +327,6 @@ impl Replay {
 
     /// Sets the clocks to the time of an entry.
     fn reach(&mut self, entry: &Entry, watcher: &mut dyn Watcher) {
-        (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         if let EntryKind::Resumed { .. } = entry.kind {
             // What is possible without another entry happened before.
             self.catch_up(watcher);
@@ -334,14 +334,21 @@ impl Replay {
         } else {
             self.machine.read_entry(entry.at_ms);
         }
+        (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
+    }
+
+    /// The last entry's time on the work clock.
+    pub fn worked(&self) -> WorkMs {
+        self.machine.clock().work_at(RunMs(self.at_ms))
     }
 
     /// An activity was scheduled.
-    fn scheduled(&mut self, key: &Key, at_ms: u64, recorded: Recorded, watcher: &mut dyn Watcher) {
+    fn scheduled(&mut self, key: &Key, recorded: Recorded, watcher: &mut dyn Watcher) {
         self.catch_up(watcher);
+        let at = self.worked();
         if let Some(asked) = self.asked.get_mut(key) {
             self.machine.begun(&asked.activity);
-            watcher.past(at_ms, Past::Began(&asked.activity));
+            watcher.past(at, Past::Began(&asked.activity));
             asked.recorded = Some(recorded);
         } else if let Some(cancelled) = self.cancelled.get_mut(key) {
             cancelled.open = true;
@@ -373,7 +380,7 @@ impl Replay {
                 self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
             }
         }
-        watcher.past(entry.at_ms, Past::Finished(&self.machine, output, error, warnings));
+        watcher.past(self.worked(), Past::Finished(&self.machine, output, error, warnings));
         let message = match (&self.finished, error) {
             (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => {
                 return self.compare_end(entry.seq, output.map(PrivateValue::exact), error);
@@ -418,7 +425,7 @@ impl Replay {
                 return Err(differs(format!("entry {} gives `{key}` up, which is not in progress", entry.seq)));
             };
             self.hold(&recorded, &activity)?;
-            watcher.past(entry.at_ms, Past::Lost(&activity, one));
+            watcher.past(self.worked(), Past::Lost(&activity, one));
         }
         if !lost.is_empty() {
             let output = self.machine.lost(lost, entry.at_ms);
@@ -436,6 +443,7 @@ impl Replay {
         watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
+        let at = self.worked();
         let (asked, recorded) = match self.asked.swap_remove(key) {
             Some(Asked { activity, recorded, .. }) => (Some(activity), recorded),
             None => (None, self.unasked.remove(key)),
@@ -452,7 +460,7 @@ impl Replay {
         match (asked, recorded) {
             (Some(activity), Some(recorded)) => {
                 if about.is_reused() {
-                    watcher.past(entry.at_ms, Past::Began(&activity));
+                    watcher.past(at, Past::Began(&activity));
                     self.machine.not_made(&activity);
                 }
                 if about.from.is_none() {
@@ -460,13 +468,13 @@ impl Replay {
                 }
                 self.hold(&recorded, &activity)?;
                 self.stopped.clear();
-                watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
+                watcher.past(at, Past::Ended(&activity, &result, about));
             }
             // The result was not needed any more, but its usage counts.
             (None, _) if let Some(cancelled) = self.cancelled.get_mut(key) => {
                 cancelled.open = false;
                 if let Some(activity) = &cancelled.activity {
-                    watcher.past(entry.at_ms, Past::Ended(activity, &result, about));
+                    watcher.past(at, Past::Ended(activity, &result, about));
                 }
             }
             (None, Some(recorded)) => return self.differ(recorded.unasked(key)),
@@ -504,7 +512,7 @@ impl Replay {
         self.more = output.more;
         for mut event in output.events {
             self.note_stopped(&event);
-            watcher.past(self.at_ms, Past::Noted(&mut event));
+            watcher.past(self.worked(), Past::Noted(&mut event));
         }
         for command in output.commands {
             match command {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use trefoil_template::Value;
 
 use super::{Asked, Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
+use crate::clock::WorkMs;
 use crate::event::EventKind;
 use crate::journal::{About, Changes};
 use crate::key::{ContentKey, Key, own_step};
@@ -161,7 +162,7 @@ pub struct Rebuild {
 struct Active(Vec<Noted>);
 
 impl Watcher for Active {
-    fn past(&mut self, _at_ms: u64, past: super::Past<'_>) {
+    fn past(&mut self, _at: WorkMs, past: super::Past<'_>) {
         let super::Past::Noted(noted) = past else { return };
         match &noted.kind {
             EventKind::StepStarted { .. } => self.0.push(noted.clone()),
@@ -331,12 +332,12 @@ impl Rebuild {
         (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         replay.machine.change(changes);
         let answers = changes.models.as_ref().map(|models| models.answers.as_str());
-        watcher.past(entry.at_ms, super::Past::Resumed(*execution, answers));
+        watcher.past(replay.worked(), super::Past::Resumed(*execution, answers));
         for mut noted in active.0 {
-            watcher.past(entry.at_ms, super::Past::Noted(&mut noted));
+            watcher.past(replay.worked(), super::Past::Noted(&mut noted));
         }
         for activity in replay.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
-            watcher.past(entry.at_ms, super::Past::Began(activity));
+            watcher.past(replay.worked(), super::Past::Began(activity));
         }
         let under_way = replay.asked.values().map(|asked| &asked.activity);
         let keys: Vec<_> = under_way.filter_map(|activity| done_again(activity, again)).collect();

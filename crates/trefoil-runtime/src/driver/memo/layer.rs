@@ -7,6 +7,7 @@ use super::Earlier;
 use crate::driver::Options;
 use crate::driver::past::Reader;
 use crate::driver::reopen::is_unknown;
+use trefoil_machine::clock::WorkMs;
 use trefoil_machine::journal::Started;
 use trefoil_machine::key::{ContentKey, Key, own_step, without_try};
 use trefoil_machine::request::{Activity, Request};
@@ -154,7 +155,7 @@ const STOPPED: [&str; 2] = ["CANCELLED", "INTERRUPTED"];
 pub struct Collect(pub Layer);
 
 impl Watcher for Collect {
-    fn past(&mut self, _at_ms: u64, past: Past<'_>) {
+    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
         let layer = &mut self.0;
         let at = layer.done.len();
         let (activity, result, about) = match past {
