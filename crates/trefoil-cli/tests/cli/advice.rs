@@ -107,7 +107,7 @@ fn cases() -> Vec<Case> {
         "{ kind: System, command: \"true\", transitions",
         "{ kind: System, command: \"true\", max_state_visits: 2, transitions",
     );
-    add("limit reached", "aegis", circle, commands, words.clone(), "MAX_STATE_VISITS_EXCEEDED", both);
+    add("limit reached", "aegis", circle, commands, words.clone(), "MAX_STATE_VISITS_EXCEEDED", &[EDIT]);
     let two = "  n: { agent: a, writes: working.x }\n  m: { agent: a, writes: output.y }";
     let limited = sirenspec("", two, "edges: [ { from: n, to: m } ]\nbudget: { max_calls: 1, on_exceeded: abort }\n");
     add("limit reached", "sirenspec", limited, &[], words.clone(), "BUDGET_EXCEEDED", &[EDIT]);
