@@ -122,7 +122,7 @@ impl Cause {
 
     /// Whether the request may have been executed despite the failure.
     pub fn may_be_done(&self) -> bool {
-        matches!(self, Self::Broken | Self::Unusable | Self::Timeout | Self::Status(303 | 408 | 502 | 504))
+        matches!(self, Self::Broken | Self::Unusable | Self::Timeout)
     }
 }
 

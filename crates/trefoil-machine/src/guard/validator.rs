@@ -101,7 +101,7 @@ fn member(result: &Value, name: &str) -> Value {
 }
 
 /// 0 for a model call, because without success there is no result.
-fn exit_code(result: &Value) -> i64 {
+pub fn exit_code(result: &Value) -> i64 {
     match result.get("exit_code") {
         Some(Value::Number(n)) => n.as_i64().unwrap_or(0),
         _ => 0,

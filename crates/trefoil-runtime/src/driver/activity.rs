@@ -463,7 +463,7 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
         Err(ToolError::Timeout) => Err(RunError::new("TIMEOUT", "the command timed out").cause(Cause::Timeout)),
         Err(error) => {
             let mut failed = RunError::new("COMMAND_FAILED", error.to_string());
-            failed.cause = error.may_be_done().then_some(Cause::Unusable);
+            failed.cause = tool_error("", error).into_data().cause;
             Err(failed)
         }
     }

@@ -462,11 +462,6 @@ impl ToolError {
     pub fn unusable_result(why: impl Into<String>, help: &'static str) -> Self {
         Self::UnusableResult { why: why.into(), help }
     }
-
-    /// Whether it is unknown whether the call has done its work, or it has.
-    pub fn may_be_done(&self) -> bool {
-        matches!(self, Self::Broken(_) | Self::Unusable(_) | Self::Timeout | Self::UnusableResult { .. })
-    }
 }
 
 /// A suspended run that a tool call started.

@@ -9,11 +9,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use trefoil_template::Value;
-
 use super::{Asked, Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
 use crate::clock::WorkMs;
 use crate::event::EventKind;
+use crate::guard::validator::exit_code;
 use crate::journal::{About, Changes};
 use crate::key::{ContentKey, Key, own_step};
 use crate::machine::Noted;
@@ -126,9 +125,8 @@ impl Scan {
 
     /// Whether it is a tool or a command of the failed step that has succeeded, here or in the run that its result is from.
     fn is_done(&self, key: &Key, value: &PrivateValue, about: &About) -> bool {
-        let succeeded = || value.exact().get("status").and_then(Value::as_str) == Some("success");
         match self.effects.get(key) {
-            Some(sort) => sort == "tool" || succeeded(),
+            Some(sort) => sort == "tool" || exit_code(value.exact()) == 0,
             None => about.from.is_some() && about.model.is_none() && self.is_own(key),
         }
     }
