@@ -132,6 +132,8 @@ pub struct Memo {
     by_content: BTreeMap<ContentKey, Vec<ClaimPlace>>,
     /// The requests of the current run so far.
     asked: BTreeMap<Key, ContentKey>,
+    /// Those of them that have the result of another key. What an earlier run started under their own keys is still open.
+    borrowers: BTreeSet<Key>,
     /// Results whose steps are not in the current run's program.
     gone: BTreeSet<ClaimPlace>,
     /// Where the results that the current run uses were performed, and the labels of the steps that use them.
@@ -387,6 +389,10 @@ impl Memo {
                 taken.extend(place.clone());
             }
         }
+        let borrows = |(one, place): &(&Arc<Activity>, &Option<ClaimPlace>)| {
+            place.as_ref().is_some_and(|(_, key)| *key != one.key)
+        };
+        self.borrowers.extend(asked.iter().zip(&found).filter(borrows).map(|(one, _)| one.key.clone()));
         found
     }
 
@@ -565,6 +571,9 @@ impl Memo {
     /// Records that the current run has used a result, according to its journal.
     pub fn used(&mut self, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
+        if of != key {
+            self.borrowers.insert(key.clone());
+        }
         let at = self.layers.iter().position(|layer| *layer.run == *cited.run);
         let met = self.met.shift_remove(key);
         if let (Some(at), Some(met)) = (at, met) {

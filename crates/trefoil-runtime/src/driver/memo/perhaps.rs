@@ -116,13 +116,14 @@ impl Memo {
         })
     }
 
-    /// An activity with the same request under another key that may have been performed and did not complete, if the current run has
-    /// not made the request under that key as well.
+    /// An activity with the same request under another key that may have been performed and did not complete, if no activity of the
+    /// current run stands for it: one with that key and request, unless it has the result of another key.
     fn open(&self, asked: &Activity) -> Option<&Key> {
         self.layers.iter().find_map(|layer| {
             let is_open = |key: &Key, lost: &Lost| {
                 let open = matches!(lost, Lost::Unfinished | Lost::Failed(_)) && !layer.undone.contains(key);
-                open && *key != asked.key && self.asked.get(key) != Some(&asked.content)
+                let stands = self.asked.get(key) == Some(&asked.content) && !self.borrowers.contains(key);
+                open && *key != asked.key && !stands
             };
             let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
             open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
