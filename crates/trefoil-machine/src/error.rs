@@ -120,9 +120,11 @@ impl Cause {
         matches!(self, Self::Network | Self::Broken)
     }
 
-    /// Whether the request may have been executed despite the failure.
+    /// Whether the request may have been executed despite the failure. A gateway that got no answer in time, or one that it cannot
+    /// use, does not know either (RFC 9110, 15.6.3 and 15.6.5; 520 and 524 are Cloudflare's). After any other status the server
+    /// itself says that it failed, or has not read the request.
     pub fn may_be_done(&self) -> bool {
-        matches!(self, Self::Broken | Self::Unusable | Self::Timeout)
+        matches!(self, Self::Broken | Self::Unusable | Self::Timeout | Self::Status(502 | 504 | 520 | 524))
     }
 }
 

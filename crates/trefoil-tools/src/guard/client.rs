@@ -60,6 +60,8 @@ pub struct HttpAnswer {
     pub body: Vec<u8>,
     /// The address after redirects.
     pub url: Url,
+    /// Whether it is the answer of a GET to which the request itself was redirected, which was probably executed before.
+    pub is_of_get_after: bool,
 }
 
 /// The client. Cheap to clone; connections are shared.
@@ -163,10 +165,12 @@ impl Client {
     async fn follow(&self, call: Call) -> Result<Opened, Fault> {
         let mut url = parsed(&call.url)?;
         let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
+        // Whether the request itself was answered, so that only a GET is left to do.
+        let mut is_answered = false;
         // Without this header, servers may compress (RFC 9110, 12.5.3).
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         for nth in 0..=self.rules.limits.redirects {
-            let at = |fault| if nth == 0 { fault } else { redirected(fault) };
+            let at = |fault| if nth == 0 { fault } else { redirected(fault, is_answered) };
             let client = self.allowed(&url).map_err(at)?;
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
             if let Some(body) = &body {
@@ -175,34 +179,34 @@ impl Client {
             let response = request.send().await.map_err(|e| at(failure(&url, &e)))?;
             let status = response.status();
             let Some(next) = location(&url, &response).filter(|_| call.follow != Follow::Never) else {
-                return self.opened(response, url);
+                return self.opened(response, url, is_answered);
             };
             let next = next?;
-            if url.scheme() == "https" && next.scheme() == "http" {
-                return Err(Fault::Redirected(format!("{} redirects from https to http", host(&url))));
-            }
             // RFC 9110, 15.4: these redirects become a GET without a body; the others repeat the request.
             let to_get = status == StatusCode::SEE_OTHER && method != Method::HEAD
                 || matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND) && method == Method::POST;
             if to_get {
+                is_answered |= method != Method::GET;
                 (method, body) = (Method::GET, None);
                 headers.remove(reqwest::header::CONTENT_TYPE);
+            }
+            let ends = |why| Err(Fault::Redirected { why, is_answered });
+            if url.scheme() == "https" && next.scheme() == "http" {
+                return ends(format!("{} redirects from https to http", host(&url)));
             }
             if rules::origin(&url) != rules::origin(&next) {
                 let what = format!("{} redirects to {}", host(&url), host(&next));
                 if call.follow == Follow::SameOrigin {
-                    return Err(Fault::Redirected(format!("{what}, which is another origin")));
+                    return ends(format!("{what}, which is another origin"));
                 }
                 if body.is_some() {
-                    return Err(Fault::Redirected(format!(
-                        "{what}, and the request has a body, which is not sent to other origins"
-                    )));
+                    return ends(format!("{what}, and the request has a body, which is not sent to other origins"));
                 }
                 headers = HARMLESS.iter().filter_map(|name| known(&headers, name)).collect();
             }
             url = next;
         }
-        Err(Fault::Redirected(format!("more than {} redirects", self.rules.limits.redirects)))
+        Err(Fault::Redirected { why: format!("more than {} redirects", self.rules.limits.redirects), is_answered })
     }
 
     /// The client for an address, or why it must not be called.
@@ -245,12 +249,13 @@ impl Client {
         inside.map(|()| &self.public).map_err(|why| refused(why.to_string()))
     }
 
-    fn opened(&self, response: reqwest::Response, url: Url) -> Result<Opened, Fault> {
+    fn opened(&self, response: reqwest::Response, url: Url, is_of_get_after: bool) -> Result<Opened, Fault> {
         let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
         if encoded {
             return Err(Fault::Unusable(format!("{} sent a compressed answer, which was not requested", host(&url))));
         }
-        Ok(Opened { response, url, left: self.rules.limits.body, limit: self.rules.limits.body })
+        let limit = self.rules.limits.body;
+        Ok(Opened { response, url, is_of_get_after, left: limit, limit })
     }
 }
 
@@ -259,6 +264,7 @@ impl Client {
 pub struct Opened {
     response: reqwest::Response,
     url: Url,
+    is_of_get_after: bool,
     left: usize,
     limit: usize,
 }
@@ -289,7 +295,7 @@ impl Opened {
             body.extend_from_slice(&piece);
         }
         let (status, headers) = (self.response.status(), self.response.headers().clone());
-        Ok(HttpAnswer { status, headers, body, url: self.url })
+        Ok(HttpAnswer { status, headers, body, url: self.url, is_of_get_after: self.is_of_get_after })
     }
 }
 
@@ -331,9 +337,11 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Faul
 }
 
 /// The fault of a request after a redirect: the one before it was sent.
-fn redirected(fault: Fault) -> Fault {
+fn redirected(fault: Fault, is_answered: bool) -> Fault {
     match fault {
-        Fault::Refused(why) | Fault::Invalid(why) => Fault::Redirected(format!("it was redirected, and {why}")),
+        Fault::Refused(why) | Fault::Invalid(why) => {
+            Fault::Redirected { why: format!("it was redirected, and {why}"), is_answered }
+        }
         Fault::Unreachable(why) => Fault::Broken(format!("it was redirected, and {why}")),
         fault => fault,
     }

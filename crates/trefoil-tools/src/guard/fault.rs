@@ -7,8 +7,13 @@ pub enum Fault {
     #[error("{0}")]
     Refused(String),
     /// A redirect is not followed, or leads to an address that is not called. The first request was sent.
-    #[error("{0}")]
-    Redirected(String),
+    #[error("{why}")]
+    Redirected {
+        /// Why it ended there.
+        why: String,
+        /// Whether the request itself was answered: the redirect only says where to read more.
+        is_answered: bool,
+    },
     /// The request is invalid: its address or a header.
     #[error("{0}")]
     Invalid(String),

@@ -153,6 +153,9 @@ pub(crate) fn refusal_of(fault: &Fault) -> Option<ToolRefusal> {
     Some(ToolRefusal { why: why.to_owned(), help: help.to_owned() })
 }
 
+/// The advice for a redirect that is not followed.
+const REDIRECTED: &str = "write the address to which it redirects, if that is right";
+
 impl From<Fault> for ToolError {
     fn from(fault: Fault) -> Self {
         match fault {
@@ -163,9 +166,8 @@ impl From<Fault> for ToolError {
             Fault::Refused(why) => {
                 Self::Advised { why, help: "call another host, or allow this one with `--allow-host`" }
             }
-            Fault::Redirected(why) => {
-                Self::Advised { why, help: "write the address to which it redirects, if that is right" }
-            }
+            Fault::Redirected { why, is_answered: true } => Self::UnusableResult { why, help: REDIRECTED },
+            Fault::Redirected { why, is_answered: false } => Self::Advised { why, help: REDIRECTED },
             Fault::Invalid(why) => Self::Advised { why, help: "fix the URL and the headers of the tool" },
         }
     }

@@ -24,6 +24,9 @@ pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
             ("", Some(reason)) => format!("answered with {}: {reason}", status.as_u16()),
             (said, _) => format!("answered with {}: {said}", status.as_u16()),
         };
+        if answer.is_of_get_after {
+            return Err(ToolError::Unusable(format!("it redirects, and that address {message}")));
+        }
         let retry_after_ms = retry_after(&answer.headers);
         return Err(ToolError::Status { status: status.as_u16(), message, retry_after_ms });
     }
@@ -32,7 +35,7 @@ pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
         return Ok(Value::from(text.into_owned()));
     }
     if answer.body.len() > limits::ANSWER_NODES && json_nodes(&answer.body) > limits::ANSWER_NODES {
-        return Err(ToolError::advised(
+        return Err(ToolError::unusable_result(
             format!("the answer has more than {} values", limits::ANSWER_NODES),
             "ask for less, for example with a filter or a page size",
         ));

@@ -183,7 +183,10 @@ async fn credentials_stay_with_their_origin() {
     let headers = ["Authorization", "Cookie", "X-Api-Key", "Accept"].map(|h| (h.to_owned(), format!("the-{h}")));
     let call = Call { headers: headers.to_vec(), ..Call::get(first.url("/")) };
     let told = client.send(call.clone()).await.unwrap_err();
-    assert!(matches!(&told, Fault::Redirected(why) if why.ends_with("which is another origin")), "{told}");
+    assert!(
+        matches!(&told, Fault::Redirected { why, is_answered: false } if why.ends_with("which is another origin")),
+        "{told}"
+    );
     let answer = client.send(Call { follow: Follow::Anywhere, ..call.clone() }).await.unwrap();
     assert_eq!(answer.body, b"other");
     assert!(first.asked()[0].contains("the-Authorization"));
@@ -195,7 +198,7 @@ async fn credentials_stay_with_their_origin() {
     // A body is sent only to the original server.
     let post =
         Call { method: "POST".parse().unwrap(), body: Some(b"private".to_vec()), follow: Follow::Anywhere, ..call };
-    assert!(matches!(client.send(post).await, Err(Fault::Redirected(_))));
+    assert!(matches!(client.send(post).await, Err(Fault::Redirected { is_answered: false, .. })));
     assert_eq!(other.asked().len(), 1);
 }
 
@@ -264,7 +267,7 @@ async fn no_answer_takes_more_time_or_memory_than_it_may() {
     assert!(matches!(told.unwrap_err(), Fault::Unusable(_)));
     let told =
         try_with(|| bytes("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")).await;
-    assert_eq!(told.unwrap_err(), Fault::Redirected("more than 5 redirects".to_owned()));
+    assert_eq!(told.unwrap_err(), Fault::Redirected { why: "more than 5 redirects".to_owned(), is_answered: false });
     let told = try_with(|| bytes("not http at all")).await;
     assert!(told.unwrap_err().may_have_arrived());
 }

@@ -63,8 +63,10 @@ where
             Ok(own) => *own,
             Err(other) => ToolError::Failed(other.to_string()),
         })?;
-        serde_json::to_value(result)
-            .map_err(|error| ToolError::Failed(format!("the result cannot be written as JSON: {error}")))
+        serde_json::to_value(result).map_err(|error| {
+            let why = format!("the result cannot be written as JSON: {error}");
+            ToolError::unusable_result(why, "let the closure return what `serde_json` can write")
+        })
     }
 }
 
