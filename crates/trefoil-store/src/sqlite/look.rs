@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{Done, Fault};
 use super::format::APPLICATION;
-use super::open::{busy, careful, drop_empty_log};
+use super::open::{PAGE, busy, careful, drop_empty_log};
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
@@ -123,8 +123,9 @@ impl StorePlace {
     }
 
     /// Checks that the name is not one of SQLite's own, and that the file is a regular one, if it exists: opening a pipe would
-    /// wait for whoever writes to it.
-    pub fn is_no_special_file(&self) -> Result<()> {
+    /// wait for whoever writes to it. A change that another program has not ended would be taken back by whoever opens the file
+    /// first; a store has no such journal, but for the moment in which its first page is created.
+    pub fn is_openable(&self) -> Result<()> {
         let path = self.path.clone();
         if path.as_os_str() == ":memory:" {
             return Err(StoreError::Memory);
@@ -132,13 +133,16 @@ impl StorePlace {
         match std::fs::metadata(&path) {
             Ok(file) if file.is_dir() => Err(StoreError::Open { path, why: "it is a folder".to_owned() }),
             Ok(file) if !file.is_file() => Err(StoreError::Open { path, why: "it is not a regular file".to_owned() }),
+            Ok(file) if file.len() > u64::from(PAGE) && self.has_rollback_journal() && !self.has_application_id() => {
+                Err(StoreError::Foreign { path, why: "another program has not ended a change of it".to_owned() })
+            }
             _ => Ok(()),
         }
     }
 
     /// Checks that the file exists, is not empty, and can be read by this user.
     pub fn is_store(&self) -> Result<()> {
-        self.is_no_special_file()?;
+        self.is_openable()?;
         let path = self.path.clone();
         match File::open(&path).and_then(|file| file.metadata()) {
             Ok(file) if file.len() == 0 && !self.wal().exists() => Err(StoreError::Missing { path }),
@@ -148,17 +152,29 @@ impl StorePlace {
         }
     }
 
-    /// SQLite does not recognize a file with a damaged header as a database, although it may be a store.
-    fn damaged(&self, error: StoreError) -> StoreError {
-        let known = || -> std::io::Result<bool> {
+    /// Whether there is a rollback journal with something in it.
+    fn has_rollback_journal(&self) -> bool {
+        let mut name = self.path.clone().into_os_string();
+        name.push("-journal");
+        std::fs::metadata(name).is_ok_and(|journal| journal.len() > 0)
+    }
+
+    /// Whether the header of the file says that it is a store.
+    fn has_application_id(&self) -> bool {
+        let read = || -> std::io::Result<u32> {
             let mut file = File::open(&self.path)?;
             let mut number = [0; 4];
             file.seek(SeekFrom::Start(APPLICATION_AT))?;
             file.read_exact(&mut number)?;
-            Ok(i64::from(u32::from_be_bytes(number)) == APPLICATION)
+            Ok(u32::from_be_bytes(number))
         };
+        read().is_ok_and(|number| i64::from(number) == APPLICATION)
+    }
+
+    /// SQLite does not recognize a file with a damaged header as a database, although it may be a store.
+    fn damaged(&self, error: StoreError) -> StoreError {
         match error {
-            StoreError::Foreign { path, .. } if known().unwrap_or(false) => {
+            StoreError::Foreign { path, .. } if self.has_application_id() => {
                 StoreError::Corrupt { path, why: "it is not a SQLite database".to_owned() }
             }
             error => error,

@@ -112,7 +112,7 @@ impl StorePlace {
                 _ => StoreError::Open { path, why: error.to_string() },
             }
         };
-        self.is_no_special_file()?;
+        self.is_openable()?;
         if !self.options.create {
             return self.is_store();
         }

@@ -177,6 +177,34 @@ fn a_store_of_an_earlier_build_is_refused_and_left_alone() {
     }
 }
 
+/// Opening it would take back what the other program was doing when it was killed.
+#[test]
+fn a_change_that_another_program_has_not_ended_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, killed) = (folder.path().join("live.db"), folder.path().join("killed.db"));
+    let journal = |path: &std::path::Path| path.with_extension("db-journal");
+    let c = Connection::open(&live).unwrap();
+    c.execute_batch("PRAGMA cache_size = 1; CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(100000)); BEGIN")
+        .unwrap();
+    c.execute("UPDATE t SET x = randomblob(100000)", []).unwrap();
+    for (from, to) in [(live.clone(), killed.clone()), (journal(&live), journal(&killed))] {
+        std::fs::copy(from, to).unwrap();
+    }
+    let bytes = || (std::fs::read(&killed).unwrap(), std::fs::read(journal(&killed)).unwrap());
+    let before = bytes();
+    for opened in [
+        SqliteStore::open(&killed, Options::default()),
+        SqliteStore::open(&killed, Options { create: false, ..Options::default() }),
+        SqliteStore::open_to_read(&killed, Options::default()),
+    ] {
+        assert!(said(&opened.unwrap_err(), folder.path()).contains("another program has not ended a change of it"));
+    }
+    assert_eq!(bytes(), before);
+    // It would have been taken back.
+    assert_eq!(Connection::open(&killed).unwrap().query_row("SELECT count(*) FROM t", [], |row| row.get(0)), Ok(1));
+    assert!(!journal(&killed).exists());
+}
+
 /// Neither a pipe, nor a name that SQLite has for itself, nor a schema that computes without end makes anybody wait.
 #[test]
 #[cfg(unix)]
