@@ -140,6 +140,36 @@ impl TargetArgs {
     }
 }
 
+/// A target, the current folder if none is named, and how to read it.
+#[derive(Args)]
+pub struct PlaceArgs {
+    /// A manifest, a folder with manifests, or `FOLDER#ID`
+    #[arg(default_value = ".")]
+    pub target: String,
+    #[command(flatten)]
+    pub dialect: DialectArg,
+    #[command(flatten)]
+    pub paths: PathArgs,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    pub no_config: bool,
+}
+
+impl PlaceArgs {
+    /// The target for the library.
+    pub fn target(&self) -> Target {
+        Target::parse(&self.target)
+    }
+    /// The options for loading, without those of any settings.
+    pub fn options(&self) -> LoadOptions {
+        LoadOptions {
+            dialect: self.dialect.dialect.map(|d| d.0),
+            allowed: self.paths.allow_path.clone(),
+            ..LoadOptions::default()
+        }
+    }
+}
+
 /// `--allow-path`
 #[derive(Args)]
 pub struct PathArgs {

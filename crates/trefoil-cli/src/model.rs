@@ -3,7 +3,9 @@
 use clap::Args;
 use trefoil::Engine;
 use trefoil::internals::settings::Settings;
+use trefoil_ir::Program;
 use trefoil_models::ModelOverride;
+use trefoil_models::plan::names;
 
 /// Which models answer.
 #[derive(Args, Clone, Default)]
@@ -17,8 +19,31 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Applies the choice to an engine.
     pub fn apply(&self, engine: Engine, settings: &Settings) -> Engine {
-        let engine = engine.placeholders(placeholders()).settings(settings.clone());
+        self.choose(engine.placeholders(placeholders()).settings(settings.clone()))
+    }
+    /// Applies only the choice.
+    pub fn choose(&self, engine: Engine) -> Engine {
         self.models.iter().fold(engine, |engine, model| engine.model(model.clone()))
+    }
+    /// Those of them that concern one of several programs: the models of names that it does not use are for others. A name that none
+    /// uses concerns all of them, so that it is reported.
+    pub fn of_program(&self, program: &Program, all: &[&Program]) -> Self {
+        let concerns = |model: &&ModelOverride| match model {
+            ModelOverride::For { name, .. } => names(program, name) || !all.iter().any(|other| names(other, name)),
+            _ => true,
+        };
+        Self { models: self.models.iter().filter(concerns).cloned().collect() }
+    }
+    /// The models that are to be used for every call.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.models.iter().filter_map(|model| match model {
+            ModelOverride::Named { provider, model } => Some((&**provider, &**model)),
+            _ => None,
+        })
+    }
+    /// Whether a real model may be called.
+    pub fn is_real(&self) -> bool {
+        !self.models.iter().any(|model| matches!(model, ModelOverride::Embedded | ModelOverride::Scripted(_)))
     }
     /// Whether the embedded model was requested.
     pub fn embedded(&self) -> bool {

@@ -1,17 +1,16 @@
 //! What would stop a run here, for the commands that only look: `doctor`, `plan`, `check --here`. `run` stops for the same
 //! findings, which are made in one place ([`Engine::obstacles`]).
 
-use std::path::Path;
-
 use clap::Args;
 use trefoil::http::AllowedHost;
 use trefoil::internals::settings::{self, Settings};
-use trefoil::internals::{LoadOptions, Target, roots};
+use trefoil::internals::{LoadOptions, Report, Target, roots};
+use trefoil::plan::Bound;
 use trefoil::{Engine, Findings, Flow, Value};
 use trefoil_syntax::{Diagnostic, Files};
 
 use crate::model::ModelArgs;
-use crate::run::HostArgs;
+use crate::run::{HostArgs, answer};
 use crate::store::block_on;
 
 /// What runs may do here.
@@ -23,12 +22,16 @@ pub struct PermissionArgs {
     /// Allow HTTP tools to call this host, as for `run` (repeatable)
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<AllowedHost>,
+    /// Answer for a human step, as for `run`
+    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
+    answers: Vec<(String, String)>,
 }
 
 impl PermissionArgs {
     /// The options of a run with these permissions.
     pub fn host(&self, models: &ModelArgs) -> HostArgs {
-        HostArgs { models: models.clone(), ..HostArgs::allowing(self.allow_command, self.allow_host.clone()) }
+        let (models, answers) = (models.clone(), self.answers.clone());
+        HostArgs { models, answers, ..HostArgs::allowing(self.allow_command, self.allow_host.clone()) }
     }
 }
 
@@ -56,19 +59,38 @@ pub fn of_flow(engine: &Engine, flow: &Flow, input: Option<&Option<Value>>) -> R
     block_on(engine.obstacles(flow, input))?.map_err(|error| crate::commands::run::did_not_start(&error))
 }
 
+/// A number of model calls in words.
+pub fn call_number(calls: &Bound) -> String {
+    match calls.number() {
+        _ if calls.endless => "any number of model calls".to_owned(),
+        Some(1) => "1 model call".to_owned(),
+        _ => format!("{calls} model calls"),
+    }
+}
+
+/// Why a run does not start that may need more model calls than it may make.
+pub fn too_many_calls(calls: &Bound, most: Option<u64>) -> Option<String> {
+    let most = most.filter(|most| calls.endless || calls.fixed > *most)?;
+    Some(format!("it may need {}, but `--max-calls` allows only {most}", call_number(calls)))
+}
+
 /// Where a finding is: `FILE:LINE`.
 pub fn place(d: &Diagnostic, files: &Files) -> Option<String> {
     let file = files.get(d.file?)?;
     Some(format!("{}:{}", file.name(), file.line(d.span?.start)))
 }
 
-/// The flows at a path that load, each with the settings of its project.
-pub fn flows_at(path: &Path, options: &LoadOptions, no_config: bool) -> Vec<(Flow, Settings)> {
+/// The flows of a target, each with the settings of its project, or why it does not load: that of an id, or all that no other one
+/// uses.
+pub fn flows_at(target: &Target, options: &LoadOptions, no_config: bool) -> Vec<Result<(Flow, Settings), Report>> {
     let own = |target: &Target| {
         let settings = settings::of(target, options, no_config).settings;
         let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();
-        let options = LoadOptions { allowed, supplied: settings.supplied(), checks: None, ..options.clone() };
-        trefoil::internals::load(target, &options).ok().map(|loaded| (Flow::from(loaded), settings))
+        let options = LoadOptions { allowed, supplied: settings.supplied(), ..options.clone() };
+        trefoil::internals::load(target, &options).map(|loaded| (Flow::from(loaded), settings))
     };
-    roots(path, options).iter().filter_map(own).collect()
+    match target.id {
+        Some(_) => vec![own(target)],
+        None => roots(&target.path, options).iter().map(own).collect(),
+    }
 }

@@ -1,18 +1,19 @@
 //! The configured providers, the operator's aliases, and the models that the workflows at a path use. `trefoil models`
 //! lists them, and `trefoil doctor` tests them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use trefoil::Engine;
 use trefoil::internals::settings::{self, FoundSettings};
 use trefoil::internals::{LoadOptions, door, programs};
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
-use trefoil_ir::{ModelChoice, StepKind};
+use trefoil_ir::{ModelChoice, Program, StepKind};
 use trefoil_models::plan::models_used;
 use trefoil_prices::{Price, window};
 
-use crate::args::{DialectArg, PathArgs};
+use crate::args::PlaceArgs;
+use crate::commands::load_with;
+use crate::model::ModelArgs;
 use crate::{exit, output};
 
 /// Providers, aliases and models.
@@ -59,30 +60,41 @@ impl UsedModel {
 }
 
 impl Offer {
-    /// Collects these for the workflows at a path. On failure, reports why and returns the exit code.
-    pub fn find(path: &Path, no_config: bool, dialect: &DialectArg, paths: &PathArgs) -> Result<Self, u8> {
-        if !door::is_there(path) {
-            output::refuse(&format!("`{}` does not exist", path.display()), None);
+    /// Collects these for the workflows at a place. On failure, reports why and returns the exit code.
+    pub fn find(place: &PlaceArgs, chosen: &ModelArgs) -> Result<Self, u8> {
+        let (target, options) = (place.target(), place.options());
+        if !door::is_there(&target.path) {
+            output::refuse(&format!("`{}` does not exist", target.path.display()), None);
             return Err(exit::NOT_STARTED);
         }
-        let found = settings::find(path, no_config);
+        let found = settings::of(&target, &options, place.no_config);
         if !found.findings.is_empty() {
             output::say(output::diagnostics(&found.findings, &found.files).trim_end());
         }
-        let options = LoadOptions {
-            dialect: dialect.dialect.map(|d| d.0),
-            allowed: paths.allow_path.iter().chain(&found.settings.allowed).cloned().collect(),
-            ..LoadOptions::default()
+        let allowed = options.allowed.iter().chain(&found.settings.allowed).cloned().collect();
+        let options = LoadOptions { allowed, supplied: found.settings.supplied(), ..options };
+        let all = match &target.id {
+            None => programs(&target.path, &options),
+            Some(_) => {
+                let program = Arc::unwrap_or_clone(load_with(&target, &options)?.program);
+                let entry = program.entry;
+                vec![(program, vec![entry])]
+            }
         };
         let registry = found.settings.registry(Registry::from_env());
         let engine = Engine::new().registry(registry.clone()).settings(found.settings.clone());
+        let known: Vec<&Program> = all.iter().map(|(program, _)| program).collect();
         let mut models: Vec<UsedModel> = Vec::new();
-        for (program, entries) in programs(path, &options) {
-            let mut program = Arc::new(program);
+        for (program, entries) in &all {
+            let chosen = chosen.of_program(program, &known);
+            let mut program = Arc::new(program.clone());
             // Models that cannot be called are still listed.
-            let answering = engine.aim(&mut program).unwrap_or_else(|_| trefoil::AnswersFrom::AsWritten.into());
+            let answering = chosen
+                .choose(engine.clone())
+                .aim(&mut program)
+                .unwrap_or_else(|_| trefoil::AnswersFrom::AsWritten.into());
             for entry in entries {
-                Arc::make_mut(&mut program).entry = entry;
+                Arc::make_mut(&mut program).entry = *entry;
                 let asked = models_used(&program).into_iter();
                 asked.for_each(|(agent, model)| add(&mut models, &agent, full_name(&model), &engine, &registry));
             }

@@ -17,7 +17,7 @@ mod python;
 mod shape;
 
 pub use command::{CommandInput, CommandResult, CommandTool, CommandTools, CommandWords, Declared, TIME, WordPart};
-pub use http::HttpTools;
+pub use http::{HttpTools, unfilled};
 #[cfg(feature = "mcp")]
 pub use mcp::{Idempotent, McpPlace, McpServer, McpTools};
 pub use python::{Python, PythonTools};

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use trefoil::internals::engine::add_findings;
 use trefoil::internals::fix::{Change, Mended};
-use trefoil::internals::{Checks, Fixed, Leftovers, LoadOptions, Report};
+use trefoil::internals::{Checks, Fixed, Leftovers, LoadOptions, Report, Target};
 use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
@@ -134,7 +134,9 @@ pub fn run(args: &Check) -> u8 {
 fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut Report) -> Result<(), u8> {
     let options = LoadOptions { progress: None, checks: None, ..options.clone() };
     for path in &args.paths {
-        for (flow, settings) in obstacles::flows_at(path.as_ref(), &options, args.no_config) {
+        // What does not load is a finding of the check.
+        let target = Target { path: path.into(), id: None };
+        for (flow, settings) in obstacles::flows_at(&target, &options, args.no_config).into_iter().flatten() {
             let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &settings);
             add_findings(report, &obstacles::of_flow(&engine, &flow, None)?);
         }

@@ -1,26 +1,26 @@
-//! `trefoil doctor [PATH]`: tests what a run needs. Programs are searched, not started. Paid calls are announced, and made only if the user agrees.
+//! `trefoil doctor [TARGET]`: tests what a run needs. Programs are searched, not started. Paid calls are announced, and made only if the user agrees.
 
 use std::io::BufRead as _;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use trefoil::Engine;
-use trefoil::internals::LoadOptions;
-use trefoil::internals::engine::MODEL;
 use trefoil::internals::secrets::sources;
-use trefoil::models::{Availability, ModelOverride, Registry};
+use trefoil::internals::{Checks, LoadOptions};
+use trefoil::models::{Availability, Registry};
 use trefoil::store::{Store as _, StoreError};
+use trefoil_ir::Program;
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
 use trefoil_prices::{Dollars, Price, estimate};
-use trefoil_syntax::Severity;
 use trefoil_syntax::suggest::nearest;
+use trefoil_syntax::{Diagnostic, Files, Severity};
 
 use super::count;
-use crate::args::{DialectArg, PathArgs};
+use super::run::{dollars, limited};
+use crate::args::PlaceArgs;
 use crate::harmless::safe;
 use crate::model::ModelArgs;
-use crate::obstacles::{self, PermissionArgs};
+use crate::obstacles::{self, PermissionArgs, too_many_calls};
 use crate::offer::Offer;
 use crate::run::command::{PrintedCommand, RunOptions};
 use crate::run::input;
@@ -30,12 +30,10 @@ use crate::{exit, output};
 /// Test settings, store, secrets, programs of tools, providers, and (if you agree to the calls) models
 #[derive(Args)]
 pub struct Doctor {
-    /// Manifest or folder whose models are tested
-    #[arg(default_value = ".")]
-    path: PathBuf,
-    /// Model to try instead of those of the workflows: PROVIDER:NAME (repeatable)
-    #[arg(long = "model", value_name = "MODEL", value_parser = model)]
-    models: Vec<(String, String)>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    models: ModelArgs,
     /// Call the models without asking
     #[arg(long)]
     yes: bool,
@@ -44,15 +42,17 @@ pub struct Doctor {
     /// Input to judge, as for `run` (without it, inputs are not judged)
     #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<String>,
+    /// The same as JSON; `@FILE` reads a file, `-` reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    input_json: Option<String>,
+    /// Maximum number of model calls, as for `run`
+    #[arg(long, value_name = "N")]
+    max_calls: Option<u64>,
+    /// Maximum cost in dollars, as for `run`
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,
-    #[command(flatten)]
-    dialect: DialectArg,
-    #[command(flatten)]
-    paths: PathArgs,
-    /// Ignore `trefoil.toml`
-    #[arg(long)]
-    no_config: bool,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: DoctorFormat,
@@ -62,15 +62,6 @@ pub struct Doctor {
 enum DoctorFormat {
     Text,
     Json,
-}
-
-fn model(text: &str) -> Result<(String, String), String> {
-    match text.parse::<ModelOverride>() {
-        Ok(ref read @ ModelOverride::Named { ref provider, ref model }) => {
-            read.unknown_provider().map_or_else(|| Ok((provider.to_string(), model.to_string())), Err)
-        }
-        _ => Err("write `provider:name`".to_owned()),
-    }
 }
 
 /// The result of a test.
@@ -104,12 +95,12 @@ struct Finding {
 
 /// Exit code 0: no problems; 1: problems; 2: the path cannot be read.
 pub fn run(args: &Doctor) -> u8 {
-    let offer = match Offer::find(&args.path, args.no_config, &args.dialect, &args.paths) {
+    let offer = match Offer::find(&args.place, &args.models) {
         Ok(offer) => offer,
         Err(code) => return code,
     };
     let mut report = Report { text: args.format == DoctorFormat::Text, all: Vec::new() };
-    report.add(settings(&offer));
+    settings(&offer, &mut report);
     match store(&args.store) {
         Ok(found) => report.add(found),
         Err(code) => return code,
@@ -175,11 +166,12 @@ fn finding(what: impl Into<String>, found: Checkup, says: impl Into<String>) -> 
 }
 
 /// Findings about the settings; they were already printed with their excerpts.
-fn settings(offer: &Offer) -> Finding {
-    let all = &offer.found.findings;
-    match all.iter().find(|d| d.severity == Severity::Error) {
-        Some(d) => Finding { help: d.help.clone(), ..finding("settings", Checkup::Wrong, d.message.clone()) },
-        None => finding("settings", Checkup::Fine, "can be read and apply"),
+fn settings(offer: &Offer, report: &mut Report) {
+    for d in &offer.found.findings {
+        report.add(Finding { help: d.help.clone(), ..finding("settings", Checkup::Wrong, d.message.clone()) });
+    }
+    if offer.found.findings.is_empty() {
+        report.add(finding("settings", Checkup::Fine, "can be read and apply"));
     }
 }
 
@@ -242,27 +234,43 @@ fn programs(offer: &Offer, report: &mut Report) {
 
 /// Looks for what would stop a run of the flows, with the words of `run`.
 fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
-    let options = LoadOptions {
-        dialect: args.dialect.dialect.map(|d| d.0),
-        allowed: args.paths.allow_path.clone(),
-        ..LoadOptions::default()
-    };
-    for (flow, settings) in obstacles::flows_at(&args.path, &options, args.no_config) {
-        let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &settings);
-        let input = match args.inputs.is_empty() {
-            true => None,
-            false => {
-                Some(input::read(flow.loaded(), &args.inputs, None).map_err(|why| input::refuse(flow.loaded(), why))?)
+    let options = LoadOptions { checks: Some(Checks::default()), ..args.place.options() };
+    let all = obstacles::flows_at(&args.place.target(), &options, args.place.no_config);
+    let programs: Vec<&Program> = all.iter().flatten().map(|(flow, _)| &*flow.loaded().program).collect();
+    let has_input = !args.inputs.is_empty() || args.input_json.is_some();
+    for one in &all {
+        let (flow, settings) = match one {
+            Ok(flow) => flow,
+            Err(unloaded) => {
+                stops(&unloaded.diagnostics, &unloaded.files, "flow", report);
+                continue;
             }
         };
-        let found = obstacles::of_flow(&engine, &flow, input.as_ref())?;
-        // Its providers are tested below.
-        for d in found.diagnostics().iter().filter(|d| d.rule != MODEL) {
-            let place = obstacles::place(d, found.files()).unwrap_or_else(|| flow.name().to_owned());
-            report.add(Finding { help: d.help.clone(), ..finding(place, Checkup::Wrong, d.message.clone()) });
+        let models = args.models.of_program(&flow.loaded().program, &programs);
+        // Placeholder answers are not what somebody tests for.
+        let engine = obstacles::engine(&args.permissions.host(&models), settings).placeholders(false);
+        let engine = limited(engine, args.max_calls, args.max_cost, None);
+        if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.max_calls) {
+            report.add(finding(flow.name(), Checkup::Wrong, why));
         }
+        let read = || input::read(flow.loaded(), &args.inputs, args.input_json.as_deref());
+        let input = has_input.then(read).transpose().map_err(|why| input::refuse(flow.loaded(), why))?;
+        let found = obstacles::of_flow(&engine, flow, input.as_ref())?;
+        stops(found.diagnostics(), found.files(), flow.name(), report);
     }
     Ok(())
+}
+
+/// Reports what stops a run. `name`: what it is called if it has no place.
+fn stops(found: &[Diagnostic], files: &Files, name: &str, report: &mut Report) {
+    for d in found.iter().filter(|d| d.severity == Severity::Error) {
+        let place = obstacles::place(d, files).unwrap_or_else(|| name.to_owned());
+        let finding = Finding { help: d.help.clone(), ..finding(place, Checkup::Wrong, d.message.clone()) };
+        // Flows may have files in common.
+        if !report.all.iter().any(|one| (&one.what, &one.says) == (&finding.what, &finding.says)) {
+            report.add(finding);
+        }
+    }
 }
 
 /// Requests the list of models of each configured provider, with its key. This is free.
@@ -270,9 +278,8 @@ async fn providers(offer: &Offer, report: &mut Report) {
     for one in offer.providers.iter().filter(|one| offer.is_of_interest(one)) {
         let what = one.provider;
         if one.availability != Availability::Ready {
-            let says = offer.registry.problem(what).unwrap_or_default();
-            let wanted = offer.models.iter().any(|model| model.provider() == Some(what) && model.problem.is_some());
-            report.add(finding(what, if wanted { Checkup::Wrong } else { Checkup::Skipped }, says));
+            // A run that needs it does not start, which is reported for the flow.
+            report.add(finding(what, Checkup::Skipped, offer.registry.problem(what).unwrap_or_default()));
             continue;
         }
         let address = one.address.as_deref().unwrap_or_default();
@@ -376,10 +383,14 @@ async fn called(registry: &Registry, provider: &str, model: &str, price: Option<
 
 /// The models to test, each once, with their prices.
 fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> {
-    if !args.models.is_empty() {
+    if !args.models.is_real() {
+        return Vec::new();
+    }
+    // Without any workflow, too.
+    if args.models.named().next().is_some() {
         let engine = Engine::new().settings(offer.found.settings.clone());
         let price = |provider: &str, model: &str| engine.price(&format!("{provider}:{model}"));
-        return args.models.iter().map(|(p, m)| (p.clone(), m.clone(), price(p, m))).collect();
+        return args.models.named().map(|(p, m)| (p.to_owned(), m.to_owned(), price(p, m))).collect();
     }
     let callable = offer.models.iter().filter(|model| model.problem.is_none());
     let parts = callable.filter_map(|model| Some((model.name.split_once(':')?, model.price.clone())));

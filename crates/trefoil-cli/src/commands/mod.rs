@@ -98,7 +98,7 @@ fn load(args: &TargetArgs) -> Result<Loaded, u8> {
     load_with(&args.target(), &args.options())
 }
 
-fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
+pub fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
     trefoil::internals::load(target, options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
         exit::NOT_STARTED

@@ -1,15 +1,14 @@
 //! `trefoil models [PATH]`: lists providers, aliases and models with their prices. Makes no calls.
 
-use std::path::{Path, PathBuf};
-
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use trefoil::models::{Availability, Configured, SaidBy};
 use trefoil_prices::Dollars;
 
-use crate::args::{DialectArg, PathArgs};
+use crate::args::PlaceArgs;
 use crate::columns::columns;
 use crate::harmless::safe;
+use crate::model::ModelArgs;
 use crate::offer::{Alias, Offer, UsedModel};
 use crate::output;
 use crate::run::words::grouped;
@@ -17,16 +16,10 @@ use crate::run::words::grouped;
 /// List providers, aliases, and the models of the workflows here with their prices
 #[derive(Args)]
 pub struct Models {
-    /// Manifest or folder whose models are listed
-    #[arg(default_value = ".")]
-    path: PathBuf,
     #[command(flatten)]
-    dialect: DialectArg,
+    place: PlaceArgs,
     #[command(flatten)]
-    paths: PathArgs,
-    /// Ignore `trefoil.toml`
-    #[arg(long)]
-    no_config: bool,
+    models: ModelArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ModelsFormat,
@@ -40,17 +33,17 @@ enum ModelsFormat {
 
 /// Exit code 0; 1: the list cannot be written; 2: the path cannot be read.
 pub fn run(args: &Models) -> u8 {
-    let offer = match Offer::find(&args.path, args.no_config, &args.dialect, &args.paths) {
+    let offer = match Offer::find(&args.place, &args.models) {
         Ok(offer) => offer,
         Err(code) => return code,
     };
     match args.format {
-        ModelsFormat::Text => output::result(text(&offer, &args.path)),
+        ModelsFormat::Text => output::result(text(&offer, &args.place.target)),
         ModelsFormat::Json => output::json_result(&format_args!("{:#}", as_json(&offer))),
     }
 }
 
-fn text(offer: &Offer, path: &Path) -> String {
+fn text(offer: &Offer, target: &str) -> String {
     let mut out = "providers\n".to_owned();
     let (shown, others): (Vec<_>, Vec<_>) = offer.providers.iter().partition(|one| offer.is_of_interest(one));
     let rows = shown.iter().map(|one| {
@@ -69,7 +62,7 @@ fn text(offer: &Offer, path: &Path) -> String {
         });
         out += &indented(rows);
     }
-    out += &format!("\nmodels in {}\n", safe(&path.display().to_string()));
+    out += &format!("\nmodels in {}\n", safe(target));
     if offer.models.is_empty() {
         out += "  none\n";
     }

@@ -12,6 +12,7 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
+use crate::obstacles::{call_number, too_many_calls};
 use crate::run::command::{PrintedCommand, RunOptions, reading};
 use crate::run::{End, HostArgs, KeptRun, MARKS, Session, ShowArgs, ask, based, input};
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
@@ -145,11 +146,6 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input::read(loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| input::refuse(loaded, why))?;
     let interactive = output::interactive() && args.show.events.is_none();
-    // At a terminal, first what nobody could answer.
-    let (input, warnings) = match interactive {
-        true => (input, Vec::new()),
-        false => ask::complete(loaded, input, interactive)?,
-    };
     let session = Session::new(&args.show, loaded);
     let mut engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
     if let Some(seed) = args.seed {
@@ -170,17 +166,13 @@ fn start(args: &Run) -> Result<u8, u8> {
     if args.detach {
         engine = engine.commands(Shell::default()).for_others();
     }
-    let ready =
-        engine.ready(&flow).map_err(|error| did_not_start(&error))?.warns(many.into_iter().chain(warnings).collect());
-    if !args.detach {
-        let missing = store::block_on(engine.missing_modules(&flow))?;
-        if !missing.is_empty() {
-            output::say(output::diagnostics(missing.diagnostics(), missing.files()).trim_end());
-            return Err(exit::NOT_STARTED);
-        }
-    }
+    // At a terminal, what is missing in the input is asked for, but first what nobody could answer.
+    let judged = (!interactive).then_some(&input);
+    let ready = store::block_on(engine.ready_for(&flow, judged))?.map_err(|error| did_not_start(&error))?;
     // What is asked for is not missing, so there are no warnings.
-    let input = if interactive { ask::complete(loaded, input, interactive)?.0 } else { input };
+    let warnings = if interactive { Vec::new() } else { ask::warnings(loaded, input.as_ref()) };
+    let ready = ready.warns(many.into_iter().chain(warnings).collect());
+    let input = if interactive { ask::complete(loaded, input)? } else { input };
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;
     if args.detach {
         return submit(args, ready, &input);
@@ -258,21 +250,15 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Option<String>, u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
-    let many = match calls.number() {
-        _ if calls.endless => "any number of model calls".to_owned(),
-        Some(1) => "1 model call".to_owned(),
-        _ => format!("{calls} model calls"),
-    };
     let plan = reading(RunOptions::default(), &args.target).text(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
-    if args.max_calls.is_some() && args.reuse.is_none() && (calls.endless || calls.fixed > most) {
-        let message = format!("the run did not start: it may need {many}, but `--max-calls` allows only {most}");
-        output::refuse(&message, Some(&breakdown));
+    if let Some(why) = too_many_calls(&calls, args.max_calls).filter(|_| args.reuse.is_none()) {
+        output::refuse(&format!("the run did not start: {why}"), Some(&breakdown));
         return Err(exit::NOT_STARTED);
     }
     let is_many = args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
-    let message = format!("this run may make {many}; it stops after {most} (see `{plan}`)");
+    let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));
     Ok(is_many.then(|| format!("{message}; change the limit with `--max-calls`")))
 }
 

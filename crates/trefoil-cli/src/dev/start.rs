@@ -184,8 +184,10 @@ impl Loop<'_> {
     /// Completes an input with the properties that it lacks. If it is not the first one, only with those that are required, or new.
     fn complete(&mut self, loaded: &Loaded, given: Option<Value>, is_first: bool) -> Result<Option<Value>, u8> {
         if !self.keyboard.keys && is_first {
-            let (given, warnings) = ask::complete(loaded, given, false)?;
-            warnings.iter().for_each(|warning| output::warning(TerminalText::line(warning)));
+            ask::refuse_missing(loaded, given.as_ref())?;
+            ask::warnings(loaded, given.as_ref())
+                .iter()
+                .for_each(|warning| output::warning(TerminalText::line(warning)));
             return Ok(given);
         }
         let lacked = match self.last.as_ref().filter(|_| !is_first) {

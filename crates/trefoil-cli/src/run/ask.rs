@@ -1,42 +1,38 @@
-//! Missing inputs of a run: prompts for them on a terminal, otherwise prints a warning or an error.
+//! Missing inputs of a run: prompts for them on a terminal, otherwise warns. What certainly stops the run is found by its preflight.
 
 use std::io::BufRead as _;
 
 use trefoil::internals::Loaded;
-use trefoil::internals::engine::INPUT;
 use trefoil::internals::input::{self, MissingInput};
 use trefoil::internals::preflight;
-use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
 use super::words::{line, safe};
 use crate::harmless::TerminalText;
 use crate::{exit, output, shown};
 
-/// An input, and the warnings of the run about it.
-pub type CompleteInput = (Option<Value>, Vec<String>);
+/// The warnings of a run about missing inputs.
+pub fn warnings(loaded: &Loaded, given: Option<&Value>) -> Vec<String> {
+    let warning = |one: &MissingInput| {
+        let (name, option) = (&one.name, one.option());
+        format!("the input `{name}` is not set, so it is empty wherever it is used; pass `{option}`")
+    };
+    input::missing(&loaded.program, given).iter().map(warning).collect()
+}
 
-/// Prompts for missing inputs. Without a terminal, a missing optional input is a warning of the run, and a missing required one is
-/// an error, which returns the exit code.
-pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool) -> Result<CompleteInput, u8> {
-    let missing = input::missing(&loaded.program, given.as_ref());
-    if !interactive {
-        let needed: Vec<&MissingInput> = missing.iter().filter(|one| !one.may_be_empty()).collect();
-        if let Some(first) = needed.first() {
-            return Err(refuse(loaded, first, &needed));
-        }
-        let empty = preflight::empty_prompts(&loaded.program, given.as_ref());
-        if !empty.is_empty() {
-            output::say(output::diagnostics(&empty, &loaded.files).trim_end());
-            return Err(exit::NOT_STARTED);
-        }
-        let warning = |one: &MissingInput| {
-            let (name, option) = (&one.name, one.option());
-            format!("the input `{name}` is not set, so it is empty wherever it is used; pass `{option}`")
-        };
-        let warnings = missing.iter().map(warning).collect();
-        return Ok((given, warnings));
+/// Reports what is certain to go wrong because of what an input lacks.
+pub fn refuse_missing(loaded: &Loaded, given: Option<&Value>) -> Result<(), u8> {
+    let found = preflight::missing_inputs(&loaded.program, given);
+    if found.is_empty() {
+        return Ok(());
     }
+    output::say(output::diagnostics(&found, &loaded.files).trim_end());
+    Err(exit::NOT_STARTED)
+}
+
+/// Prompts for missing inputs.
+pub fn complete(loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, u8> {
+    let missing = input::missing(&loaded.program, given.as_ref());
     let mut given = given;
     for (at, one) in missing.iter().enumerate() {
         let Some(answer) = ask(one) else {
@@ -51,15 +47,8 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool) -> Res
             one.put(&mut given, value);
         }
     }
-    Ok((given, Vec::new()))
-}
-
-/// Reports the missing required inputs.
-fn refuse(loaded: &Loaded, first: &MissingInput, needed: &[&MissingInput]) -> u8 {
-    let message = format!("{} required and not set", names(needed));
-    let found = Diagnostic::error(INPUT, first.declared(), message).help(format!("pass {}", options(needed)));
-    output::say(output::diagnostics(&[found], &loaded.files).trim_end());
-    exit::NOT_STARTED
+    refuse_missing(loaded, given.as_ref())?;
+    Ok(given)
 }
 
 /// `` the input `topic` is ``, or `` the inputs `topic`, `tone` are ``.
@@ -72,8 +61,7 @@ fn names(all: &[&MissingInput]) -> String {
 }
 
 fn options(all: &[&MissingInput]) -> String {
-    let each: Vec<String> = all.iter().map(|one| safe(&one.option()).into_owned()).collect();
-    format!("`{}`", each.join(" "))
+    format!("`{}`", safe(&preflight::option_list(all)))
 }
 
 /// Prompts until the answer is valid. An empty answer skips an optional input.

@@ -33,7 +33,7 @@ pub use jsonl::Jsonl;
 pub use look::MARKS;
 pub use person::Terminal;
 pub use recording::Recording;
-pub use session::{End, HostArgs, KeptRun, Session, ShowArgs, Unknown, is_refused};
+pub use session::{End, HostArgs, KeptRun, Session, ShowArgs, Unknown, answer, is_refused};
 pub use shown::Shown;
 pub use steps::Steps;
 pub use stop::{SignalStop, Signals};

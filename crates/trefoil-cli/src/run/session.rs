@@ -122,7 +122,8 @@ fn seconds(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "write whole seconds, from 1 to 86400: `60`".to_owned())
 }
 
-fn answer(text: &str) -> Result<(String, String), String> {
+/// Parses the answer of a step.
+pub fn answer(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
         _ => Err("write STEP=VALUE".to_owned()),

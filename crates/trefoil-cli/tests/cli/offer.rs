@@ -160,11 +160,15 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
         error    settings: the model of `smart` must be `"provider:name"`, or a list of at most 8 of them
         ok       store: no runs yet; `runs.db` will be created
         ok       secrets: none are set
+        error    flows/broken.yaml:1: an agent needs `model`
+        error    flows/broken.yaml:1: an agent needs `instruction`
+        error    flows/reader.yaml:3: `OPENAI_COMPATIBLE_BASE_URL` is not set: `reader` (1 agent)
+                 set `OPENAI_COMPATIBLE_BASE_URL`, or choose another model with `--model provider:name`
         error    openai: `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
                  check the address and the network; proxies come from `HTTPS_PROXY`
-        error    openai-compatible: `openai-compatible` needs `OPENAI_COMPATIBLE_BASE_URL` in the environment
+        skipped  openai-compatible: `openai-compatible` needs `OPENAI_COMPATIBLE_BASE_URL` in the environment
         skipped  openai:gpt-4o: not called; add `--yes` to call the models
-        3 problems found
+        5 problems found
     "#]]
     .assert_eq(&ran.exits(1).out);
 }

@@ -309,3 +309,186 @@ fn what_a_flow_that_is_called_as_a_tool_needs_is_found_before_the_first_call() {
         ran.err
     );
 }
+
+/// An AEGIS project whose agent has a model alias.
+fn aliased() -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "agents/notes.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: notes, version: \"1.0.0\" }\nspec:\n  runtime: { language: \
+         python, version: \"3.11\", model: smart }\n  task: { instruction: Write release notes. }\n",
+    );
+    folder.write(
+        "release.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: release, version: \"1.0.0\" }\nspec:\n  initial_state: \
+         NOTES\n  states:\n    NOTES:\n      kind: Agent\n      agent: notes\n      input: \"{{workflow.task}}\"\n      \
+         transitions: []\n",
+    );
+    folder
+}
+
+/// The messages of the errors in an output of `run`.
+fn messages(err: &str) -> Vec<String> {
+    let message = |line: &str| Some(line.strip_prefix("error[")?.split_once("]: ")?.1.to_owned());
+    err.lines().filter_map(message).collect()
+}
+
+#[test]
+fn whatever_run_refuses_the_doctor_says_in_the_same_words() {
+    let folder = aliased();
+    let file = |name: &str, text: &str| {
+        folder.write(name, text);
+    };
+    file(
+        "keyless.yaml",
+        "id: k\nkind: llm\nmodel: { provider: anthropic, name: claude-x }\ninstruction: I\nprompt: P\n",
+    );
+    file(
+        "required.yaml",
+        "id: r\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: 'On {{a}} {{b}}'\n\
+          inputSchema: { type: object, properties: { a: { type: string }, b: { type: string } }, required: [a, b] }\n",
+    );
+    file(
+        "typed.yaml",
+        "id: t\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: 'On {{a}}'\n\
+          inputSchema: { type: object, properties: { a: { type: string, minLength: 5 } }, required: [a] }\n",
+    );
+    file("broken.yaml", "id: broken\nkind: llm\n");
+    file("checked.yaml", "id: c\nkind: sequential\nsteps:\n  - ref: nobody\n");
+    file("env.yaml", NEEDS);
+    file("py.yaml", &python("no_such_module_17"));
+    file("m.yaml", "id: m\nkind: tool\ntool: { kind: local, name: other }\n");
+    file("h.yaml", "id: t\nkind: tool\ntool: { kind: http, name: x, method: GET, url: \"http://127.0.0.1:9/x\" }\n");
+    file("ask.yaml", include_str!("../crash/manifests/human.yaml").replace("{{ env.SECRET_WORD }}", "print").as_str());
+    let cases: &[&[&str]] = &[
+        &["release.yaml"],
+        &[".#release"],
+        &["release.yaml", "--model", "smarter=openai:m"],
+        &["release.yaml", "--model", "smart=mistral:m"],
+        &["keyless.yaml"],
+        &["required.yaml", "-i", "a=1"],
+        &["required.yaml", "--input-json", "{}"],
+        &["typed.yaml", "-i", "a=1"],
+        &["broken.yaml"],
+        &["checked.yaml"],
+        &["env.yaml"],
+        &["py.yaml"],
+        &["py.yaml", "--allow-command"],
+        &["m.yaml"],
+        &["h.yaml"],
+        &["ask.yaml", "--answer", "nobody=yes"],
+        &["release.yaml", "--model", "scripted=none.yaml"],
+        &["keyless.yaml", "--model", "openai:gpt-4o", "--max-calls", "0"],
+        &["keyless.yaml", "--model", "openai:unheard-of", "--max-cost", "1"],
+    ];
+    for words in cases {
+        let with = |command: &str| {
+            let mut command = folder.command(&[&[command], *words].concat());
+            command.env("OPENAI_API_KEY", "sk-test").env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+            // In a store, a question can be answered later.
+            command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
+            finish(command)
+        };
+        let (ran, doctor) = (with("run"), with("doctor"));
+        ran.exits(2);
+        let mut said = messages(&ran.err);
+        said.extend(
+            ran.err
+                .lines()
+                .filter_map(|line| line.strip_prefix("error: the run did not start: it may"))
+                .map(str::to_owned),
+        );
+        assert!(!said.is_empty(), "{words:?}: {ran:?}");
+        for message in said {
+            assert!(doctor.out.contains(&message), "{words:?}: {message}\n{doctor:?}");
+        }
+        assert_eq!(doctor.code, 1, "{words:?}: {doctor:?}");
+    }
+}
+
+#[test]
+fn doctor_and_models_take_the_targets_and_models_of_run() {
+    let folder = aliased();
+    folder
+        .write("other.yaml", "id: other\nkind: llm\nmodel: { provider: openai, name: n }\ninstruction: I\nprompt: P\n");
+    let trefoil = |words: &[&str]| {
+        let mut command = folder.command(words);
+        command.env("OPENAI_API_KEY", "sk-test").env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+        finish(command)
+    };
+    let listed = trefoil(&["models", ".#release", "--model", "smart=openai:m"]);
+    assert!(listed.exits(0).out.contains("models in .#release\n  openai:m  "), "{listed:?}");
+    assert!(!listed.out.contains("openai:n"), "{listed:?}");
+    trefoil(&["models", ".#nobody"]).exits(2).says(&["nobody"]);
+    trefoil(&["doctor", ".#nobody"]).exits(2).says(&["nobody"]);
+    // Of the folder, only one flow has the alias.
+    for target in [".#release", "."] {
+        let doctor = trefoil(&["doctor", target, "--model", "smart=openai:m"]);
+        assert!(doctor.out.contains("openai:m: not called"), "{doctor:?}");
+        assert!(
+            !doctor.out.contains("smart") && doctor.out.ends_with("\n1 problem found\n"),
+            "only the address: {doctor:?}"
+        );
+    }
+    let unknown = trefoil(&["doctor", ".", "--model", "smarter=openai:m"]);
+    assert!(unknown.exits(1).out.contains("no alias, agent or step is named `smarter`"), "{unknown:?}");
+    let embedded = trefoil(&["doctor", "release.yaml", "--model", "embedded"]);
+    assert!(!embedded.out.contains("not called") && !embedded.out.contains("no model"), "{embedded:?}");
+}
+
+#[test]
+fn an_input_that_a_later_step_certainly_needs_is_found_before_the_first_call() {
+    let folder = Folder::new();
+    let agent = "id: a, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: \"Hello {{place}}\", inputSchema: { \
+                 place: string }";
+    let two = |last: &str| {
+        format!(
+            "id: two\nkind: sequential\ninputSchema: {{ place: string }}\nsteps:\n  - agent: {{ {agent} }}\n    input: {{ place: \
+             \"{{{{place}}}}\" }}\n{last}"
+        )
+    };
+    let tool = |url: &str| {
+        format!(
+            "  - agent:\n      id: b\n      kind: tool\n      inputSchema: {{ at: string }}\n      tool: {{ kind: http, name: tide, \
+             url: \"{url}\", params: {{ place: \"{{{{at}}}}\" }} }}\n    input: {{ at: \"{{{{place}}}}\" }}\n"
+        )
+    };
+    folder.write("two.yaml", two(&tool("https://tides.example.com/x?place={place}")));
+    let run = |flow: &str, more: &[&str]| {
+        folder.trefoil(
+            &[&["run", flow, "--quiet", "--model", "embedded", "--allow-host", "tides.example.com"], more].concat(),
+        )
+    };
+    let refused = run("two.yaml", &[]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    expect![[r#"
+        error[input-invalid]: `{place}` in the URL of `tide` has no value, because the input `place` is not set
+          --> two.yaml:11:7
+           |
+        11 |       tool: { kind: http, name: tide, url: "https://tides.example.com/x?place={place}", params: { place: "{{at}}...
+           |       ^^^^
+           |
+           = help: pass `--input place=...`
+    "#]].assert_eq(&refused.err);
+    let doctor = folder.trefoil(&["doctor", "two.yaml", "--model", "embedded", "--input-json", "{}"]);
+    assert!(doctor.out.contains(&messages(&refused.err)[0]), "{doctor:?}");
+    // The step makes its request, which fails for another reason.
+    assert!(run("two.yaml", &["-i", "place=Bergen"]).err.contains("tides.example.com"));
+    // An optional pair is left out, and a step that may not run needs nothing.
+    folder.write("optional.yaml", two(&tool("https://tides.example.com/x?place={place?}")));
+    assert_ne!(run("optional.yaml", &[]).code, 2);
+    let strict = "  - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: \"At {{at}}\", inputSchema: \
+                  { type: object, properties: { at: { type: string } }, required: [at] } }\n    input: { at: \"{{place}}\" }\n";
+    folder.write("strict.yaml", two(strict));
+    let refused = run("strict.yaml", &[]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    expect![[r#"
+        error[input-invalid]: `c` needs its input `at`, but that is the input `place`, which is not set
+         --> strict.yaml:7:5
+          |
+        7 |   - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: "At {{at}}", inputSchema: { type: object, properties: { at: {...
+          |     ^^^^^                                                                                                                                             -- required here
+          |
+          = help: pass `--input place=...`
+    "#]].assert_eq(&refused.err);
+}

@@ -10,6 +10,8 @@ mod request;
 mod response;
 mod token;
 
+pub use placeholders::unfilled;
+
 use std::sync::Arc;
 use std::time::Duration;
 

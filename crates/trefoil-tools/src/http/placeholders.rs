@@ -6,16 +6,44 @@ use trefoil_runtime::ToolError;
 use trefoil_template::{Object, Value};
 
 /// The advice for a placeholder without a value.
-const NO_VALUE: &str = "give it a value in `params`; an optional placeholder of the query is `{NAME?}`";
+const NO_VALUE: &str = "add it to `params`; an optional placeholder of the query is `{NAME?}`";
+/// The same if `params` has it, and it is null.
+const NULL_VALUE: &str =
+    "what `params` reads for it is null, so give that a value; an optional placeholder of the query is `{NAME?}`";
 /// Encodes everything except RFC 3986's unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// Why an address cannot be filled in.
+enum Gap<'u> {
+    /// A placeholder that has no value.
+    Required(&'u str),
+    /// An optional placeholder of the path.
+    OfPath,
+}
+
 /// Fills in the values of an address.
 pub fn fill(url: &str, params: &Object) -> Result<String, ToolError> {
+    complete(url, params).map_err(|gap| match gap {
+        Gap::OfPath => ToolError::advised("a placeholder in the path has no value", NO_VALUE),
+        Gap::Required(name) => {
+            let help = if params.contains_key(name) { NULL_VALUE } else { NO_VALUE };
+            ToolError::advised(format!("`{{{name}}}` in the URL has no value"), help)
+        }
+    })
+}
+
+/// The first placeholder of an address that these values leave without a value, so that the request would fail.
+pub fn unfilled(url: &str, params: &Object) -> Option<String> {
+    match complete(url, params) {
+        Err(Gap::Required(name)) => Some(name.to_owned()),
+        Err(Gap::OfPath) | Ok(_) => None,
+    }
+}
+
+fn complete<'u>(url: &'u str, params: &Object) -> Result<String, Gap<'u>> {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
     let (path, query) = split(address);
-    let mut out =
-        filled(path, params)?.ok_or_else(|| ToolError::advised("a placeholder in the path has no value", NO_VALUE))?;
+    let mut out = filled(path, params)?.ok_or(Gap::OfPath)?;
     let mut separator = '?';
     let mut add = |out: &mut String, pair: &str| {
         out.push(separator);
@@ -89,7 +117,7 @@ fn split(address: &str) -> (&str, Vec<QueryPart<'_>>) {
 }
 
 /// Fills in the placeholders of a text; `None` if an optional one has no value.
-fn filled(text: &str, params: &Object) -> Result<Option<String>, ToolError> {
+fn filled<'u>(text: &'u str, params: &Object) -> Result<Option<String>, Gap<'u>> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -106,7 +134,7 @@ fn filled(text: &str, params: &Object) -> Result<Option<String>, ToolError> {
         match given(params, name) {
             Some(value) => out.extend(utf8_percent_encode(&value.to_text(), VALUE)),
             None if optional => return Ok(None),
-            None => return Err(ToolError::advised(format!("`{{{name}}}` in the URL has no value"), NO_VALUE)),
+            None => return Err(Gap::Required(name)),
         }
     }
     out.push_str(rest);

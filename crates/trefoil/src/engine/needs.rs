@@ -16,7 +16,7 @@ use trefoil_tools::PythonTools;
 use super::hosts::{Hosts, is_rehearsal};
 use super::models::{Aimed, script};
 use super::prices;
-use super::ready::clock;
+use super::ready::{Ready, clock};
 use super::{AnswersFrom, Engine, Parts};
 use crate::allowed_hosts;
 use crate::door::Named;
@@ -25,7 +25,7 @@ use crate::flow::Flow;
 use crate::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
 use crate::load::{Loaded, Report};
 use crate::preflight::{
-    Host, MISSING_TOOL, ModuleUse, certain_steps, empty_prompts, local_calls, missing_environment, missing_modules,
+    Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, missing_inputs, missing_modules,
     modules_of, preflight, uncalled,
 };
 use crate::secrets::{self, OperatorSecrets};
@@ -235,36 +235,62 @@ impl FlowCall {
 }
 
 impl Engine {
-    /// Everything that is certain to stop a run of a flow, in one list. Python modules are imported to try them, if Python is
-    /// allowed; nothing else is called. `input`: that of the run, if it is to be judged.
+    /// Everything that is certain to stop a run of a flow, in one list: that of [`Self::ready_for`].
     ///
     /// # Errors
     ///
     /// What prevents that it is found out, such as a store that cannot be read.
     #[doc(hidden)]
     pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, Error> {
-        let ready = self.ready(flow).and_then(|ready| input.map_or(Ok(()), |input| ready.check_input(input)));
-        let mut found = match ready {
-            Ok(()) => Findings::new(flow.loaded().files.clone(), Vec::new()),
-            Err(Error::NotStarted(why)) => why,
+        match self.ready_for(flow, input).await {
+            Ok(_) => Ok(Findings::new(flow.loaded().files.clone(), Vec::new())),
+            Err(Error::NotStarted(why)) => Ok(why),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// A run of a flow that nothing is certain to stop. Python modules are imported to try them, if Python is allowed; nothing else
+    /// is called. `input`: that of the run, if it is to be judged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStarted`] with everything that is certain to stop it.
+    #[doc(hidden)]
+    pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Ready, Error> {
+        let (ready, mut found) = match self.ready(flow) {
+            Ok(ready) => (Some(ready), Findings::new(flow.loaded().files.clone(), Vec::new())),
+            Err(Error::NotStarted(why)) => (None, why),
             Err(other) => return Err(other),
         };
-        let prompts = input.map(|input| empty_prompts(&flow.loaded().program, input.as_ref())).unwrap_or_default();
-        prompts.into_iter().for_each(|empty| found.push(empty));
-        let missing = self.missing_modules(flow).await;
-        let files = found.adopt(missing.files());
-        missing.diagnostics().iter().for_each(|missing| found.push(in_files(missing.clone(), &files)));
-        Ok(found)
+        let mut add = |more: &Findings| {
+            let files = found.adopt(more.files());
+            more.diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
+        };
+        add(&self.missing_modules(flow).await);
+        if let Some(input) = input {
+            let unset = missing_inputs(&flow.loaded().program, input.as_ref());
+            let is_set = unset.is_empty();
+            add(&Findings::new(flow.loaded().files.clone(), unset));
+            match ready.as_ref().filter(|_| is_set).map(|ready| ready.check_input(input)) {
+                Some(Err(Error::NotStarted(why))) => add(&why),
+                Some(Err(other)) => return Err(other),
+                Some(Ok(())) | None => {}
+            }
+        }
+        ready.filter(|_| found.is_empty()).ok_or(Error::NotStarted(found))
     }
 
     /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
-    #[doc(hidden)]
-    pub async fn missing_modules(&self, flow: &Flow) -> Findings {
+    async fn missing_modules(&self, flow: &Flow) -> Findings {
         let program = &flow.loaded().program;
         let mut found = Findings::new(flow.loaded().files.clone(), Vec::new());
         // Most flows call no Python and no flows, and then nothing else is looked up.
         let calls_others = !local_calls(program, false).is_empty();
-        if self.parts.python.is_none() || !calls_others && modules_of(program, &|_| true).is_empty() {
+        // Whoever runs it elsewhere has others.
+        if self.parts.python.is_none()
+            || self.parts.submits
+            || !calls_others && modules_of(program, &|_| true).is_empty()
+        {
             return found;
         }
         let trials = {

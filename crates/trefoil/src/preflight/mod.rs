@@ -6,8 +6,8 @@
 
 mod certain;
 mod environment;
+mod inputs;
 mod modules;
-mod prompts;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::describe::feature;
 
 pub use certain::certain_steps;
 pub use environment::missing_environment;
+pub use inputs::{missing_inputs, option_list};
 pub use modules::{MODULE, ModuleUse, missing_modules, modules_of};
-pub use prompts::empty_prompts;
 
 /// An unsupported step.
 pub const REFUSED: &str = "refused";
