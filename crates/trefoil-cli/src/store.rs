@@ -99,13 +99,7 @@ impl StoreArgs {
         })
     }
 
-    /// Opens the store for a worker.
-    pub fn serve(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
-        let opened = self.location().and_then(|location| location.open(durability.options()));
-        opened.map_err(|error| refuse(&error))
-    }
-
-    /// Opens the store to resume a run.
+    /// Opens the store to resume runs. Only what makes runs creates a store.
     pub fn resume(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         self.existing(durability.options())
     }

@@ -1,6 +1,7 @@
 //! `trefoil worker`: processes the waiting runs of a store.
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
 use trefoil::internals::Owner;
@@ -27,6 +28,10 @@ pub struct WorkerArgs {
     /// How long the runs of a worker that is gone wait for another one, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u16).range(1..=3600))]
     lease: u16,
+    /// How long calls in progress may take to end when the worker is stopped by a signal, in seconds; their results are stored, so that
+    /// they are not paid for again. 0: not at all. A second signal ends the wait
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u16).range(0..=3600))]
+    drain: u16,
     #[command(flatten)]
     host: HostArgs,
     /// What to do about commands and tool calls that were running when a process ended, of which it is not known whether they
@@ -54,7 +59,7 @@ pub fn run(args: &WorkerArgs) -> u8 {
 fn start(args: &WorkerArgs) -> Result<u8, u8> {
     let folder = Path::new(".");
     let settings = followed(settings::find(folder, args.no_config))?;
-    let store = args.store.serve(&args.durability)?;
+    let store = args.store.resume(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
     let recovery = args.unknown.map_or(settings.recovery, Unknown::recovery);
     let engine =
@@ -65,6 +70,11 @@ fn start(args: &WorkerArgs) -> Result<u8, u8> {
     let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
     let per_flow = settings.limits.as_ref().and_then(|limits| limits.runs_per_flow);
     let per_flow = per_flow.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-    let workload = Workload { concurrency: usize::from(concurrency), per_flow, once: args.once };
+    let workload = Workload {
+        concurrency: usize::from(concurrency),
+        per_flow,
+        once: args.once,
+        drain: Duration::from_secs(args.drain.into()),
+    };
     Worker::new(owner, engines, workload, args.quiet).work()
 }

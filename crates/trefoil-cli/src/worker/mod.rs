@@ -32,7 +32,7 @@ const RECLAIM: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(30);
 /// The maximum of that time.
 const LATEST: Duration = Duration::from_secs(3_600);
-/// How long runs may take to stop normally when the worker is stopped.
+/// How long runs may take to stop normally after they were interrupted.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The limits of a worker.
@@ -44,6 +44,8 @@ pub struct Workload {
     pub per_flow: Option<usize>,
     /// Whether to stop when no run waits.
     pub once: bool,
+    /// How long the work in progress may take to end when the worker is stopped.
+    pub drain: Duration,
 }
 
 /// What runs may use.
@@ -123,7 +125,7 @@ impl Worker {
             ));
             let why = self.until_stopped(&mut signals).await;
             if !matches!(why, Stop::Idle) {
-                self.stop(signals).await;
+                self.stop(signals, matches!(why, Stop::Asked)).await;
             }
             let released = self.engines.of_project.release().await;
             if let Stop::Unusable(error) = why {
@@ -208,7 +210,7 @@ impl Worker {
                 Err(_) => return,
             },
         };
-        let interrupted = self.under_way.remove(&run).is_some_and(|cancel| cancel.is_cancelled());
+        let interrupted = self.under_way.remove(&run).is_some_and(|cancel| cancel.is_stopping());
         match ended {
             WorkEnd::Taken => {}
             WorkEnd::Refused(why) => {
@@ -237,14 +239,37 @@ impl Worker {
         self.elsewhere.insert(run, (Instant::now() + pause, pause));
     }
 
-    /// Stops all runs and releases them. A second signal ends the wait.
-    async fn stop(&mut self, mut signals: Signals) {
-        self.say(&match self.under_way.len() {
-            0 => "stopping".to_owned(),
-            1 => "stopping; 1 run is given back".to_owned(),
-            n => format!("stopping; {n} runs are given back"),
-        });
+    /// Stops all runs and releases them: first those whose work in progress has ended, then the others. A second signal, or a store
+    /// that cannot be used, ends the wait for that work; another signal ends everything.
+    async fn stop(&mut self, mut signals: Signals, drains: bool) {
+        let (runs, drain) = (self.under_way.len(), self.workload.drain);
+        let drains = drains && runs > 0 && !drain.is_zero();
+        let are = |runs: usize| {
+            format!("{} given back", if runs == 1 { "1 run is".to_owned() } else { format!("{runs} runs are") })
+        };
+        match runs {
+            0 => self.say("stopping"),
+            _ if drains => {
+                let when = format!("when its calls in progress have ended, or after {} s", drain.as_secs());
+                let when = if runs == 1 { when } else { when.replace("its", "their") };
+                self.say(&format!("stopping; {} {when} (at once with another signal)", are(runs)));
+            }
+            _ => self.say(&format!("stopping; {}", are(runs))),
+        }
+        if drains {
+            self.under_way.values().for_each(Cancel::drain);
+            self.until_ended(&mut signals, drain).await;
+            if !self.under_way.is_empty() {
+                self.say(&format!("{}, and their calls in progress may be paid for again", are(self.under_way.len())));
+            }
+        }
         self.under_way.values().for_each(Cancel::interrupt);
+        self.until_ended(&mut signals, GRACE).await;
+        trefoil::internals::shell::end_all();
+    }
+
+    /// Waits until all runs have ended here, but not longer than this, and not after a signal.
+    async fn until_ended(&mut self, signals: &mut Signals, limit: Duration) {
         let all = async {
             while let Some(ended) = self.work.join_next().await {
                 self.ended(ended);
@@ -252,10 +277,9 @@ impl Worker {
         };
         tokio::select! {
             () = all => {}
-            () = tokio::time::sleep(GRACE) => {}
+            () = tokio::time::sleep(limit) => {}
             () = signals.next() => {}
         }
-        trefoil::internals::shell::end_all();
     }
 
     fn say(&self, line: &str) {
@@ -304,10 +328,7 @@ async fn go_on(owner: &Owner, engines: &Engines, hold: Hold, cancel: &Cancel, qu
     let mut outcome = pin!(begun.outcome());
     let outcome = tokio::select! {
         outcome = &mut outcome => outcome,
-        () = cancel.cancelled() => {
-            stop.interrupt();
-            outcome.await
-        }
+        () = cancel.passed_on(&stop) => outcome.await,
     };
     let outcome = Box::new(outcome);
     // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.

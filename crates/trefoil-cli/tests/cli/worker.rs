@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use std::process::Child;
+use std::time::Duration;
 
 use crate::durable::{command, trefoil, until};
 use crate::provider::Provider;
@@ -67,7 +68,7 @@ fn a_worker_that_is_asked_to_stop_gives_its_runs_back() {
     let (folder, provider) = (Folder::new(), Provider::start());
     folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
     let run = submit(&folder, &provider, &["hello.yaml"]);
-    let worker = begin(&folder, &provider, &[]);
+    let worker = begin(&folder, &provider, &["--drain", "0"]);
     until("the call", || provider.asked().len() == 1);
     assert_eq!(status(&folder, &provider, &run), "running");
     let ended = end(worker);
@@ -76,6 +77,114 @@ fn a_worker_that_is_asked_to_stop_gives_its_runs_back() {
     // Another worker resumes it at once.
     provider.hang(false);
     trefoil(&folder, &provider, &["worker", "--once"]).exits(0).says(&[&format!("run {run} completed")]);
+}
+
+/// Three steps, one after the other, of which none asks what another one asks.
+const JOB: &str = "id: job\nkind: sequential\ninputSchema: { n: string }\nsteps:\n  - ref: first\n    input: { n: '{{n}}' }\n  - \
+                   ref: second\n    input: { n: '{{n}}' }\n  - ref: third\n    input: { n: '{{n}}' }\n";
+
+fn job(folder: &Folder) {
+    folder.write("job.yaml", JOB);
+    for name in ["first", "second", "third"] {
+        let agent = AGENT.replace("hello", name);
+        let file = format!("{agent}inputSchema: {{ n: string }}\nprompt: '{name} of {{{{n}}}}'\n");
+        folder.write(&format!("{name}.yaml"), file);
+    }
+}
+
+#[test]
+fn workers_are_replaced_one_by_one_and_each_call_is_paid_once() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    provider.wait_before_answers(Duration::from_millis(600));
+    job(&folder);
+    let runs: Vec<String> =
+        (0..6).map(|n| submit(&folder, &provider, &["job.yaml", "-i", &format!("n={n}")])).collect();
+    let mut worker = begin(&folder, &provider, &["--concurrency", "3"]);
+    for calls in [2, 7, 12] {
+        until("the next calls", || provider.asked().len() >= calls);
+        let next = begin(&folder, &provider, &["--concurrency", "3"]);
+        let ended = end(std::mem::replace(&mut worker, next));
+        ended.exits(0).says(&["given back when their calls in progress have ended", "given back: "]);
+        assert!(!ended.err.contains("paid for again"), "{ended:?}");
+    }
+    for run in &runs {
+        until("the end of all runs", || status(&folder, &provider, run) == "completed");
+    }
+    end(worker).exits(0);
+    let mut asked = provider.asked();
+    asked.sort();
+    let parts = ["first", "second", "third"];
+    let all: Vec<String> = parts.iter().flat_map(|part| (0..6).map(move |n| format!("{part} of {n}"))).collect();
+    assert_eq!(asked, all, "each call once");
+}
+
+#[test]
+fn a_second_signal_or_the_end_of_the_time_ends_the_wait_for_calls() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
+    let run = submit(&folder, &provider, &["hello.yaml"]);
+    let mut calls = 0;
+    let mut begun = |args: &[&str]| {
+        let worker = begin(&folder, &provider, args);
+        calls += 1;
+        until("the call", || provider.asked().len() == calls);
+        worker
+    };
+    let worker = begun(&["--drain", "3600"]);
+    let process = rustix::process::Pid::from_child(&worker);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    // It still waits for the call, and the run is still its own.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(status(&folder, &provider, &run), "running");
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let ended = wait(worker);
+    ended.exits(0).says(&["or after 3600 s (at once with another signal)", "1 run is given back, and"]);
+    assert_eq!(status(&folder, &provider, &run), "interrupted");
+    let worker = begun(&["--drain", "1"]);
+    end(worker).exits(0).says(&["or after 1 s", "1 run is given back, and", &format!("run {run} given back")]);
+    assert_eq!(status(&folder, &provider, &run), "interrupted");
+}
+
+#[test]
+fn a_run_that_a_run_has_called_ends_its_calls_in_progress_too() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    provider.wait_before_answers(Duration::from_millis(700));
+    job(&folder);
+    folder.write("caller.yaml", "id: caller\nkind: tool\ntool: { kind: local, name: job, params: { n: '7' } }\n");
+    folder.write("config/config.toml", "[tools.job]\nflow = \"../job.yaml\"\n");
+    let with = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        command
+    };
+    let run = finish(with(&["run", "--detach", "--quiet", "caller.yaml"])).exits(0).out.trim().to_owned();
+    let worker = with(&["worker"]).spawn().unwrap();
+    until("the first call", || provider.asked().len() == 1);
+    end(worker).exits(0).says(&[&format!("run {run} given back")]);
+    assert_eq!(provider.asked(), ["first of 7"], "the next one was not asked");
+    finish(with(&["worker", "--once"])).exits(0).says(&[&format!("run {run} completed")]);
+    assert_eq!(provider.asked(), ["first of 7", "second of 7", "third of 7"]);
+}
+
+#[test]
+fn only_what_makes_runs_creates_a_store() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let none = folder.path().join("none");
+    let place = none.join("runs.db").display().to_string();
+    for words in
+        [&["worker", "--once"][..], &["resume", "0123"], &["runs", "show", "0123"], &["runs", "cancel", "0123"]]
+    {
+        let refused = trefoil(&folder, &provider, &[words, &["--store", &place]].concat());
+        refused.exits(2).says(&["no store at `", "the first run creates the store"]);
+        assert!(!none.exists(), "{words:?}: {refused:?}");
+    }
+    // Where there is nothing to do without a store, that is no mistake.
+    for words in [&["runs", "list"][..], &["resume", "--all"], &["store", "check"], &["store", "prune"]] {
+        trefoil(&folder, &provider, &[words, &["--store", &place]].concat()).exits(0);
+        assert!(!none.exists(), "{words:?}");
+    }
 }
 
 #[test]
@@ -156,12 +265,12 @@ fn the_limits_of_the_host_hold_for_all_runs_of_a_worker() {
     for _ in 0..6 {
         submit(&folder, &provider, &["hello.yaml"]);
     }
-    let mut worker = command(&folder, &provider, &["worker", "--concurrency", "6"]);
+    let mut worker = command(&folder, &provider, &["worker", "--concurrency", "6", "--drain", "0"]);
     let worker = worker.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).spawn().unwrap();
     until("the first calls", || provider.asked().len() == 2);
     let running = || trefoil(&folder, &provider, &["runs", "list", "--status", "running", "--output", "json"]);
     until("all runs", || running().json()["runs"].as_array().unwrap().len() == 6);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     assert_eq!(provider.asked().len(), 2);
     end(worker).exits(0).says(&["6 runs are given back"]);
 }
@@ -172,7 +281,7 @@ fn a_run_that_another_process_has_taken_over_has_not_failed() {
     let Some(server) = testbed::postgres::server() else { return };
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);
-    provider.wait_before_answers(std::time::Duration::from_secs(3));
+    provider.wait_before_answers(Duration::from_secs(3));
     folder.write("hello.yaml", format!("{AGENT}prompt: P.\n"));
     let database = server.database();
     let url = server.address(&database);
@@ -228,7 +337,7 @@ fn processes_wait_for_a_server_that_is_being_restarted() {
     let all = [&["worker", "--once"][..], &["run", "hello.yaml"]].map(|args| started(args).spawn().unwrap());
     // Commands that only read do not wait.
     finish(started(&["runs", "list"])).exits(2).says(&["cannot be reached"]);
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(4));
     server.begin();
     for one in all {
         wait(one).exits(0).says(&["waiting until it responds again"]);
@@ -255,7 +364,10 @@ fn a_worker_ends_if_its_user_lacks_the_rights() {
         command.env("TREFOIL_STORE", url);
         finish(command)
     };
-    worker(&server.local_address(&database)).exits(0);
+    folder.write("hello.yaml", format!("{AGENT}prompt: P.\n"));
+    let mut first = command(&folder, &provider, &["run", "hello.yaml", "--detach", "--quiet"]);
+    first.env("TREFOIL_STORE", server.local_address(&database));
+    finish(first).exits(0);
     let role = format!("reader_{database}");
     server.sql(
         &database,

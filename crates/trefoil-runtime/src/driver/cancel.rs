@@ -24,6 +24,7 @@ struct Switch {
 pub(super) enum Stop {
     No,
     Hold,
+    Drain,
     Interrupt,
     Cancel,
 }
@@ -52,6 +53,12 @@ impl Cancel {
         self.change(|wanted| (wanted == 0).then_some(HOLD));
     }
 
+    /// Lets every run that has this switch end the work in progress, and then stops it as [`interrupt`](Self::interrupt) does: what was
+    /// asked is not asked again by whoever resumes it. Waits for people and times are not work.
+    pub fn drain(&self) {
+        self.change(|wanted| matches!(wanted, 0 | HOLD).then_some(DRAIN));
+    }
+
     /// Lets the runs continue that were [held](Self::hold).
     pub fn release(&self) {
         self.change(|wanted| (wanted == HOLD).then_some(0));
@@ -67,9 +74,37 @@ impl Cancel {
         matches!(self.wanted(), Stop::Interrupt | Stop::Cancel)
     }
 
-    /// Whether the runs are [held](Self::hold).
+    /// Whether the runs are stopped, or will be when their work in progress has ended.
+    pub fn is_stopping(&self) -> bool {
+        self.is_draining() || self.is_cancelled()
+    }
+
+    /// Whether the runs are [held](Self::hold), or [drained](Self::drain).
     pub(super) fn is_held(&self) -> bool {
-        self.wanted() == Stop::Hold
+        matches!(self.wanted(), Stop::Hold | Stop::Drain)
+    }
+
+    /// Whether the runs are [drained](Self::drain).
+    pub(super) fn is_draining(&self) -> bool {
+        self.wanted() == Stop::Drain
+    }
+
+    /// Returns when the runs are drained.
+    pub(super) async fn drained(&self) {
+        self.until(Self::is_draining).await;
+    }
+
+    /// Uses another switch in the way in which this one is used, from its draining to its end. Never returns before that.
+    pub async fn passed_on(&self, to: &Self) {
+        self.until(Self::is_stopping).await;
+        if self.is_draining() {
+            to.drain();
+            self.cancelled().await;
+        }
+        match self.wanted() {
+            Stop::Interrupt => to.interrupt(),
+            _ => to.cancel(),
+        }
     }
 
     /// Returns when the switch is used to stop the runs.
@@ -98,6 +133,7 @@ impl Cancel {
         match self.switch.wanted.load(Ordering::SeqCst) {
             0 => Stop::No,
             HOLD => Stop::Hold,
+            DRAIN => Stop::Drain,
             INTERRUPT => Stop::Interrupt,
             _ => Stop::Cancel,
         }
@@ -107,6 +143,7 @@ impl Cancel {
 const INTERRUPT: u8 = 1;
 const CANCEL: u8 = 2;
 const HOLD: u8 = 3;
+const DRAIN: u8 = 4;
 
 /// The code of a run that was interrupted.
 pub(super) const INTERRUPTED: &str = "INTERRUPTED";

@@ -1,5 +1,6 @@
 //! Suspends a run that only waits: for people, decisions, called runs or timers.
 
+use super::cancel::Cancel;
 use super::turns::{Driver, UnderWay, Waits};
 use trefoil_machine::clock::{Due, RunMs};
 use trefoil_machine::error::RunError;
@@ -19,6 +20,23 @@ impl Driver {
     /// Whether something would start next, but must not.
     pub(super) fn is_held(&self) -> bool {
         self.going.cancel.is_held() && !(self.asked.is_empty() && self.queue.is_empty())
+    }
+
+    /// Whether the run is drained: it shall stop when its work in progress has ended, and that has ended.
+    pub(super) fn is_drained(&self) -> bool {
+        let is_work = |one: &UnderWay| matches!(one.waits, Waits::Work);
+        self.going.cancel.is_draining() && self.winding.is_empty() && !self.under_way.values().any(is_work)
+    }
+
+    /// Whether it waits for a run that it has called.
+    pub(super) fn waits_for_called(&self) -> bool {
+        self.under_way.values().any(|one| matches!(one.waits, Waits::Run(_)))
+    }
+
+    /// Lets the runs that tool calls have started end their work in progress, too.
+    pub(super) fn drain_called(&self) {
+        let calls = self.under_way.values().filter(|one| matches!(one.waits, Waits::Work));
+        calls.filter_map(|one| one.meter.winds_down()).for_each(Cancel::drain);
     }
 
     /// Returns what the run waits for, if it can be suspended. A run with a timer that is due soon is not suspended.

@@ -378,8 +378,17 @@ impl Driver {
             if cancel.is_cancelled() {
                 return Ok(Next::Cancelled);
             }
-            if let Some(suspended) = self.only_waits() {
+            let drains = cancel.is_draining();
+            // A run that this one has called may wait only because it was drained, too.
+            let waits = if drains && self.waits_for_called() { None } else { self.only_waits() };
+            if let Some(suspended) = waits {
                 return Ok(Next::Suspended(suspended));
+            }
+            if self.is_drained() {
+                return Ok(Next::Cancelled);
+            }
+            if drains {
+                self.drain_called();
             }
             let held = self.is_held();
             if self.work.is_empty() && self.queue.is_empty() && !held {
@@ -392,6 +401,7 @@ impl Driver {
                 performed = self.work.next(), if !self.work.is_empty() => performed,
                 () = self.queue.turn(), if !held && !self.queue.is_empty() => return Ok(Next::Turn),
                 () = self.going.cancel.released(), if held => return Ok(Next::Turn),
+                () = self.going.cancel.drained(), if !drains => continue,
                 () = self.world.drafts_due() => {
                     self.keep_drafts().await;
                     continue;
@@ -544,7 +554,7 @@ impl Driver {
 
     /// Handles the use of the cancel switch.
     fn stopped(&mut self) -> Result<(), RunError> {
-        if self.outbox.keeps() && self.going.cancel.wanted() == Stop::Interrupt {
+        if self.outbox.keeps() && matches!(self.going.cancel.wanted(), Stop::Interrupt | Stop::Drain) {
             return Err(cancel::interrupted());
         }
         self.stop(Letters::default());

@@ -129,6 +129,36 @@ fn a_run_that_is_held_ends_its_work_and_starts_nothing_until_it_is_released() {
     assert_eq!((outcome.calls, scheduled()), (2, 2), "what was never started is not counted");
 }
 
+/// Drains a run whenever a model call starts.
+struct DrainOnCalls(Cancel);
+impl EventSink for DrainOnCalls {
+    fn event(&self, event: &Event) {
+        if matches!(event.kind, EventKind::ModelStarted { .. }) {
+            self.0.drain();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_drained_ends_its_work_and_is_left_to_others() {
+    let mut b = Build::new();
+    let branches = [b.model("a", "x"), b.model("b", "x")];
+    let steps = [b.parallel("", &branches, OnItemFailure::Abort), b.model("c", "x")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    world.ports.events = Arc::new(DrainOnCalls(world.options.cancel.clone()));
+    let outcome = world.run(&program, "x");
+    assert_eq!(outcome.result.unwrap_err().code, "INTERRUPTED");
+    let entries = world.journal.entries("r1");
+    let count = |which: fn(&EntryKind) -> bool| entries.iter().filter(|e| which(&e.kind)).count();
+    let scheduled = count(|kind| matches!(kind, EntryKind::Scheduled { .. }));
+    let completed = count(|kind| matches!(kind, EntryKind::Completed { .. }));
+    assert_eq!((scheduled, completed, outcome.calls), (2, 2, 2), "both branches end, the next step is never asked");
+    assert!(!entries.iter().any(|e| matches!(e.kind, EntryKind::Finished { .. } | EntryKind::CancelRequested {})));
+}
+
 #[test]
 fn dropping_a_run_stops_its_calls() {
     let mut b = Build::new();

@@ -350,13 +350,13 @@ fn reusing(engine: &Engine, tool: &Loaded, run: &str, edited: Result<Edited, Err
     }
 }
 
-/// Waits for the end of a run, and cancels it if its call is stopped.
+/// Waits for the end of a run, and stops it if its call is stopped.
 async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
     let canceller = run.canceller();
     let mut outcome = std::pin::pin!(run.outcome());
     tokio::select! {
         outcome = &mut outcome => return outcome,
-        () = stop.cancelled() => canceller.cancel(),
+        () = stop.passed_on(&canceller) => {}
     }
     outcome.await
 }
