@@ -35,6 +35,9 @@ const LATEST: Duration = Duration::from_secs(3_600);
 /// How long runs may take to stop normally after they were interrupted.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Signals that come within this time are one.
+const ONE_SIGNAL: Duration = Duration::from_millis(500);
+
 /// The limits of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
@@ -244,23 +247,25 @@ impl Worker {
     async fn stop(&mut self, mut signals: Signals, drains: bool) {
         let (runs, drain) = (self.under_way.len(), self.workload.drain);
         let drains = drains && runs > 0 && !drain.is_zero();
-        let are = |runs: usize| {
-            format!("{} given back", if runs == 1 { "1 run is".to_owned() } else { format!("{runs} runs are") })
+        let words = |runs: usize| match runs {
+            1 => ("1 run is given back".to_owned(), "its"),
+            n => (format!("{n} runs are given back"), "their"),
         };
-        match runs {
-            0 => self.say("stopping"),
+        let (given, whose) = words(runs);
+        self.say(&match runs {
+            0 => "stopping".to_owned(),
             _ if drains => {
-                let when = format!("when its calls in progress have ended, or after {} s", drain.as_secs());
-                let when = if runs == 1 { when } else { when.replace("its", "their") };
-                self.say(&format!("stopping; {} {when} (at once with another signal)", are(runs)));
+                let limit = drain.as_secs();
+                format!("stopping; {given} when {whose} calls in progress have ended, or after {limit} s (at once with another signal)")
             }
-            _ => self.say(&format!("stopping; {}", are(runs))),
-        }
+            _ => format!("stopping; {given}"),
+        });
         if drains {
             self.under_way.values().for_each(Cancel::drain);
             self.until_ended(&mut signals, drain).await;
             if !self.under_way.is_empty() {
-                self.say(&format!("{}, and their calls in progress may be paid for again", are(self.under_way.len())));
+                let (given, whose) = words(self.under_way.len());
+                self.say(&format!("{given}, and {whose} calls in progress may be paid for again"));
             }
         }
         self.under_way.values().for_each(Cancel::interrupt);
@@ -268,17 +273,27 @@ impl Worker {
         trefoil::internals::shell::end_all();
     }
 
-    /// Waits until all runs have ended here, but not longer than this, and not after a signal.
+    /// Waits until all runs have ended here, but not longer than this, and not after another signal.
     async fn until_ended(&mut self, signals: &mut Signals, limit: Duration) {
         let all = async {
             while let Some(ended) = self.work.join_next().await {
                 self.ended(ended);
             }
         };
+        let other = async {
+            // Terminals and programs such as `timeout` signal a process and its group.
+            let _ = tokio::time::timeout(ONE_SIGNAL, async {
+                loop {
+                    signals.next().await
+                }
+            })
+            .await;
+            signals.next().await;
+        };
         tokio::select! {
             () = all => {}
             () = tokio::time::sleep(limit) => {}
-            () = signals.next() => {}
+            () = other => {}
         }
     }
 
