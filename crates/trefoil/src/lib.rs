@@ -28,7 +28,8 @@
 //! }
 //! ```
 //!
-//! The folder `examples` of this crate also has a program each for an own model provider with streaming text, for people who answer,
+//! The page [`docs/embedding.md`](https://github.com/trefoil-dev/trefoil/blob/main/docs/embedding.md) shows more: questions, runs that continue
+//! in another process, and what replaces the settings of the command. The folder `examples` of this crate also has a program each for an own model provider with streaming text, for people who answer,
 //! and for runs that are kept.
 //!
 //! # Flows
@@ -62,6 +63,11 @@
 //! [`Error`] is the only error type. Its `Display` form shows the relevant lines of the manifest, and how to fix the
 //! problem. Its variants contain the details for programs: the [`Findings`] of a flow that does not load or start, the
 //! [`Failure`] of a run.
+
+/// The programs of the page are compiled and run.
+#[cfg(all(doctest, feature = "store"))]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;
 
 mod allowed_hosts;
 mod answers;

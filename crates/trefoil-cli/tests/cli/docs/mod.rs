@@ -46,6 +46,7 @@ const REFERENCES: &[&str] = &[
     "json",
     "rules",
     "errors",
+    "embedding",
     "architecture",
     "performance",
     "compat/agntz",
