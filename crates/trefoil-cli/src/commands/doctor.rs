@@ -23,7 +23,7 @@ use crate::model::ModelArgs;
 use crate::obstacles::{self, PermissionArgs, too_many_calls};
 use crate::offer::Offer;
 use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::input;
+use crate::run::input::{self, Refusal};
 use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
 
@@ -254,7 +254,16 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
             report.add(finding(flow.name(), Checkup::Wrong, why));
         }
         let read = || input::read(flow.loaded(), &args.inputs, args.input_json.as_deref());
-        let input = has_input.then(read).transpose().map_err(|why| input::refuse(flow.loaded(), why))?;
+        let input = match has_input.then(read).transpose() {
+            Ok(input) => input,
+            Err(why) => {
+                match why {
+                    Refusal::Error(error) => stops(&[error.diagnostic()], &flow.loaded().files, flow.name(), report),
+                    Refusal::Findings(files, found) => stops(&found, &files, flow.name(), report),
+                }
+                None
+            }
+        };
         let found = obstacles::of_flow(&engine, flow, input.as_ref())?;
         stops(found.diagnostics(), found.files(), flow.name(), report);
     }

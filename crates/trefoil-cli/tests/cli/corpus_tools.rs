@@ -22,6 +22,9 @@ const LATER: &[&str] = &[
 const OTHER: &[&str] =
     &["in the URL has no value", "MAX_ITERATIONS_EXCEEDED", "GUARDRAIL_VIOLATION", "VALIDATION_FAILED"];
 
+/// An optional input of the manifest, which no run here has, and without which the run does not start.
+const UNSET: &[&str] = &["has no value, because the input `"];
+
 /// A tool of a manifest, as `trefoil ir` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Tool {
@@ -111,6 +114,7 @@ fn one(file: &Path) -> Option<Came> {
         }
         // A function of the user's own project, which is not available here.
         2 | 1 if tools.contains(&Tool::Python) && ran.err.contains("No module named") => Came::Later("a Python module"),
+        2 if UNSET.iter().any(|what| ran.err.contains(what)) => Came::Ran { called: false },
         2 => match LATER.iter().find(|what| ran.err.contains(**what)) {
             Some(what) => Came::Later(what),
             None => Came::Wrong(format!("exits 2\n{}", ran.err)),

@@ -369,6 +369,8 @@ fn whatever_run_refuses_the_doctor_says_in_the_same_words() {
         &["required.yaml", "-i", "a=1"],
         &["required.yaml", "--input-json", "{}"],
         &["typed.yaml", "-i", "a=1"],
+        &["required.yaml", "-i", "c=1"],
+        &["required.yaml", "--input-json", "{"],
         &["broken.yaml"],
         &["checked.yaml"],
         &["env.yaml"],

@@ -145,13 +145,11 @@ impl<'p> Unset<'p> {
     fn passed(&self, program: &Program, flow: FlowId, step: &Step, call: &Call) -> Option<Diagnostic> {
         let (Callee::Flow(callee), Some(Expr::Object(members))) = (&call.callee, &call.input) else { return None };
         let callee = program.flow(*callee)?;
-        let required = callee.intake.fields.iter().filter(|f| !f.nullable && !f.optional && f.default.is_none());
-        let (field, input) = required
-            .filter_map(|field| {
-                let (_, value) = members.iter().find(|(member, _)| *member == field.name)?;
-                Some((field, self.is(flow, value)?))
-            })
-            .next()?;
+        let mut required = callee.intake.fields.iter().filter(|f| !f.nullable && !f.optional && f.default.is_none());
+        let (field, input) = required.find_map(|field| {
+            let (_, value) = members.iter().find(|(member, _)| *member == field.name)?;
+            Some((field, self.is(flow, value)?))
+        })?;
         let message = format!(
             "`{}` needs its input `{}`, but that is the input `{}`, which is not set",
             callee.name, field.name, input.name
