@@ -21,7 +21,7 @@ pub use allowance::{Allowance, Share};
 pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
 pub use limits::{HostLimits, Places, ProviderLimits};
 pub use ports::{
-    Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, FinishDoubt, HumanInbox, Journal, Meter,
+    AnswerDoubt, Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, Meter,
     ModelAnswer, ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost, ToolRefusal,
 };
 pub use status::RunStatus;

@@ -20,8 +20,8 @@ pub use trefoil_ir::ToolKind;
 pub use trefoil_machine::event::AskedBefore;
 pub use trefoil_machine::{Flags, Reserve};
 pub use trefoil_runtime::ports::{
-    Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets, EventSink,
-    FinishDoubt, FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer,
+    AnswerDoubt, Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets,
+    EventSink, FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer,
     ModelError, ModelErrorKind, ModelProvider, NoJournal, Received, Secrets, SystemClock, ToolError, ToolHost,
     VirtualClock, echo,
 };

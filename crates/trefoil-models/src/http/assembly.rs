@@ -70,6 +70,8 @@ pub(super) enum CallFault {
     Nameless,
     /// The answer ended before the arguments of a call did.
     Torn,
+    /// A call was announced, and none arrived.
+    Missing,
 }
 
 impl CallFault {
@@ -85,6 +87,8 @@ impl CallFault {
                 let what = "ended its answer before the arguments of a tool call were complete";
                 endpoint.error(ModelErrorKind::Network, what)
             }
+            Self::Missing => endpoint
+                .error(ModelErrorKind::Network, "ended its answer with a tool call that it announced but never sent"),
         }
     }
 }
@@ -102,6 +106,10 @@ pub(super) struct Pieces {
     /// A call, or a part of one, has arrived since this was last asked.
     grown: bool,
     too_many: bool,
+    /// A part of a call has arrived that belongs to none.
+    announced: bool,
+    /// A whole call has arrived without its name.
+    nameless: bool,
     /// Provider data of the turn that must be sent back.
     pub beside: Map<String, Json>,
 }
@@ -131,7 +139,10 @@ impl Pieces {
     pub fn add(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
         let at = match self.place(delta) {
             Some(at) => at,
-            None if delta.name.is_empty() && is_blank(&delta.arguments) => return None,
+            None if delta.name.is_empty() && is_blank(&delta.arguments) => {
+                self.announced |= !delta.id.is_empty();
+                return None;
+            }
             None => self.begin(delta)?,
         };
         self.open = Some(at);
@@ -156,6 +167,17 @@ impl Pieces {
             }
         }
         Some(piece)
+    }
+
+    /// Adds a call that arrives whole, in an item or a block of its own, or at least with its name.
+    pub fn add_whole(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
+        self.nameless |= delta.name.is_empty();
+        self.add(delta)
+    }
+
+    /// Notes that a call is to come.
+    pub fn announce(&mut self) {
+        self.announced = true;
     }
 
     /// The call that a piece belongs to; `None`: a new one.
@@ -276,11 +298,12 @@ impl Pieces {
     pub fn update_all(&mut self, whole: Self) {
         let names = |all: &[CallPiece]| all.iter().map(|piece| piece.name.clone()).collect::<Vec<_>>();
         if self.is_empty() {
-            let grown = self.grown || !whole.is_empty();
-            *self = Self { offered: std::mem::take(&mut self.offered), grown, ..whole };
+            let (grown, announced) = (self.grown || !whole.is_empty(), self.announced || whole.announced);
+            *self = Self { offered: std::mem::take(&mut self.offered), grown, announced, ..whole };
             return;
         }
         self.too_many |= whole.too_many;
+        self.nameless |= whole.nameless;
         // Some gateways make new ids for each event.
         let in_order = names(&self.all) == names(&whole.all);
         for (at, one) in whole.all.iter().enumerate() {
@@ -304,14 +327,16 @@ impl Pieces {
     }
 
     /// Why the calls cannot be used, when everything has arrived. `ends_calls`: a finish reason said that they are whole.
-    pub fn fault(&self, ends_calls: bool) -> Option<CallFault> {
+    /// `announced`: it said that there are some.
+    pub fn fault(&self, ends_calls: bool, announced: bool) -> Option<CallFault> {
         let is_torn = |piece: &CallPiece| match piece.ended {
             Some(is_whole) => !is_whole,
             None => !ends_calls && !piece.arguments().is_whole(),
         };
         match () {
             () if self.too_many => Some(CallFault::TooMany),
-            () if self.all.iter().any(|piece| piece.name.is_empty()) => Some(CallFault::Nameless),
+            () if self.nameless || self.all.iter().any(|piece| piece.name.is_empty()) => Some(CallFault::Nameless),
+            () if self.all.is_empty() && (announced || self.announced) => Some(CallFault::Missing),
             () => self.all.iter().any(is_torn).then_some(CallFault::Torn),
         }
     }

@@ -3,8 +3,8 @@
 use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
-use reqwest::Url;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, TRANSFER_ENCODING};
+use reqwest::{Url, Version};
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits, read_json_bytes};
@@ -19,10 +19,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are read of an error response.
 const LARGEST_REFUSAL: usize = 64 << 10;
-/// Maximum number of bytes after a complete answer that are read.
-const LONGEST_END: usize = 16 << 10;
-/// How long they are waited for.
-const END: Duration = Duration::from_millis(100);
 /// Maximum length of a request id.
 const LONGEST_ID: usize = 200;
 
@@ -132,21 +128,14 @@ impl Response {
         Ok(self.peeked.insert(first))
     }
 
-    /// Reads the end of a response whose answer is complete, so that its connection can be used again. Nothing waits for
-    /// it, and a response that goes on is dropped.
-    pub(super) fn finish(mut self) {
-        tokio::spawn(async move {
-            let mut left = LONGEST_END;
-            let end = async {
-                while let Ok(Some(bytes)) = self.inner.chunk().await
-                    && bytes.len() <= left
-                {
-                    left -= bytes.len();
-                }
-            };
-            // Either way the response is dropped.
-            let _ = tokio::time::timeout(END, end).await;
-        });
+    /// Whether the transfer says where the body ends. Otherwise it ends when the connection is closed, whatever the cause.
+    pub(super) fn has_own_end(&self) -> bool {
+        let is_chunked = |value: &reqwest::header::HeaderValue| {
+            value.to_str().is_ok_and(|value| value.to_ascii_lowercase().contains("chunked"))
+        };
+        self.inner.version() >= Version::HTTP_2
+            || self.inner.content_length().is_some()
+            || self.inner.headers().get_all(TRANSFER_ENCODING).iter().any(is_chunked)
     }
 
     /// The error for a redirect.

@@ -4,11 +4,12 @@ use std::fmt;
 
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest};
 
+use super::finish::FinishWord;
 use super::stream::StreamTable;
 use super::tools::Names;
-use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, refusal, responses};
+use super::{Partial, PartialAnswer, chat_completions, cohere, finish, gemini, messages, ollama, refusal, responses};
 use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::{ChatQuirks, Own, Protocol};
@@ -191,7 +192,18 @@ impl Endpoint {
             Protocol::Own(Own::Ollama, _) => ollama::answer(self, json),
         }?;
         answer.calls.end_all();
+        if !matches!(self.protocol, Protocol::Responses { .. }) {
+            answer.conclude(self.read_state(json)?);
+        }
         Ok(answer)
+    }
+
+    /// What an answer or an event of another protocol than Responses says of its state, if something is wrong with it.
+    fn read_state(&self, json: &serde_json::Value) -> Result<Option<FinishWord>, ModelError> {
+        let is_bad = |word: &FinishWord| {
+            !matches!(word, FinishWord::Known(Finish::Stop | Finish::Tools) | FinishWord::Unknown(_))
+        };
+        Ok(finish::read_status(self, json)?.filter(is_bad))
     }
 
     /// Whether the protocol says of each call that it is whole. In the others, a finish reason says it of all.
@@ -219,7 +231,13 @@ impl Endpoint {
             Protocol::Own(Own::Gemini, _) => gemini::event(self, json, partial, delta),
             Protocol::Own(Own::Cohere, _) => cohere::event(self, kind, json, partial, delta),
             Protocol::Own(Own::Ollama, _) => ollama::event(self, json, partial, delta),
+        }?;
+        if !matches!(self.protocol, Protocol::Responses { .. }) {
+            // That an answer is not over yet is true of each piece.
+            let state = self.read_state(json)?.filter(|word| !word.is_ongoing());
+            partial.news.word = FinishWord::worse(partial.news.word.take(), state);
         }
+        Ok(())
     }
 }
 

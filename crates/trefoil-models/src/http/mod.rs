@@ -25,6 +25,7 @@ mod arguments;
 mod assembly;
 mod breaker;
 mod chat_completions;
+mod choices;
 mod client;
 mod cohere;
 mod content;
@@ -35,6 +36,7 @@ mod gemini;
 mod messages;
 mod ollama;
 mod options;
+mod parts;
 pub(crate) mod proxy;
 mod refusal;
 mod responses;
@@ -49,7 +51,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use trefoil_ir::StepId;
 use trefoil_runtime::{
-    Finish, FinishDoubt, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    AnswerDoubt, Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
     ports::{Admission, CallPause, CallSite},
 };
 
@@ -60,7 +62,9 @@ pub use endpoint::Endpoint;
 
 use crate::limits::Limits;
 use assembly::{CallFault, Pieces};
+use choices::Choices;
 use finish::FinishWord;
+use parts::Doubts;
 use stream::{EventNews, StreamInput, StreamState};
 
 /// Time limit for a list of models.
@@ -177,13 +181,19 @@ impl HttpModel {
         self.settle(partial, &names)
     }
 
-    /// The answer, unless its tool calls cannot be used.
+    /// The answer, unless it says that it is not over, or its tool calls cannot be used.
     fn settle(&self, partial: &mut Partial, names: &tools::Names) -> Result<ModelAnswer, ModelError> {
+        if let Some(FinishWord::Ongoing(word)) = &partial.answer.word {
+            let what = format!("sent an answer that is not complete: it says `{word}`");
+            return Err(self.endpoint.error(ModelErrorKind::Network, &what));
+        }
+        let finish = partial.answer.finish();
         // Where a limit or a filter ended the answer, that is the reason.
-        let is_cut = !matches!(partial.answer.finish, None | Some(Finish::Stop | Finish::Tools));
-        let ends_calls = partial.answer.finish.is_some() && !self.endpoint.ends_each_call();
-        let fault = partial.answer.calls.fault(ends_calls).filter(|fault| !(is_cut && *fault == CallFault::Torn));
-        match fault.filter(|_| !names.is_empty()) {
+        let is_cut = !matches!(finish, None | Some(Finish::Stop | Finish::Tools));
+        let ends_calls = finish.is_some() && !self.endpoint.ends_each_call();
+        let fault = partial.answer.calls.fault(ends_calls, finish == Some(Finish::Tools));
+        let fault = fault.filter(|fault| !(is_cut && matches!(fault, CallFault::Torn | CallFault::Missing)));
+        match fault.filter(|fault| !names.is_empty() || *fault == CallFault::Missing) {
             Some(fault) => Err(fault.error(&self.endpoint)),
             None => Ok(std::mem::take(partial).whole(names, self.endpoint.provider)),
         }
@@ -208,7 +218,7 @@ impl ModelProvider for HttpModel {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             // The answer is complete; only its usage, or the end of the stream, did not arrive in time.
-            Err(_) if partial.stream.is_finished() => {
+            Err(_) if partial.stream.is_finished() || partial.stream.is_complete() => {
                 partial.stream.advance(StreamInput::Waited);
                 self.settle(&mut partial, &tools::Names::of(&request.tools))
             }
@@ -273,13 +283,16 @@ struct PartialAnswer {
     /// `None` if the provider has not reported any usage.
     usage: Option<Usage>,
     model: Option<String>,
-    finish: Option<Finish>,
-    /// A finish reason without a known meaning, since the last part of the answer.
-    unknown_finish: Option<Box<str>>,
+    /// Why it is over, since the last part of it.
+    word: Option<FinishWord>,
     /// The id in the body, used if the headers have none.
     id: Option<String>,
-    /// The choice whose text is the answer, in protocols that may have several.
-    text_choice: Option<u64>,
+    /// Its choices, in protocols that may have several.
+    choices: Choices,
+    /// The part of the text that arrives now, in protocols that number them, and where it starts.
+    part: ([Option<u64>; 2], usize),
+    /// What of it was left out.
+    doubts: Doubts,
 }
 
 impl PartialAnswer {
@@ -289,25 +302,34 @@ impl PartialAnswer {
     }
 
     /// Notes why the answer is over. If several reasons arrive, a harmless one does not hide another.
-    fn conclude(&mut self, finish: Finish) {
-        self.finish = Some(self.finish.map_or(finish, |earlier| finish::worse(earlier, finish)));
+    fn conclude(&mut self, word: impl Into<Option<FinishWord>>) {
+        self.word = FinishWord::after(self.word.take(), word.into());
     }
 
-    /// The same for a word of the provider.
-    fn conclude_word(&mut self, word: Option<FinishWord>) {
-        match word {
-            Some(FinishWord::Known(finish)) => self.conclude(finish),
-            Some(FinishWord::Unknown(word)) => self.unknown_finish = Some(word),
-            None => {}
+    /// Why it is over, if the reason is known.
+    fn finish(&self) -> Option<Finish> {
+        match self.word {
+            Some(FinishWord::Known(finish)) => Some(finish),
+            _ => None,
         }
     }
 
-    /// Why it is not certain that the answer is whole.
-    fn finish_doubt(&mut self) -> Option<FinishDoubt> {
-        match self.unknown_finish.take() {
-            Some(word) => Some(FinishDoubt::Unknown(word.into())),
-            None => self.finish.is_none().then_some(FinishDoubt::Missing),
+    /// Notes which part of the text arrives now.
+    fn begin_part(&mut self, part: [Option<u64>; 2]) {
+        let is_other = self.part.0.iter().zip(part).any(|(one, other)| other.is_some() && *one != other);
+        if is_other {
+            self.part = (part, self.text.len());
         }
+    }
+
+    /// Why it is not certain that this is all of it.
+    fn take_doubts(&mut self) -> Vec<AnswerDoubt> {
+        let of_finish = match &self.word {
+            Some(FinishWord::Unknown(word)) => Some(AnswerDoubt::UnknownFinish(word.to_string())),
+            None => Some(AnswerDoubt::MissingFinish),
+            Some(_) => None,
+        };
+        of_finish.into_iter().chain(std::mem::take(&mut self.doubts).into_all()).collect()
     }
 }
 
@@ -324,14 +346,27 @@ impl Partial {
         }
     }
 
-    /// Takes the whole text, from an event that has all of it. What was shown cannot be taken back; the answer is what
-    /// the server says that it is.
+    /// Takes the whole text, from an event that has all of it; no text says nothing about the pieces. What was shown
+    /// cannot be taken back; the answer is what the server says that it is.
     fn complete(&mut self, whole: &str, delta: &mut (dyn FnMut(&str) + Send)) {
-        if let Some(rest) = whole.strip_prefix(&self.answer.text) {
+        self.answer.part.1 = 0;
+        self.complete_part(whole, delta);
+    }
+
+    /// The same for the part of the text that arrives now.
+    fn complete_part(&mut self, whole: &str, delta: &mut (dyn FnMut(&str) + Send)) {
+        let from = self.answer.part.1;
+        let pieces = self.answer.text.get(from..).unwrap_or_default();
+        if let Some(rest) = whole.strip_prefix(pieces) {
             self.push(rest, delta);
-        } else if !self.answer.text.starts_with(whole) {
+        } else if !whole.is_empty() {
+            let [pieces, whole] = [pieces, whole].map(|text| join_halves(text.to_owned()));
+            if pieces.trim() != whole.trim() {
+                self.answer.doubts.note(AnswerDoubt::Replaced);
+            }
             self.news.content = true;
-            whole.clone_into(&mut self.answer.text);
+            self.answer.text.truncate(from);
+            self.answer.text.push_str(&whole);
         }
     }
 
@@ -339,13 +374,11 @@ impl Partial {
     fn take_news(&mut self) -> EventNews {
         let mut news = std::mem::take(&mut self.news);
         news.content |= self.answer.calls.take_growth();
-        if news.is_progress() && self.answer.finish != Some(Finish::Refused) {
-            self.answer.finish = None;
+        if news.is_progress() && self.answer.finish() != Some(Finish::Refused) {
+            self.answer.word = self.answer.word.take().filter(FinishWord::is_ongoing);
         }
-        if news.is_progress() {
-            self.answer.unknown_finish = None;
-        }
-        self.answer.conclude_word(news.word.clone());
+        self.answer.conclude(news.word.clone());
+        news.word = news.word.filter(|word| !word.is_ongoing());
         news
     }
 
@@ -355,17 +388,20 @@ impl Partial {
             self.answer.usage = Some(self.answer.used_so_far());
         }
         let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
-        let finish_doubt = self.answer.finish_doubt();
         let calls = std::mem::take(&mut self.answer.calls);
-        // Calls are ignored if the request offered no tools.
+        // Calls are not made if the request offered no tools.
+        if names.is_empty() && !calls.is_empty() {
+            self.answer.doubts.leave_out("a tool call that nobody asked for");
+        }
         let calls = if names.is_empty() { Vec::new() } else { calls.calls(names, provider) };
+        let doubts = self.answer.take_doubts();
         // Some servers do not report `tool_calls` as the finish reason.
-        let finish = match self.answer.finish {
+        let finish = match self.answer.finish() {
             None | Some(Finish::Stop) if !calls.is_empty() => Some(Finish::Tools),
             Some(Finish::Tools) if calls.is_empty() => Some(Finish::Stop),
             finish => finish,
         };
-        ModelAnswer { calls, finish, finish_doubt, ..self.with(usage) }
+        ModelAnswer { calls, finish, doubts, ..self.with(usage) }
     }
 
     /// An incomplete answer has no tool calls.
@@ -375,7 +411,8 @@ impl Partial {
     }
 
     fn with(self, usage: Usage) -> ModelAnswer {
-        let PartialAnswer { text, model, finish, id, .. } = self.answer;
+        let finish = self.answer.finish();
+        let PartialAnswer { text, model, id, .. } = self.answer;
         let request_id = self.request_id.or(id);
         ModelAnswer { request_id, model, finish, ..ModelAnswer::new(join_halves(text), usage) }
     }

@@ -108,8 +108,7 @@ impl Face {
             ],
             Self::Responses => vec![json!({"type": "response.completed", "response": whole})],
             Self::Messages => vec![
-                json!({"type": "message_start", "message": {"usage": whole["usage"]}}),
-                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}}),
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": whole["usage"]}),
                 json!({"type": "message_stop"}),
             ],
             Self::Gemini | Self::Ollama => vec![whole],

@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 use trefoil_models::Limits;
-use trefoil_runtime::{Finish, FinishDoubt, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, ToolSpec, Usage};
+use trefoil_runtime::{AnswerDoubt, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, ToolSpec, Usage};
 
 use crate::faces::{FACES, Face};
 use crate::request::{ask, request};
@@ -80,6 +80,7 @@ async fn a_slow_answer_with_a_finish_reason_in_every_piece_is_read_to_its_end() 
                     pieces.push(Piece::Pause(3_300));
                 }
                 let end = match face {
+                    Face::Chat if reason == "in_progress" => piece(face, "", &json!("stop")),
                     Face::Gemini => piece(face, "", &json!("STOP")),
                     Face::Messages => {
                         vec![bytes(face, &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))]
@@ -188,10 +189,7 @@ async fn a_stream_may_end_without_the_last_line_break() {
         let end = match face {
             Face::Chat => face.event(&json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})),
             Face::Gemini => face.event(&json!({"candidates": [{"finishReason": "STOP"}]})),
-            _ => last(face)
-                .into_iter()
-                .filter_map(|piece| if let Piece::Bytes(b) = piece { String::from_utf8(b).ok() } else { None })
-                .collect(),
+            _ => last(face).into_iter().map(|piece| text_of(&piece)).collect(),
         };
         for breaks in ["", "\n"] {
             let stream = format!("{text}{}{breaks}", end.trim_end());
@@ -422,15 +420,15 @@ async fn an_answer_without_a_known_finish_reason_is_used_and_in_doubt() {
         };
         let long = "x".repeat(100);
         for (word, doubt) in [
-            (Some(known), None),
-            (Some("something_new"), Some(FinishDoubt::Unknown("something_new".to_owned()))),
-            (Some(&*long), Some(FinishDoubt::Unknown("x".repeat(60)))),
-            (None, Some(FinishDoubt::Missing)),
+            (Some(known), vec![]),
+            (Some("something_new"), vec![AnswerDoubt::UnknownFinish("something_new".to_owned())]),
+            (Some(&*long), vec![AnswerDoubt::UnknownFinish("x".repeat(60))]),
+            (None, vec![AnswerDoubt::MissingFinish]),
         ] {
             for (streamed, reply) in [false, true].into_iter().zip(ended_with(face, word)) {
                 let Some(reply) = reply else { continue };
                 let answer = asked(face, reply, streamed, Limits::default()).await.unwrap();
-                assert_eq!((&*answer.text, &answer.finish_doubt), ("part", &doubt), "{face:?} {word:?} {streamed}");
+                assert_eq!((&*answer.text, &answer.doubts), ("part", &doubt), "{face:?} {word:?} {streamed}");
                 tried += 1;
             }
         }
@@ -462,4 +460,73 @@ async fn the_calls_of_a_second_choice_are_called() {
     let answer = asked(Face::Chat, Reply::json(body), false, Limits::default()).await.unwrap();
     assert_eq!((&*answer.text, answer.finish, answer.calls.len()), ("I call it.", Some(Finish::Tools), 1));
     assert_eq!(answer.calls[0].arguments.to_json(), json!({"text": "a"}));
+}
+
+#[tokio::test]
+async fn a_closed_connection_ends_a_body_without_a_length_only_where_a_reason_proves_it() {
+    let done = Piece::Bytes(b"data: [DONE]\n\n".to_vec());
+    let mut tried = 0;
+    for (face, word) in [(Face::Chat, "stop"), (Face::Gemini, "STOP")] {
+        let piece = |reason: Json| piece(face, "one ", &reason);
+        let (none, with) = (piece(Json::Null), piece(json!(word)));
+        for (pieces, is_proved) in [
+            (with.clone(), false),
+            ([with.clone(), with.clone()].concat(), false),
+            ([with.clone(), with.clone(), vec![reason(face)]].concat(), false),
+            ([with.clone(), with.clone(), vec![done.clone()]].concat(), true),
+            ([none.clone(), with.clone()].concat(), true),
+            ([none.clone(), none.clone(), vec![reason(face)]].concat(), true),
+            (none.clone(), false),
+        ] {
+            let answer = asked(face, Reply::Unframed(pieces.clone()), true, Limits::default()).await;
+            assert_eq!(answer.is_ok(), is_proved, "{face:?} {answer:?}");
+            if let Err(error) = answer {
+                assert_eq!(error.kind, ModelErrorKind::Network);
+            }
+            // The same with an end that the transfer marks, or with a length.
+            let has_reason = pieces.len() > 1 || pieces != none;
+            assert_eq!(asked(face, Reply::Stream(pieces.clone()), true, Limits::default()).await.is_ok(), has_reason);
+            let body: String = pieces.iter().map(text_of).collect();
+            let sized = Reply::Whole(200, vec![("content-type", "text/event-stream")], body);
+            assert_eq!(asked(face, sized, true, Limits::default()).await.is_ok(), has_reason, "{face:?}");
+            tried += 3;
+        }
+    }
+    assert_eq!(tried, 42);
+}
+
+fn text_of(piece: &Piece) -> String {
+    if let Piece::Bytes(bytes) = piece { String::from_utf8(bytes.clone()).unwrap() } else { String::new() }
+}
+
+#[tokio::test]
+async fn more_of_an_answer_after_its_last_event_is_an_error_and_an_open_connection_is_not_waited_for() {
+    for face in FACES.into_iter().filter(|face| *face != Face::Gemini) {
+        let start = [vec![bytes(face, &face.piece("one-"))], last(face)].concat();
+        for pause in [0, 20] {
+            let late = [start.clone(), vec![Piece::Pause(pause), bytes(face, &face.piece("two"))]].concat();
+            let error = asked(face, face.stream(late), true, Limits::default()).await.unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::Network, "{face:?}");
+            assert!(error.message.ends_with("sent more of its answer after the end of it"), "{}", error.message);
+        }
+        let began = Instant::now();
+        let open = [start, vec![Piece::Silence]].concat();
+        let answer = asked(face, face.stream(open), true, Limits::default()).await;
+        assert_eq!(answer.map(|answer| answer.text), Ok("one-".to_owned()), "{face:?}");
+        assert!(began.elapsed() < Duration::from_secs(2), "{face:?} {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn an_announced_call_that_never_arrives_is_said() {
+    for face in FACES {
+        let word = if face == Face::Responses { "requires_action" } else { "tool_calls" };
+        for (reply, stream) in ended_with(face, Some(word)).into_iter().zip([false, true]) {
+            let error = asked(face, reply.unwrap(), stream, Limits::default()).await.unwrap_err();
+            assert_eq!((error.kind, error.came.unwrap().text.as_str()), (ModelErrorKind::Network, "part"), "{face:?}");
+            let message = error.message.replace(face.provider(), "PROVIDER");
+            expect!["`PROVIDER` ended its answer with a tool call that it announced but never sent"]
+                .assert_eq(&message);
+        }
+    }
 }

@@ -26,6 +26,8 @@ pub enum Reply {
     Stream(Vec<Piece>),
     /// JSON lines, piece by piece.
     Lines(Vec<Piece>),
+    /// Events in a body without a length, which ends when the connection is closed.
+    Unframed(Vec<Piece>),
     /// A stream that repeats this text forever.
     Endless(&'static str),
     /// A status and the start of a body, then silence until the client disconnects.
@@ -35,7 +37,7 @@ pub enum Reply {
 }
 
 /// A piece of a stream.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
     /// These bytes.
     Bytes(Vec<u8>),
@@ -142,6 +144,16 @@ async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<
         }
         Reply::Stream(pieces) => chunks(stream, "text/event-stream; charset=utf-8", pieces, &gone).await,
         Reply::Lines(pieces) => chunks(stream, "application/x-ndjson", pieces, &gone).await,
+        Reply::Unframed(pieces) => {
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
+            let _ = stream.write_all(head.as_bytes()).await;
+            for piece in pieces {
+                if let Piece::Bytes(bytes) = piece {
+                    let _ = stream.write_all(&bytes).await;
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            }
+        }
         Reply::Endless(text) => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
             let _ = stream.write_all(head.as_bytes()).await;

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use trefoil_template::{Hole, HoleKind, Value};
 
 use super::activity::{At, Came, World};
-use crate::ports::{FinishDoubt, Instead, ModelAnswer, ModelError, ModelErrorKind};
+use crate::ports::{AnswerDoubt, Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::answer as machine_answer;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{AskedBefore, EventKind, Told};
@@ -65,7 +65,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     }
     let told = told(at, &answer);
     let mut warnings = instead(at, request, answer.instead.as_deref());
-    warnings.extend(answer.finish_doubt.as_ref().map(|doubt| doubtful(at, request, &answer, doubt)));
+    warnings.extend(answer.doubts.iter().map(|doubt| doubtful(at, request, &answer, doubt)));
     let value = said::value(looked.text, answer.calls);
     // The machine reads the answer, and its failure names the request.
     let is_misfit = || machine_answer::read(&request.format, &value, &at.world.prepared.schemas).is_err();
@@ -136,20 +136,23 @@ fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<&Instead>) -> Ve
     instead.map(said).into_iter().collect()
 }
 
-/// What to say of an answer of which it is not certain that it is whole.
-fn doubtful(at: &At<'_>, request: &ModelRequest, answer: &ModelAnswer, doubt: &FinishDoubt) -> String {
+/// What to say of an answer of which it is not certain that it is all.
+fn doubtful(at: &At<'_>, request: &ModelRequest, answer: &ModelAnswer, doubt: &AnswerDoubt) -> String {
     let asked = || at.world.ports.models.label(request);
     let model = answer.instead.as_ref().map_or_else(asked, |instead| instead.by.clone());
+    let hide = |text: &str| at.world.secrets.hide(text);
     match doubt {
-        FinishDoubt::Unknown(word) => {
-            let word = at.world.secrets.hide(word);
-            format!(
-                "`{model}` ended its answer with the unknown finish reason `{word}`, so the answer may be incomplete"
-            )
-        }
-        FinishDoubt::Missing => {
+        AnswerDoubt::UnknownFinish(word) => format!(
+            "`{model}` ended its answer with the unknown finish reason `{}`, so the answer may be incomplete",
+            hide(word)
+        ),
+        AnswerDoubt::MissingFinish => {
             format!("`{model}` ended its answer without a finish reason, so the answer may be incomplete")
         }
+        AnswerDoubt::LeftOut(part) => format!("`{model}` sent {}, which is not in the answer", hide(part)),
+        AnswerDoubt::Replaced => format!(
+            "`{model}` sent another text at the end of its answer than in the pieces before; the text at the end is used"
+        ),
     }
 }
 

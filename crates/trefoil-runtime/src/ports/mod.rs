@@ -273,8 +273,8 @@ pub struct ModelAnswer {
     /// The reported finish reason, if any. With any reason other than [`Finish::Stop`] the driver treats the call as
     /// failed, so a provider returns the answer as received.
     pub finish: Option<Finish>,
-    /// Why it is not certain that the answer is whole. It is used all the same; the driver warns.
-    pub finish_doubt: Option<FinishDoubt>,
+    /// Why it is not certain that this is all of the answer. It is used all the same; the driver warns of each.
+    pub doubts: Vec<AnswerDoubt>,
     /// The provider's request id.
     pub request_id: Option<String>,
     /// The model that answered, if it is not the requested one.
@@ -284,13 +284,17 @@ pub struct ModelAnswer {
     pub sent: Option<String>,
 }
 
-/// What a provider sent instead of a finish reason.
+/// Why it is not certain that an answer is all that the model said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FinishDoubt {
-    /// A word whose meaning is not known.
-    Unknown(String),
-    /// Nothing, although its protocol has finish reasons.
-    Missing,
+pub enum AnswerDoubt {
+    /// It ended with a word whose meaning is not known.
+    UnknownFinish(String),
+    /// It ended without a finish reason, although its protocol has them.
+    MissingFinish,
+    /// A part of it, which is not text, was left out. The words say which: ``a part of the type `image` ``.
+    LeftOut(String),
+    /// The whole text at its end differs from the pieces before. The whole text is the answer.
+    Replaced,
 }
 
 /// A model that answered instead of another.

@@ -6,7 +6,7 @@ use trefoil_machine::AskedBefore;
 use trefoil_prices::{Price, Rates};
 use trefoil_runtime::ports::{CallSite, Instead};
 use trefoil_runtime::{
-    Cancel, EventKind, Finish, FinishDoubt, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    AnswerDoubt, Cancel, EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
 };
 use trefoil_syntax::{Location, Span};
 
@@ -14,7 +14,7 @@ use crate::world::World;
 use testbed::build::{Build, nowhere};
 
 /// A model whose answer ends like this.
-struct Doubtful(FinishDoubt);
+struct Doubtful(AnswerDoubt);
 
 #[async_trait]
 impl ModelProvider for Doubtful {
@@ -24,7 +24,7 @@ impl ModelProvider for Doubtful {
         _request: &ModelRequest,
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        Ok(ModelAnswer { finish_doubt: Some(self.0.clone()), ..ModelAnswer::new("All of it", Usage::default()) })
+        Ok(ModelAnswer { doubts: vec![self.0.clone()], ..ModelAnswer::new("All of it", Usage::default()) })
     }
     fn label(&self, _request: &ModelRequest) -> String {
         "vendor:m".to_owned()
@@ -34,8 +34,19 @@ impl ModelProvider for Doubtful {
 #[test]
 fn an_answer_that_may_be_incomplete_is_used_with_a_warning() {
     for (doubt, said) in [
-        (FinishDoubt::Unknown("something_new".to_owned()), "with the unknown finish reason `something_new`"),
-        (FinishDoubt::Missing, "without a finish reason"),
+        (
+            AnswerDoubt::UnknownFinish("something_new".to_owned()),
+            "ended its answer with the unknown finish reason `something_new`, so the answer may be incomplete",
+        ),
+        (AnswerDoubt::MissingFinish, "ended its answer without a finish reason, so the answer may be incomplete"),
+        (
+            AnswerDoubt::LeftOut("a part of the type `image`".to_owned()),
+            "sent a part of the type `image`, which is not in the answer",
+        ),
+        (
+            AnswerDoubt::Replaced,
+            "sent another text at the end of its answer than in the pieces before; the text at the end is used",
+        ),
     ] {
         let mut b = Build::new();
         let say = b.model("writer", "x");
@@ -46,8 +57,7 @@ fn an_answer_that_may_be_incomplete_is_used_with_a_warning() {
             EventKind::Warning { message } => Some(message),
             _ => None,
         });
-        let expected = format!("`vendor:m` ended its answer {said}, so the answer may be incomplete");
-        assert_eq!(warnings.collect::<Vec<_>>(), [expected]);
+        assert_eq!(warnings.collect::<Vec<_>>(), [format!("`vendor:m` {said}")]);
     }
 }
 

@@ -6,36 +6,83 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
 use crate::http::finish::{FinishWord, read_word};
+use crate::http::parts::{Said, strange};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 use crate::vendors::Protocol;
 
-/// Reads a complete answer. One answer was requested, so several choices are its parts: some gateways put the text in one
-/// and the tool calls in another.
+/// Reads a complete answer.
 pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let mut answer = PartialAnswer { id: text_at(json, "/id"), ..PartialAnswer::default() };
+    let mut partial = Partial::default();
     let mut is_answer = false;
-    for (choice, message) in choices(json).filter_map(|(at, choice)| Some(((at, choice), choice.get("message")?))) {
-        let (at, choice) = choice;
+    for (at, choice) in choices(json) {
+        let Some(message) = choice.get("message").filter(|message| message.is_object()) else { continue };
         is_answer = true;
-        let refusal = text(message.get("refusal")).filter(|text| !text.is_empty());
-        if refusal.is_some() {
-            answer.conclude(Finish::Refused);
-        } else {
-            answer.conclude_word(read_word(endpoint, choice.get("finish_reason"))?);
-        }
+        let said = said(endpoint, message)?;
         // If a model refuses, its refusal is a separate field and the content is empty.
-        if answer.text.is_empty() {
-            answer.text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
+        let text = if said.refusal.is_empty() { &said.text } else { &said.refusal };
+        partial.push_of(endpoint, at, text, &mut |_: &str| ())?;
+        if !said.refusal.is_empty() {
+            partial.answer.conclude(FinishWord::Known(Finish::Refused));
         }
-        add_calls(endpoint, at, message, true, &mut answer.calls);
+        partial.answer.doubts.extend(said.doubts);
+        add_calls(endpoint, at, message, true, &mut partial.answer.calls);
+        partial.note_calls(endpoint, at, false)?;
     }
     if !is_answer {
         return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"));
     }
+    read_words(endpoint, json, &mut partial)?;
+    let mut answer = partial.answer;
+    answer.conclude(partial.news.word);
     answer.model = text_at(json, "/model");
+    answer.id = text_at(json, "/id");
     answer.usage = usage(json.get("usage"));
     Ok(answer)
+}
+
+/// Reads the content of a message or of a piece.
+fn said(endpoint: &Endpoint, message: &Json) -> Result<Said, ModelError> {
+    if !message.is_object() && !message.is_null() {
+        return Err(strange(endpoint, "a message that is no object"));
+    }
+    let mut said = Said::without_calls(endpoint, message.get("content"))?;
+    let refusal = Said::without_calls(endpoint, message.get("refusal"))?;
+    said.refusal.push_str(&(refusal.text + &refusal.refusal));
+    for name in ["audio", "images", "text", "output_text"] {
+        let is_given = match message.get(name) {
+            Some(Json::String(text)) => !text.is_empty(),
+            Some(Json::Array(all)) => !all.is_empty(),
+            Some(Json::Object(all)) => !all.is_empty(),
+            _ => false,
+        };
+        if is_given {
+            said.doubts.leave_out_part(name);
+        }
+    }
+    Ok(said)
+}
+
+/// Reads why the choices of an answer or an event are over.
+fn read_words(endpoint: &Endpoint, json: &Json, partial: &mut Partial) -> Result<(), ModelError> {
+    let mut is_said = false;
+    for (at, choice) in choices(json) {
+        let word = read_word(endpoint, choice.get("finish_reason"))?;
+        // OpenRouter: the word of the provider behind it, which may say more.
+        let native = choice.get("native_finish_reason").map(|native| read_word(endpoint, Some(native)));
+        let says_more = |native: &FinishWord| {
+            matches!(native, FinishWord::Known(Finish::Length | Finish::Filtered | Finish::Refused))
+        };
+        let native = native.and_then(Result::ok).flatten().filter(says_more);
+        if let Some(word) = FinishWord::worse(native, word) {
+            partial.answer.choices.note_word(endpoint, at, word)?;
+            is_said = true;
+        }
+    }
+    partial.news.word = is_said.then(|| partial.answer.choices.word()).flatten();
+    let beside = read_word(endpoint, json.get("finish_reason"))?;
+    partial.news.word = FinishWord::worse(partial.news.word.take(), beside);
+    Ok(())
 }
 
 /// The choices with their numbers.
@@ -112,27 +159,20 @@ pub fn event(
     for (at, choice) in choices(json) {
         add_whole(endpoint, at, choice, partial, delta)?;
         let piece = choice.get("delta").unwrap_or(&Json::Null);
-        // The older completions have `text`.
-        let older = choice.get("text").filter(|_| piece.is_null());
-        for (name, part) in [("content", piece.get("content").or(older)), ("refusal", piece.get("refusal"))] {
-            let Some(text) = text(part).filter(|text| !text.is_empty()) else { continue };
-            // One answer was requested: the text of another choice is not part of it.
-            if *partial.answer.text_choice.get_or_insert(at) == at {
-                partial.push(&text, delta);
-            }
-            if name == "refusal" {
-                partial.answer.conclude(Finish::Refused);
-            }
+        let mut said = said(endpoint, piece)?;
+        if piece.is_null() {
+            // The older completions have `text`.
+            said.add_all(Said::without_calls(endpoint, choice.get("text"))?);
         }
-        partial.news.thought |= add_calls(endpoint, at, piece, false, &mut partial.answer.calls);
-        let word = read_word(endpoint, choice.get("finish_reason"))?;
-        let earlier = partial.news.word.take();
-        partial.news.word = match partial.answer.text_choice {
-            Some(of_text) if of_text != at => earlier.or(word),
-            _ => FinishWord::worse(earlier, word),
-        };
+        partial.push_of(endpoint, at, &said.text, delta)?;
+        if partial.push_of(endpoint, at, &said.refusal, delta)? {
+            partial.answer.conclude(FinishWord::Known(Finish::Refused));
+        }
+        partial.answer.doubts.extend(said.doubts);
+        let thought = said.thought | add_calls(endpoint, at, piece, false, &mut partial.answer.calls);
+        partial.note_calls(endpoint, at, thought)?;
     }
-    Ok(())
+    read_words(endpoint, json, partial)
 }
 
 /// Adds a choice that has all of the answer instead of a piece, as if it were not streamed; some servers send it so. Beside
@@ -145,52 +185,43 @@ fn add_whole(
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
     let begun = !partial.answer.text.is_empty() || !partial.answer.calls.is_empty();
-    let Some(message) = choice.get("message").filter(|message| message.is_object()) else { return Ok(()) };
+    let Some(message) = choice.get("message").filter(|message| !message.is_null()) else { return Ok(()) };
     let piece = choice.get("delta").filter(|piece| piece.is_object());
     let has_more = |piece: &Json| {
-        text(piece.get("content")).is_some_and(|text| !text.is_empty()) || piece.get("tool_calls").is_some()
+        let is_text = said(endpoint, piece).is_ok_and(|said| !said.text.is_empty());
+        is_text || piece.get("tool_calls").is_some()
     };
-    if piece.is_some_and(|piece| begun || has_more(piece)) {
+    // Whether it is a piece or all so far cannot be told, unless it is the last one.
+    let is_last = choice.get("finish_reason").is_some_and(|word| !word.is_null());
+    let said = said(endpoint, message)?;
+    let whole = if said.refusal.is_empty() { &said.text } else { &said.refusal };
+    let is_rest = is_last && whole.starts_with(&partial.answer.text) && !piece.is_some_and(has_more);
+    if piece.is_some_and(|piece| (begun && !is_rest) || has_more(piece)) {
         return Ok(());
     }
-    let refusal = text(message.get("refusal")).filter(|text| !text.is_empty());
-    let is_refused = refusal.is_some();
-    let whole = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
-    if !whole.is_empty() && *partial.answer.text_choice.get_or_insert(at) == at {
-        // Whether it is a piece or all so far cannot be told, unless it is the last one.
-        let is_last = choice.get("finish_reason").is_some_and(|word| !word.is_null());
+    if !whole.is_empty() && partial.answer.choices.takes_text(at) {
         let rest = whole.strip_prefix(&partial.answer.text).filter(|_| is_last || partial.answer.text.is_empty());
         let torn = || endpoint.error(ModelErrorKind::Protocol, "sent several messages in one stream");
-        partial.push(rest.ok_or_else(torn)?, delta);
+        let rest = rest.ok_or_else(torn)?;
+        partial.push_of(endpoint, at, rest, delta)?;
+        if !said.refusal.is_empty() {
+            partial.answer.conclude(FinishWord::Known(Finish::Refused));
+        }
+    } else {
+        partial.push_of(endpoint, at, whole, delta)?;
     }
-    if is_refused {
-        partial.answer.conclude(Finish::Refused);
-    }
+    partial.answer.doubts.extend(said.doubts);
     let mut calls = Pieces::default();
-    partial.news.thought |= add_calls(endpoint, at, message, true, &mut calls);
+    let thought = said.thought | add_calls(endpoint, at, message, true, &mut calls);
     if !calls.is_empty() {
         calls.end_all();
         partial.answer.calls.update_all(calls);
     }
-    Ok(())
+    partial.note_calls(endpoint, at, thought)
 }
 
 fn text_at(json: &Json, pointer: &str) -> Option<String> {
     json.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-/// A text, a part that has one, or those of a list of parts (Mistral's reasoning models).
-fn text(content: Option<&Json>) -> Option<String> {
-    match content? {
-        Json::String(text) => Some(text.clone()),
-        Json::Object(part) => {
-            let kind = part.get("type").and_then(Json::as_str);
-            let is_text = matches!(kind, None | Some("text" | "output_text"));
-            part.get("text").filter(|_| is_text)?.as_str().map(str::to_owned)
-        }
-        Json::Array(parts) => Some(parts.iter().filter_map(|part| text(Some(part))).collect()),
-        _ => None,
-    }
 }
 
 /// `None` if the response has no usage.

@@ -7,6 +7,7 @@ use super::PLAN;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
 use crate::http::finish::read_word;
+use crate::http::parts::Said;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
@@ -17,16 +18,14 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         .filter(|message| message.is_object())
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `message`"))?;
     let mut answer = PartialAnswer { id: text(json, "/id"), ..PartialAnswer::default() };
-    for part in message.get("content").and_then(Json::as_array).into_iter().flatten() {
-        if part.get("type").and_then(Json::as_str) == Some("text") {
-            answer.text.push_str(part.get("text").and_then(Json::as_str).unwrap_or_default());
-        }
-    }
+    let said = Said::without_calls(endpoint, message.get("content"))?;
+    answer.text = said.text;
+    answer.doubts.extend(said.doubts);
     for (at, call) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
         piece(Some(at as u64), call, &mut answer.calls);
     }
     plan(message, &mut answer.calls);
-    answer.conclude_word(read_word(endpoint, json.get("finish_reason"))?);
+    answer.conclude(read_word(endpoint, json.get("finish_reason"))?);
     answer.usage = usage(json.get("usage"));
     Ok(answer)
 }
@@ -43,18 +42,21 @@ pub fn event(
     match kind {
         "message-start" => partial.answer.id = text(json, "/id"),
         "content-start" | "content-delta" => {
-            if let Some(text) = text(json, "/delta/message/content/text") {
-                partial.push(&text, delta);
-            }
+            let said = Said::without_calls(endpoint, json.pointer("/delta/message/content"))?;
+            partial.push(&said.text, delta);
+            partial.news.thought |= said.thought;
+            partial.answer.doubts.extend(said.doubts);
         }
         "tool-plan-delta" => {
             partial.news.thought = true;
             plan(json.pointer("/delta/message").unwrap_or(&Json::Null), &mut partial.answer.calls);
         }
         "tool-call-start" | "tool-call-delta" => {
-            if let Some(call) = json.pointer("/delta/message/tool_calls") {
-                piece(index, call, &mut partial.answer.calls);
+            let call = json.pointer("/delta/message/tool_calls").unwrap_or(&Json::Null);
+            if kind == "tool-call-start" {
+                partial.answer.calls.announce();
             }
+            piece(index, call, &mut partial.answer.calls);
         }
         "message-end" => {
             partial.news.word = read_word(endpoint, json.pointer("/delta/finish_reason"))?;

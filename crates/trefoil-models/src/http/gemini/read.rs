@@ -7,6 +7,7 @@ use super::SIGNATURE;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
 use crate::http::finish::{FinishWord, is_word, read_word};
+use crate::http::parts::Said;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
@@ -28,14 +29,15 @@ pub fn event(
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
     let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
-    for part in json.pointer("/candidates/0/content/parts").and_then(Json::as_array).into_iter().flatten() {
-        // Summaries of thoughts are not part of the answer.
-        let thought = part.get("thought").and_then(Json::as_bool) == Some(true);
-        partial.news.thought |= thought;
-        if let Some(text) = part.get("text").and_then(Json::as_str).filter(|_| !thought) {
-            partial.push(text, delta);
+    let mut is_said = false;
+    let candidates = json.get("candidates").and_then(Json::as_array).into_iter().flatten();
+    for (candidate, at) in candidates.zip(0..) {
+        let at = candidate.get("index").and_then(Json::as_u64).unwrap_or(at);
+        add_parts(endpoint, at, candidate, partial, delta)?;
+        if let Some(word) = read_word(endpoint, candidate.get("finishReason"))? {
+            partial.answer.choices.note_word(endpoint, at, word)?;
+            is_said = true;
         }
-        call(part, &mut partial.answer.calls);
     }
     let answer = &mut partial.answer;
     answer.model = text("/modelVersion").map(str::to_owned).or(answer.model.take());
@@ -44,7 +46,7 @@ pub fn event(
     answer.usage = used.or(answer.usage);
     partial.news.usage = used.is_some();
     let blocked = is_word(json.pointer("/promptFeedback/blockReason"));
-    partial.news.word = match read_word(endpoint, json.pointer("/candidates/0/finishReason"))? {
+    partial.news.word = match is_said.then(|| partial.answer.choices.word()).flatten() {
         // Whatever the reason is, the prompt was blocked.
         None => blocked.then_some(FinishWord::Known(Finish::Filtered)),
         word => word,
@@ -52,12 +54,31 @@ pub fn event(
     Ok(())
 }
 
+/// Adds the content of a candidate.
+fn add_parts(
+    endpoint: &Endpoint,
+    at: u64,
+    candidate: &Json,
+    partial: &mut Partial,
+    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+) -> Result<(), ModelError> {
+    let Some(content) = candidate.get("content") else { return Ok(()) };
+    let parts = content.get("parts").unwrap_or(content);
+    let said = Said::of(endpoint, Some(parts))?;
+    partial.push_of(endpoint, at, &said.text, delta)?;
+    partial.answer.doubts.extend(said.doubts);
+    parts.as_array().into_iter().flatten().for_each(|part| call(part, &mut partial.answer.calls));
+    partial.note_calls(endpoint, at, said.thought)
+}
+
 fn call(part: &Json, calls: &mut Pieces) {
     let Some(call) = part.get("functionCall") else { return };
     let text = |name: &str| call.get(name).and_then(Json::as_str).unwrap_or_default();
     let arguments = ArgumentPiece::of(call.get("args"));
     let index = calls.free_index();
-    let Some(piece) = calls.add(&CallDelta { index, id: text("id"), name: text("name"), arguments }) else { return };
+    let Some(piece) = calls.add_whole(&CallDelta { index, id: text("id"), name: text("name"), arguments }) else {
+        return;
+    };
     piece.end(true);
     if let Some(signature) = part.get(SIGNATURE) {
         piece.beside.insert(SIGNATURE.to_owned(), signature.clone());

@@ -7,6 +7,7 @@ use super::THOUGHTS;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
 use crate::http::finish::read_word;
+use crate::http::parts::Said;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
@@ -16,17 +17,14 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         .get("content")
         .and_then(Json::as_array)
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `content`"))?;
-    let text = blocks
-        .iter()
-        .filter(|b| b.get("type").and_then(Json::as_str) == Some("text"))
-        .filter_map(|b| b.get("text")?.as_str())
-        .collect();
-    let mut answer = PartialAnswer { text, model: model(json), ..PartialAnswer::default() };
+    let said = Said::of(endpoint, json.get("content"))?;
+    let mut answer =
+        PartialAnswer { text: said.text, model: model(json), doubts: said.doubts, ..PartialAnswer::default() };
     for (at, block) in (0..).zip(blocks) {
         begin(Some(at), block, &mut answer.calls);
     }
     count(json.get("usage"), &mut answer.usage);
-    answer.conclude_word(read_word(endpoint, json.get("stop_reason"))?);
+    answer.conclude(read_word(endpoint, json.get("stop_reason"))?);
     answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
     Ok(answer)
 }
@@ -46,19 +44,16 @@ pub fn event(
             partial.answer.model = model(message);
             partial.answer.id = message.get("id").and_then(Json::as_str).map(str::to_owned);
             count(message.get("usage"), &mut partial.answer.usage);
+            say(endpoint, message.get("content").unwrap_or(&Json::Null), partial, delta)?;
         }
         "content_block_start" => {
             let block = json.get("content_block").unwrap_or(&Json::Null);
-            if let Some(text) = block.get("text").and_then(Json::as_str).filter(|_| is_text(block)) {
-                partial.push(text, delta);
-            }
+            say(endpoint, block, partial, delta)?;
             partial.news.thought |= begin(index, block, &mut partial.answer.calls);
         }
         "content_block_delta" => {
-            if let Some(text) = json.pointer("/delta/text").and_then(Json::as_str) {
-                partial.push(text, delta);
-            }
             let piece = json.get("delta").unwrap_or(&Json::Null);
+            say(endpoint, piece, partial, delta)?;
             partial.news.thought |= go_on(index, piece, &mut partial.answer.calls);
         }
         "message_delta" => {
@@ -79,7 +74,7 @@ fn begin(index: Option<u64>, block: &Json, calls: &mut Pieces) -> bool {
     match text("type") {
         "tool_use" => {
             let arguments = ArgumentPiece::Absent;
-            if let Some(piece) = calls.add(&CallDelta { index, id: text("id"), name: text("name"), arguments }) {
+            if let Some(piece) = calls.add_whole(&CallDelta { index, id: text("id"), name: text("name"), arguments }) {
                 // A streamed call starts with an empty input; what it starts with counts if nothing follows.
                 piece.begin_with(ArgumentPiece::of(block.get("input")));
             }
@@ -113,8 +108,17 @@ fn go_on(index: Option<u64>, delta: &Json, calls: &mut Pieces) -> bool {
     is_thought
 }
 
-fn is_text(block: &Json) -> bool {
-    block.get("type").and_then(Json::as_str) == Some("text")
+/// Adds the text of a block, or of a piece of one.
+fn say(
+    endpoint: &Endpoint,
+    block: &Json,
+    partial: &mut Partial,
+    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+) -> Result<(), ModelError> {
+    let said = Said::of(endpoint, Some(block))?;
+    partial.push(&said.text, delta);
+    partial.answer.doubts.extend(said.doubts);
+    Ok(())
 }
 
 fn model(json: &Json) -> Option<String> {

@@ -7,6 +7,7 @@ use super::THOUGHTS;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
 use crate::http::finish::read_word;
+use crate::http::parts::{Said, strange};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
@@ -33,9 +34,13 @@ pub fn event(
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
     let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
-    if let Some(text) = text("/message/content") {
-        partial.push(text, delta);
+    if json.get("message").is_some_and(|message| !message.is_object() && !message.is_null()) {
+        return Err(strange(endpoint, "a message that is no object"));
     }
+    let said = Said::without_calls(endpoint, json.pointer("/message/content"))?;
+    partial.push(&said.text, delta);
+    partial.news.thought |= said.thought;
+    partial.answer.doubts.extend(said.doubts);
     let answer = &mut partial.answer;
     if let Some(more) = text("/message/thinking") {
         partial.news.thought = true;
@@ -55,7 +60,7 @@ pub fn event(
 fn add_call(call: &Json, calls: &mut Pieces) {
     let text = |path: &str| call.pointer(path).and_then(Json::as_str).unwrap_or_default();
     let (index, arguments) = (calls.free_index(), ArgumentPiece::of(call.pointer("/function/arguments")));
-    let piece = calls.add(&CallDelta { index, id: text("/id"), name: text("/function/name"), arguments });
+    let piece = calls.add_whole(&CallDelta { index, id: text("/id"), name: text("/function/name"), arguments });
     if let Some(piece) = piece {
         piece.end(true);
     }

@@ -6,7 +6,8 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind};
 use super::THOUGHTS;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
-use crate::http::finish::FinishWord;
+use crate::http::finish::{FinishWord, read_status, read_word};
+use crate::http::parts::{PartKind, Said, kind_of, type_of};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
@@ -17,34 +18,34 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
         .get("output")
         .and_then(Json::as_array)
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
-    let mut answer = said(output);
+    let mut answer = said(endpoint, output)?;
     about(json, &mut answer);
-    answer.conclude_word(word);
+    answer.conclude(word);
     Ok(answer)
 }
 
 /// The text and the calls of a complete answer.
-fn said(output: &[Json]) -> PartialAnswer {
+fn said(endpoint: &Endpoint, output: &[Json]) -> Result<PartialAnswer, ModelError> {
     let mut answer = PartialAnswer::default();
-    let mut refusal = String::new();
+    let mut said = Said::default();
     for (at, item) in (0..).zip(output) {
-        for part in item.get("content").and_then(Json::as_array).into_iter().flatten() {
-            let text = |name: &str| part.get(name).and_then(Json::as_str).unwrap_or_default();
-            match text("type") {
-                "output_text" => answer.text.push_str(text("text")),
-                "refusal" => refusal.push_str(text("refusal")),
-                _ => {}
-            }
+        match item.as_object().map(type_of).unwrap_or_default() {
+            // What it refers to, and what the provider's own tools did, has content of its own.
+            name if matches!(kind_of(name), PartKind::Thought | PartKind::Call | PartKind::Beside) => {}
+            "message" | "content" | "" => said.add_all(Said::without_calls(endpoint, item.get("content"))?),
+            _ => said.add_all(Said::of(endpoint, Some(item))?),
         }
         add_item(Some(at), item, &mut answer.calls, true);
         if is_cut(item) {
-            answer.conclude(Finish::Length);
+            answer.conclude(FinishWord::Known(Finish::Length));
         }
     }
-    if !refusal.is_empty() {
-        (answer.text, answer.finish) = (refusal, Some(Finish::Refused));
+    (answer.text, answer.doubts) = (said.text, said.doubts);
+    if !said.refusal.is_empty() {
+        answer.text = said.refusal;
+        answer.conclude(FinishWord::Known(Finish::Refused));
     }
-    answer
+    Ok(answer)
 }
 
 /// Reads one event of a streamed answer.
@@ -55,20 +56,39 @@ pub fn event(
     partial: &mut Partial,
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
-    let text = || json.get("delta").and_then(Json::as_str).unwrap_or_default();
     let index = json.get("output_index").and_then(Json::as_u64);
     match kind {
-        "response.output_text.delta" => partial.push(text(), delta),
+        "response.output_text.delta" => {
+            let said = Said::of(endpoint, json.get("delta"))?;
+            partial.answer.begin_part(part_of(json));
+            partial.push(&said.text, delta);
+        }
+        "response.output_text.done" => {
+            let said = Said::of(endpoint, json.get("text"))?;
+            partial.answer.begin_part(part_of(json));
+            partial.complete_part(&said.text, delta);
+        }
         "response.refusal.delta" => {
-            partial.push(text(), delta);
-            partial.answer.conclude(Finish::Refused);
+            let said = Said::of(endpoint, json.get("delta"))?;
+            partial.push(&said.text, delta);
+            partial.answer.conclude(FinishWord::Known(Finish::Refused));
         }
         "response.output_item.added" => {
             let item = json.get("item").filter(|item| is_call(item)).unwrap_or(&Json::Null);
             add_item(index, item, &mut partial.answer.calls, false);
         }
         "response.output_item.done" => {
-            add_item(index, json.get("item").unwrap_or(&Json::Null), &mut partial.answer.calls, true);
+            let item = json.get("item").unwrap_or(&Json::Null);
+            let whole = said(endpoint, std::slice::from_ref(item))?;
+            partial.answer.doubts.extend(whole.doubts);
+            // Some servers send the text only here.
+            if partial.answer.text.is_empty() {
+                partial.push(&whole.text, delta);
+            }
+            if !is_call(item) {
+                partial.answer.conclude(whole.word);
+            }
+            add_item(index, item, &mut partial.answer.calls, true);
         }
         "response.function_call_arguments.delta" => {
             let arguments = ArgumentPiece::of(json.get("delta"));
@@ -87,20 +107,26 @@ pub fn event(
             about(response, &mut partial.answer);
             let word = ending(endpoint, kind.strip_prefix("response."), response)?;
             // Some servers send the answer, or the rest of it, only here.
-            let whole = said(response.get("output").and_then(Json::as_array).map_or(&[], Vec::as_slice));
-            if whole.finish == Some(Finish::Refused) {
+            let output = response.get("output").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+            let whole = said(endpoint, output)?;
+            if whole.finish() == Some(Finish::Refused) {
                 partial.push(whole.text.strip_prefix(&partial.answer.text).unwrap_or_default(), delta);
-                partial.answer.conclude(Finish::Refused);
             } else {
                 partial.complete(&whole.text, delta);
             }
+            partial.answer.doubts.extend(whole.doubts);
             partial.answer.calls.update_all(whole.calls);
-            partial.news.word = FinishWord::worse(whole.finish.map(FinishWord::Known), word);
+            partial.news.word = FinishWord::worse(whole.word, word);
         }
         // Parts of items, tools of the provider, and future kinds of events.
         _ => {}
     }
     Ok(())
+}
+
+/// The numbers of the item and of its part that an event belongs to.
+fn part_of(json: &Json) -> [Option<u64>; 2] {
+    ["output_index", "content_index"].map(|name| json.get(name).and_then(Json::as_u64))
 }
 
 /// Whether an item says that it ended too early.
@@ -117,6 +143,7 @@ fn is_call(item: &Json) -> bool {
 fn add_item(index: Option<u64>, item: &Json, calls: &mut Pieces, done: bool) {
     let text = |name: &str| item.get(name).and_then(Json::as_str).unwrap_or_default();
     if is_call(item) {
+        calls.announce();
         let arguments = ArgumentPiece::of(item.get("arguments"));
         let piece = calls.update(&CallDelta { index, id: text("call_id"), name: text("name"), arguments });
         if let Some(piece) = piece.filter(|_| done || is_cut(item)) {
@@ -144,24 +171,6 @@ fn about(json: &Json, answer: &mut PartialAnswer) {
 /// Why an answer is over. The type of the last event says so, and the status of the response; the worse of them counts.
 /// The error of a response that failed, if it has one, was found before.
 fn ending(endpoint: &Endpoint, event: Option<&str>, response: &Json) -> Result<Option<FinishWord>, ModelError> {
-    let status = response.get("status").and_then(Json::as_str).filter(|status| !status.is_empty());
-    let filtered = response.pointer("/incomplete_details/reason").and_then(Json::as_str) == Some("content_filter");
-    let read = |status: &str| match status {
-        "completed" => Ok(FinishWord::Known(Finish::Stop)),
-        "incomplete" if filtered => Ok(FinishWord::Known(Finish::Filtered)),
-        "incomplete" => Ok(FinishWord::Known(Finish::Length)),
-        "failed" => Err(endpoint.error(ModelErrorKind::Status(503), "failed without saying why")),
-        "cancelled" | "canceled" | "in_progress" | "queued" => {
-            let what = format!("sent an answer that is not complete: its status is `{status}`");
-            Err(endpoint.error(ModelErrorKind::Network, &what))
-        }
-        _ => Ok(FinishWord::unknown(status)),
-    };
-    let words = [event, status].map(|said| said.map(read).transpose());
-    let [of_event, of_status] = words;
-    Ok(match (of_event?, of_status?) {
-        // A type that says that all is well does not hide it.
-        (Some(FinishWord::Known(Finish::Stop)), Some(unknown @ FinishWord::Unknown(_))) => Some(unknown),
-        (of_event, of_status) => FinishWord::worse(of_event, of_status),
-    })
+    let of_event = read_word(endpoint, event.map(Json::from).as_ref())?;
+    Ok(FinishWord::worse(of_event, read_status(endpoint, response)?))
 }

@@ -1,4 +1,4 @@
-//! Reads a streamed answer until it is complete, and no longer.
+//! Reads a streamed answer until it is complete, and what follows it only to see that it is none of it.
 
 mod state;
 mod table;
@@ -12,16 +12,20 @@ use tokio::time::Instant;
 use trefoil_runtime::{Meter, ModelError, ModelErrorKind};
 use trefoil_template::{json_nodes, limits};
 
+use self::state::StreamFault;
 pub(super) use self::state::{EventNews, StreamInput, StreamState};
 use self::table::EventShape;
 pub(super) use self::table::StreamTable;
 use super::assembly::CallFault;
 use super::client::Response;
+use super::parts::shown;
 use super::{HttpModel, Partial, refusal, sse};
 
 /// How long to wait for the usage, or the end of the stream, after a finish reason that ends an answer by itself. Some
 /// servers send neither, and leave the connection open.
 const AFTER_REASON: Duration = Duration::from_secs(3);
+/// How long to wait for the end of the body after the last event of an answer.
+const AFTER_LAST: Duration = Duration::from_millis(100);
 
 impl HttpModel {
     /// Reads the events into `partial`.
@@ -33,15 +37,21 @@ impl HttpModel {
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
-        let mut until = None;
-        while !partial.stream.is_over() {
-            until = until.or_else(|| Instant::now().checked_add(AFTER_REASON)).filter(|_| partial.stream.is_finished());
+        let mut until: Option<(Duration, Instant)> = None;
+        while !partial.stream.is_lost() {
+            let wait = match () {
+                () if partial.stream.has_ended() => Some(AFTER_LAST),
+                () => partial.stream.is_finished().then_some(AFTER_REASON),
+            };
+            let begin = |wait: Duration| Some((wait, Instant::now().checked_add(wait)?));
+            until = wait.and_then(|wait| until.filter(|(of, _)| *of == wait).or_else(|| begin(wait)));
             let next = match until {
                 None => Some(response.chunk().await),
                 // Checked here, too, because a server that never pauses is never waited for.
-                Some(until) if Instant::now() >= until => None,
-                Some(until) => tokio::time::timeout_at(until, response.chunk()).await.ok(),
+                Some((_, until)) if Instant::now() >= until => None,
+                Some((_, until)) => tokio::time::timeout_at(until, response.chunk()).await.ok(),
             };
+            let is_last = !matches!(next, Some(Ok(Some(_))));
             match next {
                 None => partial.stream.advance(StreamInput::Waited),
                 Some(Ok(Some(bytes))) => {
@@ -52,7 +62,8 @@ impl HttpModel {
                     tokio::task::yield_now().await;
                 }
                 Some(Ok(None)) => {
-                    self.finish_events(&mut events, partial, delta)?;
+                    let end = if response.has_own_end() { StreamInput::BodyEnd } else { StreamInput::Closed };
+                    self.finish_events(&mut events, end, partial, delta)?;
                 }
                 Some(Err(error)) => {
                     partial.stream.advance(StreamInput::Broken);
@@ -65,38 +76,37 @@ impl HttpModel {
             if partial.answer.usage.is_some() {
                 meter.tell(partial.answer.used_so_far());
             }
+            if is_last {
+                break;
+            }
         }
-        self.verdict(partial)?;
-        response.finish();
-        Ok(())
+        self.verdict(partial)
     }
 
     /// Whether the answer is complete, when nothing more is to be read.
     fn verdict(&self, partial: &Partial) -> Result<(), ModelError> {
-        if partial.stream.is_foreign() {
-            return Err(self.foreign());
-        }
-        if partial.stream.is_hollow() {
-            let what = "ended its answer without an answer";
-            return Err(self.endpoint.error(ModelErrorKind::Network, what));
-        }
-        if !partial.stream.is_complete() {
-            let what = "closed the connection before the answer was complete";
-            return Err(self.endpoint.error(ModelErrorKind::Network, what));
-        }
-        Ok(())
+        let what = match partial.stream.fault() {
+            None => return Ok(()),
+            Some(StreamFault::Foreign) => return Err(self.foreign()),
+            Some(StreamFault::Hollow) => "ended its answer without an answer",
+            Some(StreamFault::Late) => "sent more of its answer after the end of it",
+            Some(StreamFault::Doubled) => "began a second answer within the first one",
+            Some(StreamFault::Cut) => "closed the connection before the answer was complete",
+        };
+        Err(self.endpoint.error(ModelErrorKind::Network, what))
     }
 
-    /// Reads what the regular end of the body completes.
+    /// Reads what the end of the body completes.
     fn finish_events(
         &self,
         events: &mut sse::Decoder,
+        end: StreamInput,
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
         self.read_events(events.finish().map(Ok), partial, delta)?;
         partial.stream.note_part(events.is_open());
-        partial.stream.advance(StreamInput::BodyEnd);
+        partial.stream.advance(end);
         Ok(())
     }
 
@@ -107,7 +117,8 @@ impl HttpModel {
         ModelError { help: Some(help), ..error }
     }
 
-    /// Reads these events. An event that cannot be read may be anything, so the answer is not complete. Data after the end is not part of the answer.
+    /// Reads these events. An event that cannot be read may be anything, so the answer is not complete. After its end, only
+    /// errors and more of the answer count.
     fn read_events(
         &self,
         events: impl IntoIterator<Item = Result<sse::Event, String>>,
@@ -115,10 +126,15 @@ impl HttpModel {
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
         for event in events {
-            if partial.stream.is_over() {
+            if partial.stream.is_lost() {
                 break;
             }
-            let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
+            let has_ended = partial.stream.has_ended();
+            let event = match event {
+                Ok(event) => event,
+                Err(_) if has_ended => continue,
+                Err(what) => return Err(self.endpoint.error(ModelErrorKind::Protocol, &what)),
+            };
             if event.is_done() {
                 partial.stream.advance(StreamInput::Done(self.endpoint.stream_table().done));
                 continue;
@@ -130,6 +146,7 @@ impl HttpModel {
                 Err(_) if event.name == sse::ERROR => {
                     return Err(refusal::of_error(&self.endpoint, &event.data.as_str().into()));
                 }
+                Err(_) if has_ended => {}
                 Err(error) => return Err(error),
             }
         }
@@ -159,6 +176,9 @@ impl HttpModel {
         let kind = json.get("type").and_then(Json::as_str).unwrap_or(&event.name);
         let table = self.endpoint.stream_table();
         let shape = table.shape(kind, json);
+        if shape == EventShape::Strange && partial.stream.has_ended() {
+            return Ok(());
+        }
         if shape == EventShape::Strange {
             // What a server sends instead of its protocol is the reason why it does not go on.
             let is_error = partial.stream.is_recognized() || refusal::has_message(json);
@@ -168,8 +188,12 @@ impl HttpModel {
         if partial.answer.calls.is_overfull() {
             return Err(CallFault::TooMany.error(&self.endpoint));
         }
-        let (known, last) = (shape == EventShape::Own, table.is_last(kind, json));
-        let news = EventNews { known, last, ..partial.take_news() };
+        let news = partial.take_news();
+        if !news.is_progress() && table.leaves_out(kind, json) {
+            partial.answer.doubts.leave_out(&format!("text in an event of the type `{}`", shown(kind)));
+        }
+        let (known, first, last) = (shape == EventShape::Own, table.is_first(kind), table.is_last(kind, json));
+        let news = EventNews { known, first, last, ..news };
         partial.stream.advance(StreamInput::Event(news));
         Ok(())
     }

@@ -20,6 +20,8 @@ pub struct EventNews {
     pub word: Option<FinishWord>,
     /// It has the form of this protocol's events.
     pub known: bool,
+    /// It is the first event of its protocol.
+    pub first: bool,
     /// It is the last event of its protocol.
     pub last: bool,
 }
@@ -40,12 +42,30 @@ pub enum StreamInput {
     Done(DoneMark),
     /// The body ended as the transfer promised.
     BodyEnd,
+    /// The connection was closed, which is the only sign that a body without a length has ended. The same happens to a body
+    /// that is cut off.
+    Closed,
     /// Nothing more can be read: the connection broke or was silent for too long.
     Broken,
     /// Nothing more can be read, and an event has arrived only in part.
     Torn,
     /// Nothing of the answer came for some time. Ends only an answer that is complete without its last event.
     Waited,
+}
+
+/// Why an answer is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamFault {
+    /// Nothing of the expected protocol has arrived.
+    Foreign,
+    /// The server said that the answer is over, and had sent nothing of it.
+    Hollow,
+    /// More of the answer arrived after its last event.
+    Late,
+    /// A second answer began within it.
+    Doubled,
+    /// The stream ended before the answer did.
+    Cut,
 }
 
 /// What is known about the end of an answer.
@@ -56,40 +76,55 @@ pub enum StreamPhase {
     /// A known finish reason arrived in an event without content, after content. The answer is complete unless more of
     /// it arrives.
     Finished,
-    /// A finish reason that some servers send too early: with content or before it, unknown, or after one that was taken
-    /// back. It counts only together with the end of the stream.
+    /// The first known finish reason arrived with content, after content without one. The same at the end of the stream;
+    /// what ends may still be cut.
+    Marked,
+    /// A finish reason that some servers send too early: with the first content or before it, unknown, or after one that
+    /// was taken back. It counts only together with an end of the stream that is no cut.
     Doubtful,
     /// More of the answer arrived after a finish reason, which is thereby taken back.
     Reopened,
     /// The answer is complete.
     Complete,
     /// The stream is over, and the answer is not complete.
-    Incomplete,
+    Incomplete(StreamFault),
 }
 
 /// The next phase. This is the table of all ends.
 fn after(phase: StreamPhase, input: &StreamInput) -> StreamPhase {
-    use StreamPhase::{Complete, Doubtful, Finished, Incomplete, Open, Reopened};
+    use StreamFault::{Cut, Doubled, Hollow, Late};
+    use StreamPhase::{Complete, Doubtful, Finished, Incomplete, Marked, Open, Reopened};
     match (phase, input) {
-        (Complete | Incomplete, _) => phase,
-        (_, StreamInput::Torn) => Incomplete,
+        (Complete, StreamInput::Event(news)) if news.is_progress() => Incomplete(Late),
+        (Complete | Incomplete(_), _) => phase,
+        (_, StreamInput::Torn) => Incomplete(Cut),
+        (Finished | Marked | Doubtful | Reopened | Open { content: true }, StreamInput::Event(news)) if news.first => {
+            Incomplete(Doubled)
+        }
         // The end of an answer of which nothing has arrived, and not even why it is over.
-        (Open { content: false }, StreamInput::Done(DoneMark::Last)) => Incomplete,
+        (Open { content: false }, StreamInput::Done(DoneMark::Last)) => Incomplete(Hollow),
         (Open { content: false }, StreamInput::Event(news)) if news.last && !news.content && news.word.is_none() => {
-            Incomplete
+            Incomplete(Hollow)
         }
         (_, StreamInput::Event(news)) if news.last => Complete,
         (_, StreamInput::Done(DoneMark::Last)) => Complete,
 
-        (Finished | Doubtful, StreamInput::BodyEnd | StreamInput::Done(DoneMark::BodyEnd)) => Complete,
-        (_, StreamInput::BodyEnd | StreamInput::Done(DoneMark::BodyEnd)) => Incomplete,
+        (Finished | Marked | Doubtful, StreamInput::BodyEnd | StreamInput::Done(DoneMark::BodyEnd)) => Complete,
+        (Finished | Marked, StreamInput::Closed) => Complete,
+        (_, StreamInput::BodyEnd | StreamInput::Closed | StreamInput::Done(DoneMark::BodyEnd)) => Incomplete(Cut),
         (Finished, StreamInput::Broken | StreamInput::Waited) => Complete,
-        (_, StreamInput::Broken) => Incomplete,
+        (_, StreamInput::Broken) => Incomplete(Cut),
         (_, StreamInput::Waited) => phase,
 
         (Open { content }, StreamInput::Event(news)) => match &news.word {
             None => Open { content: content || news.content },
-            Some(word) if word.is_known() && content && !news.is_progress() => Finished,
+            Some(word) if word.is_known() && content => {
+                if news.is_progress() {
+                    Marked
+                } else {
+                    Finished
+                }
+            }
             Some(_) => Doubtful,
         },
         (_, StreamInput::Event(news)) if news.is_progress() => match &news.word {
@@ -113,8 +148,6 @@ pub struct StreamState {
     cut: bool,
     /// A part of the next event has arrived.
     within: bool,
-    /// The server said that the answer is over, and had sent nothing of it.
-    hollow: bool,
 }
 
 impl Default for StreamState {
@@ -125,7 +158,6 @@ impl Default for StreamState {
             counted: false,
             cut: false,
             within: false,
-            hollow: false,
         }
     }
 }
@@ -134,23 +166,25 @@ impl StreamState {
     /// Takes in what happened.
     pub fn advance(&mut self, input: StreamInput) {
         let input = match input {
-            StreamInput::BodyEnd | StreamInput::Broken | StreamInput::Waited if self.within => StreamInput::Torn,
+            StreamInput::BodyEnd | StreamInput::Closed | StreamInput::Broken | StreamInput::Waited if self.within => {
+                StreamInput::Torn
+            }
             input => input,
         };
-        let before = self.phase;
-        self.phase = after(before, &input);
+        let was_complete = self.phase == StreamPhase::Complete;
+        self.phase = after(self.phase, &input);
         match &input {
             StreamInput::Event(news) => {
                 self.recognized = Some(self.recognized == Some(true) || news.known);
                 let earlier = self.counted && !news.is_progress();
                 self.counted = self.has_reason() && (news.usage || earlier);
             }
-            StreamInput::Broken | StreamInput::Waited => self.cut |= self.phase == StreamPhase::Complete,
+            StreamInput::Broken | StreamInput::Waited => {
+                self.cut |= !was_complete && self.phase == StreamPhase::Complete;
+            }
             StreamInput::Done(_) => self.recognized = self.recognized.or(Some(false)),
-            StreamInput::BodyEnd | StreamInput::Torn => {}
+            StreamInput::BodyEnd | StreamInput::Closed | StreamInput::Torn => {}
         }
-        let is_mark = matches!(input, StreamInput::Event(_) | StreamInput::Done(DoneMark::Last));
-        self.hollow |= is_mark && before != StreamPhase::Incomplete && self.phase == StreamPhase::Incomplete;
     }
 
     /// Notes whether a part of the next event has arrived.
@@ -160,7 +194,10 @@ impl StreamState {
 
     /// Whether a finish reason has arrived that was not taken back.
     pub fn has_reason(&self) -> bool {
-        matches!(self.phase, StreamPhase::Finished | StreamPhase::Doubtful | StreamPhase::Complete)
+        matches!(
+            self.phase,
+            StreamPhase::Finished | StreamPhase::Marked | StreamPhase::Doubtful | StreamPhase::Complete
+        )
     }
 
     /// Whether the answer is complete, although its stream has not ended.
@@ -168,29 +205,34 @@ impl StreamState {
         self.phase == StreamPhase::Finished && !self.within
     }
 
-    /// Whether nothing more is to be read.
-    pub fn is_over(&self) -> bool {
-        matches!(self.phase, StreamPhase::Complete | StreamPhase::Incomplete)
+    /// Whether its last event, or what stands for it, has arrived.
+    pub fn has_ended(&self) -> bool {
+        self.phase == StreamPhase::Complete
     }
 
-    /// Whether the answer is complete.
+    /// Whether nothing that follows can make it complete.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.phase, StreamPhase::Incomplete(_))
+    }
+
+    /// Whether the answer is complete, unless more of it follows.
     pub fn is_complete(&self) -> bool {
-        self.phase == StreamPhase::Complete && !self.is_foreign()
+        self.phase == StreamPhase::Complete && self.recognized != Some(false)
     }
 
-    /// Whether events have arrived, but none of the expected protocol.
-    pub fn is_foreign(&self) -> bool {
-        self.recognized == Some(false)
+    /// Why the answer is not complete, when nothing more is to be read.
+    pub fn fault(&self) -> Option<StreamFault> {
+        match self.phase {
+            _ if self.recognized == Some(false) => Some(StreamFault::Foreign),
+            StreamPhase::Complete => None,
+            StreamPhase::Incomplete(fault) => Some(fault),
+            _ => Some(StreamFault::Cut),
+        }
     }
 
     /// Whether an event of the expected protocol has arrived.
     pub fn is_recognized(&self) -> bool {
         self.recognized == Some(true)
-    }
-
-    /// Whether the server ended an answer of which nothing had arrived.
-    pub fn is_hollow(&self) -> bool {
-        self.hollow
     }
 
     /// Whether the usage that has arrived is only what was used up to some piece.

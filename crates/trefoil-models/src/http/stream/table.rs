@@ -27,6 +27,10 @@ pub enum EventShape {
 /// Parts of the types of events that only keep a connection open.
 const SIGNS_OF_LIFE: &[&str] = &["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
 
+/// Where events have text.
+const TEXTS: &[&str] =
+    &["/delta", "/text", "/content", "/delta/text", "/delta/content", "/delta/message", "/delta/message/content/text"];
+
 /// The events of a protocol.
 #[derive(Debug)]
 pub struct StreamTable {
@@ -38,6 +42,10 @@ pub struct StreamTable {
     beside: &'static [&'static str],
     /// All events have a type, and clients must ignore types that they do not know.
     typed: bool,
+    /// How the types of events start whose text is no text of the answer, or repeats it.
+    silent: &'static [&'static str],
+    /// The types of its first event.
+    first: &'static [&'static str],
     /// The types of its last event.
     last: &'static [&'static str],
     /// A member that is `true` in its last event.
@@ -52,6 +60,8 @@ const PLAIN: StreamTable = StreamTable {
     kinds: &[],
     beside: &[],
     typed: false,
+    silent: &[],
+    first: &[],
     last: &[],
     last_member: None,
     done: DoneMark::BodyEnd,
@@ -83,17 +93,35 @@ static CHAT_COMPLETIONS: StreamTable = StreamTable {
 };
 static RESPONSES: StreamTable = StreamTable {
     kinds: &["response."],
+    silent: &[
+        "response.output_text.done",
+        "response.output_text.annotation",
+        "response.refusal.done",
+        "response.function_call",
+        "response.reasoning",
+        "response.custom_tool_call",
+        "response.mcp",
+        "response.code_interpreter",
+        "response.audio",
+        "response.image",
+    ],
+    first: &["response.created"],
     last: &["response.completed", "response.incomplete", "response.failed", "response.cancelled"],
     ..TYPED
 };
-static MESSAGES: StreamTable = StreamTable { kinds: &["message_", "content_block_"], last: &["message_stop"], ..TYPED };
+static MESSAGES: StreamTable =
+    StreamTable { kinds: &["message_", "content_block_"], first: &["message_start"], last: &["message_stop"], ..TYPED };
 static GEMINI: StreamTable = StreamTable {
     members: &["candidates", "promptFeedback", "usageMetadata"],
     beside: &["responseId", "modelVersion", "createTime"],
     ..PLAIN
 };
-static COHERE: StreamTable =
-    StreamTable { kinds: &["message-", "content-", "tool-", "citation-"], last: &["message-end"], ..TYPED };
+static COHERE: StreamTable = StreamTable {
+    kinds: &["message-", "content-", "tool-", "citation-"],
+    first: &["message-start"],
+    last: &["message-end"],
+    ..TYPED
+};
 static OLLAMA: StreamTable =
     StreamTable { members: &["message", "done"], beside: &["created_at"], last_member: Some("done"), ..PLAIN };
 
@@ -125,6 +153,17 @@ impl StreamTable {
         let is_alive = || SIGNS_OF_LIFE.iter().any(|sign| kind.to_ascii_lowercase().contains(sign));
         let is_newer = self.typed && kind != "message" && json.is_object();
         if is_blank || is_newer || has(self.beside) || is_alive() { EventShape::Harmless } else { EventShape::Strange }
+    }
+
+    /// Whether an event that brought nothing of the answer has text that may belong to it.
+    pub fn leaves_out(&self, kind: &str, json: &Json) -> bool {
+        let is_text = |path: &str| json.pointer(path).and_then(Json::as_str).is_some_and(|text| !text.is_empty());
+        self.typed && !self.silent.iter().any(|start| kind.starts_with(start)) && TEXTS.iter().any(|path| is_text(path))
+    }
+
+    /// Whether it is the first event of an answer.
+    pub fn is_first(&self, kind: &str) -> bool {
+        self.first.contains(&kind)
     }
 
     /// Whether it is the last event of an answer.

@@ -4,12 +4,15 @@
 mod calls;
 mod cuts;
 mod ends;
+mod parts;
+mod proofs;
 mod shapes;
+mod words;
 
 use std::sync::OnceLock;
 
 use serde_json::{Value as Json, json};
-use trefoil_runtime::{FinishDoubt, ModelAnswer, ToolSpec};
+use trefoil_runtime::{AnswerDoubt, ModelAnswer, ToolSpec};
 
 use super::*;
 use crate::address::Address;
@@ -38,11 +41,12 @@ const WORDY: [Face; 3] = [Face::Chat, Face::Messages, Face::Gemini];
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
     Body,
+    Closed,
     Cut,
     Silence,
 }
 
-const ENDS: [End; 3] = [End::Body, End::Cut, End::Silence];
+const ENDS: [End; 4] = [End::Body, End::Closed, End::Cut, End::Silence];
 
 fn model(face: Face) -> &'static HttpModel {
     static MODELS: OnceLock<Vec<(Face, HttpModel)>> = OnceLock::new();
@@ -86,7 +90,8 @@ fn read(face: Face, chunks: &[&[u8]], end: End, names: &Names) -> Result<ModelAn
         model.read_events(events, &mut partial, &mut |_| ())?;
     }
     match end {
-        End::Body => model.finish_events(&mut decoder, &mut partial, &mut |_| ())?,
+        End::Body => model.finish_events(&mut decoder, StreamInput::BodyEnd, &mut partial, &mut |_| ())?,
+        End::Closed => model.finish_events(&mut decoder, StreamInput::Closed, &mut partial, &mut |_| ())?,
         End::Cut => partial.stream.advance(StreamInput::Broken),
         End::Silence => partial.stream.advance(StreamInput::Waited),
     }
@@ -94,8 +99,20 @@ fn read(face: Face, chunks: &[&[u8]], end: End, names: &Names) -> Result<ModelAn
     model.settle(&mut partial, names)
 }
 
+/// Reads an answer that is not streamed.
+fn read_whole(face: Face, json: &Json, names: &Names) -> Result<ModelAnswer, ModelError> {
+    let model = model(face);
+    let answer = model.endpoint.read_answer(json)?;
+    model.settle(&mut Partial { answer, ..Partial::default() }, names)
+}
+
 fn sent(face: Face, event: &Json) -> String {
     if face == Face::Ollama { format!("{event}\n") } else { format!("data: {event}\n\n") }
+}
+
+/// The data of an event.
+fn json_of(event: &str) -> Json {
+    trefoil_template::read_json(event.trim().trim_start_matches("data: ")).unwrap()
 }
 
 /// What a server may send.

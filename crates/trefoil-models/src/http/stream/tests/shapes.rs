@@ -158,9 +158,9 @@ fn the_type_of_the_last_event_and_the_status_of_a_response_must_agree() {
             }
             let expected = match (kind, status) {
                 ("failed", _) => "Status(503)",
-                ("cancelled", _) => "Network",
-                (_, "failed") => "Status(503)",
-                (_, "cancelled" | "in_progress" | "queued") => "Network",
+                ("cancelled", _) => "Status(503)",
+                (_, "failed" | "cancelled") => "Status(503)",
+                (_, "in_progress" | "queued") => "Network",
                 ("incomplete", _) | (_, "incomplete") => "one Some(Length)",
                 // What it means is not known.
                 (_, "something_new") => "one None",
@@ -186,21 +186,32 @@ fn the_type_of_the_last_event_and_the_status_of_a_response_must_agree() {
 fn a_whole_response_replaces_pieces_of_which_some_were_lost() {
     let piece = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
     let table = [
-        (vec!["one-", "two-", "three"], "one-two-three", "one-two-three"),
-        (vec!["one-", "three"], "one-two-three", "one-two-three"),
-        (vec!["two-", "three"], "one-two-three", "one-two-three"),
-        (vec!["one-"], "one-two-three", "one-two-three"),
-        (vec![], "one-two-three", "one-two-three"),
-        (vec!["one-", "two"], "", "one-two"),
+        (vec!["one-", "two-", "three"], "one-two-three", "one-two-three", false),
+        (vec!["one-"], "one-two-three", "one-two-three", false),
+        (vec![], "one-two-three", "one-two-three", false),
+        (vec!["one-", "two"], "", "one-two", false),
+        // Only spaces differ.
+        (vec!["one-", "two\n"], "one-two", "one-two", false),
+        (vec!["one-", "\u{1f31e}"], "one-\u{1f31e}", "one-\u{1f31e}", false),
+        (vec!["one-", "three"], "one-two-three", "one-two-three", true),
+        (vec!["two-", "three"], "one-two-three", "one-two-three", true),
+        (vec!["one-", "two-"], "one-", "one-", true),
+        (vec!["one-", "two-"], "four", "four", true),
     ];
-    for (pieces, whole, expected) in table {
+    for (pieces, whole, expected, is_doubtful) in table {
         let output = match whole {
             "" => json!([]),
             _ => json!([{"type": "message", "content": [{"type": "output_text", "text": whole}]}]),
         };
         let last = json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
-        let all: Vec<Json> = pieces.iter().map(|text| piece(text)).chain([last]).collect();
-        assert_eq!(outcome(events(Face::Responses, &all, "")), format!("{expected} Some(Stop)"), "{pieces:?}");
+        let done = json!({"type": "response.output_text.done", "text": whole});
+        let without = json!({"type": "response.completed", "response": {"status": "completed", "output": []}});
+        for rest in [vec![last], vec![done, without]] {
+            let all: Vec<Json> = pieces.iter().map(|text| piece(text)).chain(rest).collect();
+            let answer = events(Face::Responses, &all, "").unwrap();
+            let doubts = if is_doubtful { vec![AnswerDoubt::Replaced] } else { vec![] };
+            assert_eq!((&*answer.text, answer.doubts), (expected, doubts), "{all:?}");
+        }
     }
 }
 
@@ -237,6 +248,10 @@ fn a_whole_answer_in_a_stream_is_read_as_if_it_were_not_streamed() {
     };
     let pieces = [both("who", "who"), both("whole", "le"), of(json!("whole"))];
     assert_eq!(outcome(events(Face::Chat, &pieces, DONE)), "whole Some(Stop)");
+    // What only the last one has is not lost.
+    let mut last = both("whole and more", "");
+    last["choices"][0]["finish_reason"] = json!("stop");
+    assert_eq!(outcome(events(Face::Chat, &[both("whole", "whole"), last], DONE)), "whole and more Some(Stop)");
     // Messages in a row are neither pieces nor the whole.
     let message = |text: &str| chunk(json!({"index": 0, "message": {"content": text}}));
     for texts in [["ha", "ha"], ["who", "le"]] {
