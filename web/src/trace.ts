@@ -112,6 +112,8 @@ export interface Step extends Place {
   item?: { number: number; total: number; value?: unknown } | null;
   items?: { total?: number; failed?: number } | null;
   tries?: number | null;
+  /** All that was to be called in it has results of earlier runs. */
+  kept?: boolean | null;
   node?: string | null;
   frame?: string | null;
   calls?: Call[] | null;
@@ -185,6 +187,10 @@ export interface Trace {
   calls?: number | null;
   steps?: Step[] | null;
   warnings?: string[] | null;
+  /** The run whose results it reuses. */
+  base?: string | null;
+  /** Of the fan-outs in which items failed, and the run went on. */
+  items?: { total?: number; failed?: number } | null;
   /** What it waits for, and the commands that answer and continue it. */
   waiting?: { key?: string; question?: string }[] | null;
   next?: { command: string; purpose: string }[] | null;

@@ -132,9 +132,39 @@ fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> Terminal
 /// Whether something that was written to stdout was not read, because its reader had ended. Not a failure of this program.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
-/// Whether all that was written to stdout had a reader.
-pub fn is_read() -> bool {
-    !UNREAD.load(Ordering::Relaxed)
+/// Who gets what is written to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// A person, a program or a file.
+    Somebody,
+    /// Nobody: its reader has ended, or it is discarded.
+    Nobody,
+    /// Nobody: it was closed when this process started.
+    Closed,
+}
+
+/// Who gets what was written to stdout.
+pub fn reader() -> Reader {
+    if UNREAD.load(Ordering::Relaxed) { Reader::Nobody } else { of_device() }
+}
+
+#[cfg(unix)]
+fn of_device() -> Reader {
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
+    let (Ok(out), Ok(null)) = (fstat(stdout()), stat("/dev/null")) else { return Reader::Somebody };
+    if FileType::from_raw_mode(out.st_mode) != FileType::CharacterDevice || out.st_rdev != null.st_rdev {
+        return Reader::Somebody;
+    }
+    // The standard library opens the null device in place of a closed stream, for reading as well. A shell opens it for writing only.
+    match fcntl_getfl(stdout()) {
+        Ok(flags) if flags.contains(OFlags::RDWR) => Reader::Closed,
+        _ => Reader::Nobody,
+    }
+}
+
+#[cfg(not(unix))]
+fn of_device() -> Reader {
+    Reader::Somebody
 }
 
 /// The exit code for a write to stdout. Reports a failure to the user.

@@ -43,6 +43,11 @@ impl ContentArg {
         Self { no_content: no_content || of_environment() }
     }
 
+    /// Whether new runs keep their prompts and answers when they have succeeded.
+    pub fn keeps_prompts(&self) -> bool {
+        !self.no_content
+    }
+
     /// An engine whose new runs keep what they may.
     pub fn apply(&self, engine: Engine) -> Engine {
         if self.no_content { engine.no_content() } else { engine }

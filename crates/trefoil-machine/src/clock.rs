@@ -72,9 +72,21 @@ pub struct RunClock {
     last_entry: RunMs,
     /// The time so far in which no process had the run.
     idle_ms: u64,
+    /// When it began, in milliseconds since 1970-01-01 UTC: as if it had always gone on, also while the run had failed.
+    origin: u64,
 }
 
 impl RunClock {
+    /// It begins at this moment of the wall clock.
+    pub fn begin(&mut self, origin: u64) {
+        self.origin = origin;
+    }
+
+    /// A moment on the wall clock, in milliseconds since 1970-01-01 UTC.
+    pub fn wall_at(&self, at: RunMs) -> u64 {
+        self.origin.saturating_add(at.0)
+    }
+
     /// The run's clock.
     pub fn now(&self) -> RunMs {
         self.now

@@ -63,6 +63,35 @@ pub enum Detail {
     Interpolation(Interpolation),
     /// The other steps to which it applies.
     Others(Vec<Key>),
+    /// For a `BUDGET_EXCEEDED` at a limit of the command line: the limit with which the run can continue.
+    Raise(Raise),
+}
+
+/// Limits of the command line with which a run can continue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Raise {
+    /// The number of model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u64>,
+    /// The cost in micro-dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro: Option<u64>,
+}
+
+impl Raise {
+    /// Of a limit of calls. `needed`: those that were made, and those that are next.
+    pub fn calls(limit: u64, needed: u64) -> Self {
+        Self { max_calls: Some(twice(limit, needed)), max_cost_micro: None }
+    }
+    /// Of a limit of costs, likewise.
+    pub fn cost(limit: u64, needed: u64) -> Self {
+        Self { max_calls: None, max_cost_micro: Some(twice(limit, needed)) }
+    }
+}
+
+/// Twice a limit, so that the run does not stop again at once, and at least what is needed.
+fn twice(limit: u64, needed: u64) -> u64 {
+    limit.saturating_mul(2).max(needed).min(i64::MAX as u64)
 }
 
 impl std::ops::Deref for RunError {
@@ -129,6 +158,21 @@ impl Cause {
 }
 
 impl RunError {
+    /// With the limit of the command line that would be enough.
+    #[must_use]
+    pub fn raising(mut self, raise: Raise) -> Self {
+        self.detail = Some(Detail::Raise(raise));
+        self
+    }
+
+    /// The limit of the command line that would be enough, if it stopped at one.
+    pub fn raise(&self) -> Option<Raise> {
+        match &self.detail {
+            Some(Detail::Raise(raise)) => Some(*raise),
+            _ => None,
+        }
+    }
+
     /// A failure with a code and a message.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self(Box::new(RunErrorData {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use trefoil_ir::OnTimeout;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
@@ -10,9 +11,10 @@ use crate::error::RunError;
 use crate::guard::Verdict;
 use crate::journal::Cited;
 use crate::key::Key;
+use crate::moment::moment;
 use crate::private::PrivateValue;
 use crate::provenance::Span;
-use crate::request::{Finish, Role, ToolUse, Usage};
+use crate::request::{Finish, HumanRequest, Role, ToolUse, Usage};
 use crate::text::shorten;
 
 /// Maximum number of characters of a detail in an event's line.
@@ -40,12 +42,32 @@ pub struct Event {
 }
 
 /// How the items of a fan-out ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
     /// How many there were.
     pub total: u32,
     /// How many of them failed.
     pub failed: u32,
+}
+
+impl Tally {
+    /// Adds the items of another fan-out.
+    pub fn add(&mut self, other: Self) {
+        self.total = self.total.saturating_add(other.total);
+        self.failed = self.failed.saturating_add(other.failed);
+    }
+    /// These, if any of them failed.
+    pub fn with_failed(self) -> Option<Self> {
+        Some(self).filter(|tally| tally.failed > 0)
+    }
+}
+
+/// `9 of 200 items failed`: the same words in every view.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items = if self.total == 1 { "item" } else { "items" };
+        write!(f, "{} of {} {items} failed", self.failed, self.total)
+    }
 }
 
 /// A message as it was sent, masked.
@@ -153,6 +175,9 @@ pub struct Waiting {
     /// The accepted answers, if not every answer is accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
+    /// Until when it has to be answered, and what happens otherwise.
+    #[serde(flatten)]
+    pub deadline: Option<Deadline>,
     /// For the sort `run`: what that run stopped before, and why, if it has stopped and asks nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Box<RunError>>,
@@ -161,13 +186,65 @@ pub struct Waiting {
     pub calls: Vec<Key>,
 }
 
+/// The end of the time that a person has for an answer.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Deadline {
+    /// In milliseconds since 1970-01-01 UTC.
+    #[serde(serialize_with = "crate::moment::written")]
+    pub answer_by: u64,
+    /// The answer that is used otherwise. `None`: the step fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
+}
+
+impl Deadline {
+    /// That of a question, if it has one.
+    pub fn of(request: &HumanRequest) -> Option<Self> {
+        let otherwise = match &request.on_timeout {
+            // Only a person is asked again.
+            OnTimeout::Answer(default) if request.refused.is_none() => Some(default.to_string()),
+            OnTimeout::Answer(_) | OnTimeout::Fail => None,
+        };
+        request.answer_by.map(|at| Self { answer_by: at, otherwise })
+    }
+}
+
+/// `answer by 2026-03-01 09:05:00Z, or the step fails`
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "answer by {}, or ", moment(self.answer_by))?;
+        match &self.otherwise {
+            Some(default) => write!(f, "the answer is `{default}`"),
+            None => f.write_str("the step fails"),
+        }
+    }
+}
+
 impl Waiting {
+    /// The question in an event.
+    pub fn for_person(event: &Event) -> Option<Self> {
+        let EventKind::SignalWanted { label, prompt, accepts, deadline, .. } = &event.kind else { return None };
+        Some(Self {
+            key: event.key.clone()?,
+            step: label.clone(),
+            sort: "human",
+            run: None,
+            prompt: Some(prompt.clone()),
+            call: None,
+            accepts: accepts.clone(),
+            deadline: deadline.clone(),
+            why: None,
+            calls: Vec::new(),
+        })
+    }
     /// What it waits for, on one line. `name`: how the step is named.
     pub fn question(&self, name: &str) -> String {
         let of = self.run.as_ref().map(|run| format!(" (run {run})")).unwrap_or_default();
         match (&self.prompt, &self.why) {
             (Some(prompt), _) => {
-                format!("`{name}`{of} asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" "))
+                let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+                let until = self.deadline.as_ref().map(|deadline| format!(" ({deadline})")).unwrap_or_default();
+                format!("`{name}`{of} asks: {prompt}{until}")
             }
             (None, Some(why)) if self.sort == "run" => {
                 let run = self.run.as_ref().map(|run| format!(" {run}")).unwrap_or_default();
@@ -391,6 +468,9 @@ pub enum EventKind {
         /// The previous answer, which was not accepted.
         #[serde(skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
+        /// Until when it has to be answered, and what happens otherwise.
+        #[serde(flatten)]
+        deadline: Option<Deadline>,
     },
     /// A problem that does not stop the run.
     Warning {
@@ -401,8 +481,8 @@ pub enum EventKind {
     RunSuspended {
         /// What the run is waiting for, by key.
         waiting: Vec<Waiting>,
-        /// The time at which the run can continue without an answer, in milliseconds since 1970-01-01 UTC.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        /// The time at which the run can continue without an answer, in milliseconds since 1970-01-01 UTC; in JSON as text.
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::moment::written_if")]
         wake_at: Option<u64>,
         /// What the run stopped before, and why, if somebody has to allow it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -421,6 +501,9 @@ pub enum EventKind {
         /// Or why it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
+        /// The items of the fan-outs in which some failed, and the run went on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        items: Option<Tally>,
         /// Total usage.
         usage: Usage,
         /// Model calls.
@@ -483,8 +566,15 @@ impl EventKind {
             Self::Warning { message } => message.clone(),
             Self::RunSuspended { waiting, .. } => waiting.iter().map(|w| &*w.step).collect::<Vec<_>>().join(", "),
             Self::RunResumed { execution } => format!("execution {execution}"),
-            Self::RunFinished { output, error, .. } => match (output, error) {
+            Self::RunFinished { output, error, items, .. } => match (output, error) {
                 (_, Some(error)) => error.to_string(),
+                (Some(output), None) if items.is_some() => {
+                    format!(
+                        "{}: {}",
+                        items.map(|items| items.to_string()).unwrap_or_default(),
+                        output.shown().to_text()
+                    )
+                }
                 (Some(output), None) => output.shown().to_text().to_string(),
                 (None, None) => return None,
             },
@@ -579,12 +669,25 @@ mod tests {
             },
             EventKind::RetryScheduled { attempt: 2, delay_ms: 0, error: failed() },
             EventKind::ValidationFailed { iteration: 1, reason: String::new() },
-            EventKind::SignalWanted { label: String::new(), prompt: String::new(), accepts: Vec::new(), refused: None },
+            EventKind::SignalWanted {
+                label: String::new(),
+                prompt: String::new(),
+                accepts: Vec::new(),
+                refused: None,
+                deadline: None,
+            },
             EventKind::Verdict(Verdict::passed("injection", Side::Input)),
             EventKind::Warning { message: String::new() },
             EventKind::RunSuspended { waiting: Vec::new(), wake_at: None, why: None },
             EventKind::RunResumed { execution: 1 },
-            EventKind::RunFinished { output: None, error: None, usage: Usage::default(), calls: 0, duration_ms: 0 },
+            EventKind::RunFinished {
+                output: None,
+                error: None,
+                items: None,
+                usage: Usage::default(),
+                calls: 0,
+                duration_ms: 0,
+            },
         ];
         for kind in kinds {
             assert_eq!(serde_json::to_value(&kind).unwrap()["event"], kind.name());

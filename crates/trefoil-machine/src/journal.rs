@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use trefoil_prices::Price;
 
 use crate::error::RunError;
-use crate::event::Told;
+use crate::event::{Tally, Told};
 use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
 use crate::private::{PrivateValue, stored};
@@ -145,6 +145,9 @@ pub enum EntryKind {
         /// Or why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
+        /// The items of the fan-outs in which some failed, and the run went on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        items: Option<Tally>,
         /// Warnings about the output, reported before the end.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,

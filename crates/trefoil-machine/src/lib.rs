@@ -14,6 +14,7 @@ pub mod blocks;
 pub mod clock;
 pub mod error;
 pub mod key;
+pub mod moment;
 pub mod parameters;
 pub mod private;
 pub mod provenance;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use trefoil_machine::error::Raise;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Room;
 use trefoil_machine::request::Usage;
@@ -70,12 +71,14 @@ pub struct Refusal {
     pub waits: bool,
     /// The option that raises the limit.
     pub option: &'static str,
+    /// The limit that would be enough, if an option raises it.
+    pub raise: Option<Raise>,
 }
 
 impl Refusal {
     /// A limit of the manifest or of the operator, which has this option.
-    fn of(why: String, option: &'static str) -> Self {
-        Self { why, waits: false, option }
+    fn of(why: String, option: &'static str, raise: Option<Raise>) -> Self {
+        Self { why, waits: false, option, raise }
     }
 }
 
@@ -193,7 +196,7 @@ impl Share {
             let Some(part) = state.beneath.get_mut(&self.key) else { return Ok(()) };
             let before = std::mem::replace(&mut part.used, used);
             // A limit of the manifest cannot be raised.
-            let fits = passes(used, part.room);
+            let fits = passes(used, part.room).map_err(|why| Refusal { raise: None, ..why });
             let fits = fits.and_then(|()| passes(state.all(), limit).map_err(|why| Refusal { waits, ..why }));
             if let Err(why) = fits {
                 if let Some(part) = state.beneath.get_mut(&self.key) {
@@ -218,19 +221,20 @@ fn passes(used: Used, limit: Room) -> Result<(), Refusal> {
     if let Some(limit) = limit.calls.filter(|limit| used.calls > *limit) {
         let calls = if limit == 1 { "model call is" } else { "model calls are" };
         let why = format!("call limit reached: {limit} {calls} allowed, those of flows that are tools included");
-        return Err(Refusal::of(why, "--max-calls"));
+        return Err(Refusal::of(why, "--max-calls", Some(Raise::calls(limit, used.calls))));
     }
     if let Some(limit) = limit.tokens.filter(|limit| used.tokens > *limit) {
         let why = format!("token ceiling exceeded: {} tokens used, {limit} were left", used.tokens);
         // Only a manifest limits tokens.
-        return Err(Refusal::of(why, ""));
+        return Err(Refusal::of(why, "", None));
     }
     if let Some(limit) = limit.cost_micro.filter(|limit| used.cost_micro > *limit) {
+        let raise = Raise::cost(limit, used.cost_micro);
         let (used, limit) = (Dollars(used.cost_micro), Dollars(limit));
         let why = format!(
             "cost limit reached: with the next call, {used} of {limit} would be spent, flows that are tools included"
         );
-        return Err(Refusal::of(why, "--max-cost"));
+        return Err(Refusal::of(why, "--max-cost", Some(raise)));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! transaction, so a record always matches its journal.
 
 use trefoil_machine::PrivateValue;
+use trefoil_machine::event::Tally;
 use trefoil_machine::journal::Answering;
 use trefoil_machine::private::stored::{Read, Stored};
 use trefoil_machine::{About, Entry, EntryKind, Key, RunError, Usage};
@@ -75,7 +76,7 @@ impl Body {
             }
             // A large output is stored elsewhere, so here it is null.
             EntryKind::Finished { error: None, .. } if keeps_result => return Ok(None),
-            EntryKind::Finished { output, error, warnings } => {
+            EntryKind::Finished { output, error, items: _, warnings } => {
                 (*output, *warnings) = (None, Vec::new());
                 *error = error.as_ref().map(bare);
             }
@@ -221,6 +222,8 @@ pub struct RunEnd {
     pub at: Option<u64>,
     /// Code and text of its failure.
     pub error: Option<(String, String)>,
+    /// The items of the fan-outs in which some failed, and the run went on.
+    pub items: Option<Tally>,
 }
 
 impl Batch {
@@ -291,10 +294,10 @@ impl Batch {
                 self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);
             }
             EntryKind::Restarted { .. } | EntryKind::CancelRequested {} => {}
-            EntryKind::Finished { error, .. } => {
+            EntryKind::Finished { error, items, .. } => {
                 let status = Status::of_end(error.as_ref());
                 let error = error.as_ref().map(|error| (error.code.clone(), cut(&error.message)));
-                self.end = Some(RunEnd { status, at_ms: entry.at_ms, at: None, error });
+                self.end = Some(RunEnd { status, at_ms: entry.at_ms, at: None, error, items: *items });
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The summary of a run, which is available without reading its journal.
 
+use trefoil_machine::event::Tally;
 pub use trefoil_runtime::RunStatus as Status;
 use trefoil_runtime::Usage;
 
@@ -68,6 +69,18 @@ impl Spent {
     }
 }
 
+impl Record {
+    /// Its status, and what went wrong although it was completed: `completed, 9 of 200 items failed`.
+    pub fn standing(&self) -> String {
+        let items = self
+            .items
+            .filter(|_| self.status == Status::Completed)
+            .map(|items| format!(", {items}"))
+            .unwrap_or_default();
+        format!("{}{items}", self.status)
+    }
+}
+
 /// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -85,6 +98,8 @@ pub struct Record {
     pub ended: Option<u64>,
     /// Code and text of its failure. Long texts are cut; the journal has the full text.
     pub error: Option<(String, String)>,
+    /// The items of the fan-outs in which some failed, and the run went on, if it has ended. `None`: no item failed.
+    pub items: Option<Tally>,
     /// Its usage and cost so far.
     pub spent: Spent,
     /// Model calls in progress, now or when its process ended.
@@ -93,6 +108,8 @@ pub struct Record {
     pub entries: u64,
     /// The run that started it.
     pub parent: Option<String>,
+    /// The run whose results it reuses: it is a fork of that one, or a run of an edited file.
+    pub base: Option<String>,
     /// The process that works on it, and the expiry of its lease.
     pub owner: Option<(String, u64)>,
     /// How often it was claimed: the fencing token against former owners.

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use trefoil_machine::error::Raise;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
@@ -40,6 +41,8 @@ pub enum PrintedCommand<'a> {
     Fork { run: &'a str, from: Option<&'a str> },
     /// Answers a step of a run.
     Answer { run: &'a str, step: &'a str, word: &'a str },
+    /// Starts a worker.
+    Worker,
     /// Shows a run.
     Show(&'a str),
     /// Shows the prompts and answers of a run.
@@ -140,7 +143,7 @@ impl RunOptions {
             C::Resume { run, steps, why } => {
                 let rerun: String = steps.iter().map(|step| format!(" --rerun {}", pasted(step))).collect();
                 let lacking = why.and_then(lacking).filter(|option| !permissions.contains(option)).unwrap_or_default();
-                let raised = why.map(raised).unwrap_or_default();
+                let raised = why.and_then(RunError::raise).map(raised).unwrap_or_default();
                 format!("trefoil resume {run}{rerun}{raised}{store}{permissions}{lacking}")
             }
             C::Edited { run, target } => {
@@ -153,9 +156,10 @@ impl RunOptions {
             C::Answer { run, step, word } => {
                 format!("trefoil runs answer {run} {} {}{store}", pasted(step), pasted(word))
             }
+            C::Worker => format!("trefoil worker{store}{permissions}"),
             C::Show(run) => format!("trefoil runs show {run}{store}"),
             C::Trace(run) => format!("trefoil trace {run}{store}"),
-            C::TraceStep { run, step } => format!("trefoil trace {run} --step {step}{store}"),
+            C::TraceStep { run, step } => format!("trefoil trace {} --step {}{store}", run, pasted(step)),
             C::TraceFile(file) => format!("trefoil trace {}", pasted(file)),
             C::Cancel(run) => format!("trefoil runs cancel {run}{store}"),
             C::Release(run) => format!("trefoil runs release {run}{store}"),
@@ -189,21 +193,16 @@ pub fn store_option(location: &Location) -> String {
     format!(" --store {}", pasted(&location.to_string()))
 }
 
-/// The options that raise the limits of the command line at which a run stopped. Empty if it did not stop at one.
-pub fn raised(why: &RunError) -> &'static str {
-    if why.code != "BUDGET_EXCEEDED" {
-        return "";
-    }
-    let says = |option: &str| why.help.as_deref().is_some_and(|advice| advice.contains(option));
-    match (says("--max-calls"), says("--max-cost")) {
-        (true, false) => " --max-calls N",
-        (false, true) => " --max-cost USD",
-        (true, true) => " --max-calls N --max-cost USD",
-        // A called flow has reached a limit of the run that has called it.
-        (false, false) if why.message.contains("call limit reached") => " --max-calls N",
-        (false, false) if why.message.contains("cost limit reached") => " --max-cost USD",
-        (false, false) => "",
-    }
+/// The options that raise the limits of the command line at which a run stopped, each after a space.
+fn raised(raise: Raise) -> String {
+    let calls = raise.max_calls.map(|calls| format!(" --max-calls {calls}"));
+    // A limit is given in dollars.
+    let cost = raise.max_cost_micro.map(|micro| {
+        let (dollars, rest) = (micro / 1_000_000, format!("{:06}", micro % 1_000_000));
+        let cents = rest.trim_end_matches('0');
+        format!(" --max-cost {dollars}.{cents:0<2}")
+    });
+    calls.into_iter().chain(cost).collect()
 }
 
 /// The option that allows what a run stopped before, after a space, if its process had to lack it.
@@ -228,6 +227,17 @@ pub fn pasted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_raised_limit_is_a_number_that_its_option_takes() {
+        let text = |raise| raised(raise);
+        assert_eq!(text(Raise::calls(4, 5)), " --max-calls 8");
+        assert_eq!(text(Raise::calls(0, 3)), " --max-calls 3");
+        for (micro, shown) in [(1, "0.000001"), (20_000, "0.02"), (500_000, "0.50"), (2_000_000, "2.00")] {
+            assert_eq!(text(Raise { max_calls: None, max_cost_micro: Some(micro) }), format!(" --max-cost {shown}"));
+            assert_eq!(trefoil_prices::parse_dollars(shown), Some(micro));
+        }
+    }
 
     #[test]
     fn words_are_quoted_for_a_shell() {

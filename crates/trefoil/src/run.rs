@@ -96,6 +96,7 @@ impl Run {
                     waiting: Vec::new(),
                     suspended: false,
                     continues: false,
+                    items: None,
                     usage: Usage::unknown(),
                     calls: 0,
                     duration_ms: 0,

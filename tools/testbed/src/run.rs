@@ -138,12 +138,18 @@ impl Run {
                 Command::Finish(result) => {
                     assert!(self.pending.is_empty(), "the run ended with {:?} under way", self.pending);
                     self.record(match result.clone() {
-                        Ok(output) => {
-                            EntryKind::Finished { output: Some(output.into()), error: None, warnings: Vec::new() }
-                        }
-                        Err(error) => {
-                            EntryKind::Finished { output: None, error: Some(error.stored()), warnings: Vec::new() }
-                        }
+                        Ok(output) => EntryKind::Finished {
+                            output: Some(output.into()),
+                            error: None,
+                            items: None,
+                            warnings: Vec::new(),
+                        },
+                        Err(error) => EntryKind::Finished {
+                            output: None,
+                            error: Some(error.stored()),
+                            items: None,
+                            warnings: Vec::new(),
+                        },
                     });
                     self.result = Some(result);
                 }

@@ -80,7 +80,7 @@ export function Line({ row, index, height, state, axis }: { row: Row; index: num
         </span>
       </span>
       <span class="time" role="gridcell">
-        {row.status === 'skipped' ? '' : row.open_ended ? '…' : duration(row.end - row.start)}
+        {row.status === 'skipped' ? '' : row.kept ? 'kept' : row.open_ended ? '…' : duration(row.end - row.start)}
       </span>
       <span class="tokens" role="gridcell">
         {row.tokens}

@@ -1,7 +1,7 @@
 // The run as a whole: input, result, what took part.
 
 import type { State } from '../state.ts';
-import { brief, duration, inline, moment, place, readable, several, shown, visible } from '../text.ts';
+import { brief, count, duration, inline, moment, place, readable, several, shown, visible } from '../text.ts';
 import { UsageLine } from './call.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import { Ticks, WORDS } from './status.tsx';
@@ -19,6 +19,11 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
         </h2>
         <p class="facts">
           <span class={`word s-${status}`}>{WORDS[status] ?? inline(status)}</span>
+          {(run.items?.failed ?? 0) > 0 && (
+            <span class="word s-mixed">
+              {count(run.items?.failed)} of {several(run.items?.total ?? 0, 'item')} failed
+            </span>
+          )}
           <span>{duration(run.duration_ms)}</span>
           <span>{several(run.steps, 'step')}</span>
           {run.calls != null && <span>{several(run.calls, 'model call')}</span>}
@@ -62,6 +67,14 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
               <dt>run</dt>
               <dd>
                 <code>{inline(run.run)}</code>
+              </dd>
+            </>
+          )}
+          {run.base && (
+            <>
+              <dt>reuses</dt>
+              <dd>
+                results of run <code>{inline(run.base)}</code>
               </dd>
             </>
           )}

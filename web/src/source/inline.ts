@@ -276,6 +276,7 @@ export class InlineSource implements TraceSource {
       open,
       start: branch.start,
       end: branch.end,
+      kept: step?.kept === true,
       open_ended: step !== null && step.duration_ms == null && isOpen(step.status),
       tokens: tokens(branch.known, branch.unknown, branch.calls),
       calls: (step?.calls ?? []).slice(0, FIRST).map((c) => {

@@ -50,6 +50,8 @@ export interface Row extends StepName {
   open: boolean | null;
   start: number;
   end: number;
+  /** With results of earlier runs only. */
+  kept: boolean;
   /** Not over. */
   open_ended: boolean;
   tokens: string;

@@ -146,3 +146,12 @@ test('a trace that makes no sense is shown anyway', async () => {
   assert.equal((await nothing.overview()).steps, 0);
   assert.equal((await new InlineSource(sixty()).graph())?.nodes.length, 62);
 });
+
+test('a step with results of earlier runs only is kept', async () => {
+  const step = { label: 'a', kind: 'agent', status: 'done' as const, started_ms: 0, duration_ms: 120 };
+  const trace: Trace = { version: 2, base: 'r1', items: { total: 2, failed: 1 }, steps: [{ ...step, key: 'a', kept: true }, { ...step, key: 'b' }] };
+  const source = new InlineSource(trace);
+  assert.deepEqual((await source.rows(plain, 0, 9)).map((row) => row.kept), [true, false]);
+  const { base, items } = await source.overview();
+  assert.deepEqual([base, items], ['r1', { total: 2, failed: 1 }]);
+});

@@ -76,7 +76,7 @@ fn run(n: u64) -> NewRun {
     }));
     let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
     let output = error.is_none().then(|| "done".into());
-    let finished = EntryKind::Finished { output, error, warnings: Vec::new() };
+    let finished = EntryKind::Finished { output, error, items: None, warnings: Vec::new() };
     let entries = [started, finished].into_iter().enumerate();
     let entries: Vec<Entry> =
         entries.map(|(seq, kind)| Entry { v: VERSION, seq: seq as u64, at_ms: seq as u64, kind }).collect();

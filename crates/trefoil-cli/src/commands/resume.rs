@@ -11,17 +11,17 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
 use trefoil::internals::settings::{self, Settings};
 use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result};
-use trefoil::runs::{Edit, Line, Preview, Stored, caller_in, preview, target_of};
+use trefoil::runs::{Edit, Line, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil_machine::PrivateValue;
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
-use crate::harmless::TerminalText;
+use crate::run::based::previewed;
 use crate::run::command::{PrintedCommand, RunOptions, pasted};
-use crate::run::{Based, End, HostArgs, KeptRun, MARKS, Recording, Session, ShowArgs, Unknown, input, why};
+use crate::run::{Based, End, HostArgs, KeptRun, MARKS, Recording, Session, ShowArgs, Unknown, input};
 use crate::runs::past;
 use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
-use crate::{exit, output, overwrite, shown};
+use crate::{exit, output, overwrite};
 
 /// How long a process that may be stuck is waited for: a lease, and a little more.
 const STUCK: Duration = Duration::from_secs(35);
@@ -156,7 +156,7 @@ fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
 /// Prints the end of a run that has already ended, without repeating the run or its events.
 fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
     if !args.show.quiet {
-        output::note(format!("run {} has ended: {}", record.run, record.status));
+        output::note(format!("run {} has ended: {}", record.run, record.standing()));
     }
     if record.content == Content::Removed {
         store::refuse(&StoreError::NoContent { run: record.run.clone() });
@@ -221,6 +221,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
+    record.base.iter().for_each(|base| session.reuses(base));
     session.begin(&ready, None, Some(&run));
     let answers_from = ready.answers_from().clone();
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
@@ -232,7 +233,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
         ready.resume_held(claimed(&owner, &run, &options).await.map_err(trefoil::Error::Store)?)
     })?;
     let answers = &args.host.answers;
-    Ok(ended.finish(&End { target: None, answers, is_kept: true, options }))
+    Ok(ended.finish(&End { target: None, answers, is_kept: true, keeps_prompts: true, options }))
 }
 
 /// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of
@@ -369,17 +370,4 @@ fn other_input(args: &Resume, run: &str, flow: &Flow) -> Result<Option<Value>, u
         }
     }
     input::read(loaded, &args.inputs, json).map_err(|why| input::refuse(loaded, why))
-}
-
-/// Prints what a run would do. The exit code says whether it would do anything.
-fn previewed(run: &str, preview: &Preview) -> u8 {
-    let lines: Vec<Line> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
-    let mut all = why::explained(&lines, output::colored_result());
-    all.extend(why::explained(&preview.later, output::colored_result()));
-    all.extend(why::explained(&preview.unused, output::colored_result()));
-    all.extend(preview.error.as_ref().map(|error| shown!("it would end there: {}", error)));
-    let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
-    all.push(shown!("{} of run {} would be kept", kept, run));
-    let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
-    code.max(output::result(shown!("{}\n", TerminalText::join(all, "\n"))))
 }

@@ -63,7 +63,7 @@ pub struct Run {
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
     /// Put the run in the store for a `trefoil worker`, print its id, and exit. Keys, permissions and people are the worker's
-    #[arg(long, conflicts_with_all = ["ephemeral", "trace", "events", "answers", "allow_command", "allow_host"])]
+    #[arg(long)]
     detach: bool,
     #[command(flatten)]
     content: ContentArg,
@@ -126,8 +126,46 @@ pub fn followed(operator: FoundSettings) -> Result<Settings, u8> {
     Err(exit::NOT_STARTED)
 }
 
+/// Refuses options for a run of this process if a worker is to run it.
+fn refuse_if_detached(args: &Run) -> Result<(), u8> {
+    let HostArgs { allow_command, allow_host, answers, .. } = &args.host;
+    let permission = |option: &str| {
+        let worker = RunOptions::new(args.store.option(), &args.host.permissions(false)).text(PrintedCommand::Worker);
+        let why =
+            format!("`{option}` cannot be used with `--detach`: the permissions are those of the worker that runs it");
+        (why, format!("remove `{option}` here, and start the worker with it: `{worker}`"))
+    };
+    let remove = |option: &str, why: &str, then: &str| {
+        (format!("`{option}` cannot be used with `--detach`: {why}"), format!("remove `{option}`{then}"))
+    };
+    let found = if *allow_command {
+        permission("--allow-command")
+    } else if !allow_host.is_empty() {
+        permission("--allow-host")
+    } else if args.ephemeral {
+        remove("--ephemeral", "a worker takes the run from the store", ", or unset `TREFOIL_EPHEMERAL`")
+    } else if !answers.is_empty() {
+        remove(
+            "--answer",
+            "the run waits for its answers in the store",
+            "; the question is answered with `trefoil runs answer`",
+        )
+    } else if args.show.trace.is_some() {
+        remove("--trace", "a worker runs it", "; `trefoil trace` shows the run later")
+    } else if args.show.events.is_some() {
+        remove("--events", "a worker runs it", "; `trefoil runs events` prints them later")
+    } else {
+        return Ok(());
+    };
+    output::refuse(&found.0, Some(&found.1));
+    Err(exit::NOT_STARTED)
+}
+
 /// Starts the run. reason: one order of what is checked, asked and begun.
 fn start(args: &Run) -> Result<u8, u8> {
+    if args.detach {
+        refuse_if_detached(args)?;
+    }
     let settings = followed(args.target.settings())?;
     let options = LoadOptions {
         context: args.texts.context.clone(),
@@ -185,12 +223,19 @@ fn start(args: &Run) -> Result<u8, u8> {
     let options =
         reading(RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config)), &args.target);
     let target = args.target.target.as_str();
+    let keeps_prompts = !args.ephemeral && args.content.keeps_prompts();
     let kept = (!args.ephemeral).then_some(KeptRun { options: &options, edited: Some((target, false)) });
     let end = session.run(&engine, &answers_from, kept, async || ready.start(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
         based::answers_reused(&reused);
     }
-    Ok(end.finish(&End { target: Some(target), answers: &args.host.answers, is_kept: !args.ephemeral, options }))
+    Ok(end.finish(&End {
+        target: Some(target),
+        answers: &args.host.answers,
+        is_kept: !args.ephemeral,
+        keeps_prompts,
+        options,
+    }))
 }
 
 /// Puts a run in the store and says how to follow it.

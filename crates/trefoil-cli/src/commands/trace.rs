@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value as Json;
 
+use crate::run::command::pasted;
 use crate::runs::past;
 use crate::store::{StoreArgs, full_id, wait};
 use crate::trace::{MissingStep, TraceLook, read, step, tree};
@@ -64,7 +65,7 @@ fn of_file(file: &Path) -> Result<(Json, String), u8> {
     if let Some(note) = note {
         output::note(&note);
     }
-    Ok((trace, "FILE".to_owned()))
+    Ok((trace, pasted(&file.display().to_string())))
 }
 
 fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {

@@ -162,7 +162,9 @@ impl Loop<'_> {
     pub(super) fn pass_on(&mut self) -> Option<Asked> {
         let Given { to, line } = self.given.take()?;
         let last = self.last.as_ref()?;
-        let Some(one) = last.waiting.iter().find(|one| **one == to) else {
+        // The same question, although there is more time to answer it.
+        let is_same = |one: &&Waiting| Waiting { deadline: to.deadline.clone(), ..(*one).clone() } == to;
+        let Some(one) = last.waiting.iter().find(is_same) else {
             output::note(format!("the answer to `{}` was not used: that is not asked as before", to.step));
             return None;
         };

@@ -17,7 +17,7 @@ use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step, limit, rep
 use super::{Happening, Loop, said};
 use crate::commands::run::cannot_start;
 use crate::output;
-use crate::run::command::{RunOptions, raised};
+use crate::run::command::RunOptions;
 use crate::run::{based, report};
 
 /// What comes after a run in progress.
@@ -239,9 +239,9 @@ impl Loop<'_> {
 
     /// In an error's help, replaces what is for the command line by the key to press.
     fn with_keys(&self, error: &RunError) -> RunError {
-        match raised(error).is_empty() {
-            false => error.clone().help(said::AT_LIMIT),
-            true => error.clone(),
+        match error.raise().is_some() {
+            true => error.clone().help(said::AT_LIMIT),
+            false => error.clone(),
         }
     }
 

@@ -79,20 +79,9 @@ impl EventSink for Seen {
                     step.output = Some(output.clone());
                 }
             }
-            EventKind::SignalWanted { label, prompt, accepts, .. } => {
+            EventKind::SignalWanted { .. } => {
                 told.asks.retain(|one| one.key != *key);
-                let (step, prompt, accepts) = (label.clone(), Some(prompt.clone()), accepts.clone());
-                told.asks.push(Waiting {
-                    key: key.clone(),
-                    step,
-                    sort: "human",
-                    run: None,
-                    prompt,
-                    call: None,
-                    accepts,
-                    why: None,
-                    calls: Vec::new(),
-                });
+                told.asks.extend(Waiting::for_person(event));
             }
             EventKind::ModelStarted { .. } => {
                 told.going.insert(name(), Going::Model);

@@ -3,15 +3,16 @@
 use trefoil::Flow;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::Settings;
-use trefoil::runs::{Edited, Fate, Line, Lines};
+use trefoil::runs::{Edited, Fate, Line, Lines, Preview};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
 use super::command::{PrintedCommand, RunOptions};
 use super::{End, HostArgs, KeptRun, Session, ShowArgs, why, words};
 use crate::commands::run::{did_not_start, label};
+use crate::harmless::TerminalText;
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
-use crate::{output, overwrite};
+use crate::{exit, output, overwrite, shown};
 
 /// How to run and show it.
 pub struct Based<'a> {
@@ -67,6 +68,7 @@ impl Based<'_> {
         }
         let ready = &edited.ready;
         label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
+        session.reuses(earlier);
         session.begin(ready, None, Some(ready.run()));
         let (answers_from, lines) = (ready.answers_from().clone(), edited.lines());
         let options = RunOptions::new(self.store.option(), &self.host.permissions(self.no_config));
@@ -75,8 +77,27 @@ impl Based<'_> {
         if !self.show.quiet {
             reused(earlier, &lines, self.explain, ended.went_well());
         }
-        Ok(ended.finish(&End { target: None, answers: &self.host.answers, is_kept: true, options }))
+        Ok(ended.finish(&End {
+            target: None,
+            answers: &self.host.answers,
+            is_kept: true,
+            keeps_prompts: true,
+            options,
+        }))
     }
+}
+
+/// Prints what a run would do. The exit code says whether it would do anything.
+pub fn previewed(run: &str, preview: &Preview) -> u8 {
+    let lines: Vec<Line> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
+    let mut all = why::explained(&lines, output::colored_result());
+    all.extend(why::explained(&preview.later, output::colored_result()));
+    all.extend(why::explained(&preview.unused, output::colored_result()));
+    all.extend(preview.error.as_ref().map(|error| shown!("it would end there: {}", error)));
+    let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    all.push(shown!("{} of run {} would be kept", kept, run));
+    let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
+    code.max(output::result(shown!("{}\n", TerminalText::join(all, "\n"))))
 }
 
 /// Reports the answers that were reused from any earlier runs.

@@ -1,6 +1,6 @@
 //! The commands that are printed: those of the library, with the options of this command line.
 
-pub use trefoil::internals::command::{PrintedCommand, RunOptions, pasted, raised, store_option};
+pub use trefoil::internals::command::{PrintedCommand, RunOptions, pasted, store_option};
 
 use crate::args::TargetArgs;
 
@@ -14,6 +14,8 @@ pub fn reading(options: RunOptions, args: &TargetArgs) -> RunOptions {
 mod tests {
     use super::*;
     use clap::error::ErrorKind;
+    use trefoil_machine::RunError;
+    use trefoil_machine::error::Raise;
     use trefoil_machine::journal::GivenPermissions;
 
     /// One of each. The match fails to compile if a variant is missing here.
@@ -31,12 +33,18 @@ mod tests {
             C::Try { target: "a.yaml", input: "-i x" },
             C::Reuse { target: "a.yaml", run },
             C::Resume { run, steps: &["a", "b"], why: None },
+            C::Resume {
+                run,
+                steps: &[],
+                why: Some(limited(Raise { max_calls: Some(8), max_cost_micro: Some(20_000) })),
+            },
             C::Edited { run, target: "a.yaml" },
             C::Fork { run, from: Some("a") },
             C::Answer { run, step: "a", word: "-1" },
+            C::Worker,
             C::Show(run),
             C::Trace(run),
-            C::TraceStep { run, step: "NAME" },
+            C::TraceStep { run, step: "a b" },
             C::TraceFile("t.json"),
             C::Cancel(run),
             C::Release(run),
@@ -52,9 +60,14 @@ mod tests {
             C::Check(_) | C::Plan(_) | C::Graph(_) | C::Try { .. } | C::Reuse { .. } | C::Resume { .. } => {}
             C::Edited { .. } | C::Fork { .. } | C::Answer { .. } | C::Show(_) | C::Trace(_) | C::TraceStep { .. } => {}
             C::TraceFile(_) | C::Cancel(_) | C::Release(_) | C::Delete(_) | C::Export(_) | C::List | C::Prune => {}
-            C::CheckStore | C::Explain(_) | C::Run(_) | C::Dev(_) | C::Record(_) | C::Backup(_) => {}
+            C::CheckStore | C::Worker | C::Explain(_) | C::Run(_) | C::Dev(_) | C::Record(_) | C::Backup(_) => {}
         });
         all
+    }
+
+    /// A run stopped at a limit of its command line.
+    fn limited(raise: Raise) -> &'static RunError {
+        Box::leak(Box::new(RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(raise)))
     }
 
     /// The words of a command, without quotes.
@@ -76,11 +89,18 @@ mod tests {
         let given = GivenPermissions { commands: true, hosts: vec!["*.example.org".to_owned()], no_config: true };
         let options = RunOptions::new(" --store 'my runs.db'".to_owned(), &given);
         let options = options.reading(Some("agntz"), &["..".into()], true);
-        // `dev` does not end by itself, so it has tests of its own.
-        let tests = concat!(include_str!("../../tests/cli/next_commands.rs"), include_str!("../../tests/cli/dev.rs"));
+        // `dev` does not end by itself, so it has tests of its own; so does `worker`.
+        let tests = concat!(
+            include_str!("../../tests/cli/next_commands.rs"),
+            include_str!("../../tests/cli/dev.rs"),
+            include_str!("../../tests/cli/run_views.rs")
+        );
         for command in samples() {
             let text = options.text(command);
             let words = words(&text);
+            // Nothing has to be replaced before it can be run.
+            let is_placeholder = |word: &&String| ["N", "USD", "STEP", "NAME", "VALUE"].contains(&word.as_str());
+            assert_eq!(words.iter().find(is_placeholder), None, "{text}");
             if let Err(error) = crate::args::read_from(&words) {
                 panic!("{text}: {error}");
             }

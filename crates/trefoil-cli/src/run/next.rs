@@ -15,7 +15,13 @@ use crate::output;
 type NextCommand = (String, &'static str);
 
 /// Suggestions after success.
-pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool, options: &RunOptions) {
+/// `stored`: the run, if its prompts are kept.
+pub fn after_success(
+    target: &str,
+    (trace, stored): (Option<&str>, Option<&str>),
+    placeholders: bool,
+    options: &RunOptions,
+) {
     output::say("");
     if placeholders {
         output::loud("these are placeholder answers from the embedded model; next steps:");
@@ -26,7 +32,7 @@ pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool, opti
         (options.text(PrintedCommand::Plan(target)), "what it would do, with the maximum number of calls"),
         (options.text(PrintedCommand::Graph(target)), "the workflow as a picture"),
     ];
-    all.extend(prompts(trace, None));
+    all.extend(prompts(trace, stored.map(|run| options.text(PrintedCommand::Trace(run)))));
     say(&all);
 }
 

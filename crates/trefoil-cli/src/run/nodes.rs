@@ -96,8 +96,10 @@ pub struct ProgressNode {
     pub asked: bool,
     /// Whether it had ended before the run was resumed, or has results from an earlier run.
     pub kept: bool,
-    /// Whether it made a call.
+    /// Whether it made a call, or a step inside it did.
     pub called: bool,
+    /// Whether a step inside it is kept.
+    pub keeps: bool,
     /// Whether the call in progress should be shown as reused if its result is; conditions that are evaluated again are
     /// not.
     pub calling: bool,
@@ -129,6 +131,10 @@ impl ProgressNode {
         }
         (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
         (self.text, self.provisional) = (text, false);
+    }
+    /// It has ended: it is kept if all that was called inside it is.
+    pub fn settle(&mut self) {
+        self.kept |= self.keeps && !self.called;
     }
     /// Records a result, reused from an earlier run or from a call.
     pub fn came(&mut self, reused: bool) {
@@ -215,6 +221,15 @@ impl Nodes {
     /// What was folded below no node.
     pub fn top(&self) -> &Folded {
         &self.top
+    }
+    /// A node has ended: whether it is kept, and whether the one around it is.
+    pub fn settle(&mut self, index: usize) {
+        let Some(node) = self.all.get_mut(&index) else { return };
+        node.settle();
+        let (called, kept) = (node.called, node.kept);
+        if let Some(around) = node.parent.and_then(|parent| self.all.get_mut(&parent)) {
+            (around.called, around.keeps) = (around.called | called, around.keeps | kept);
+        }
     }
     /// What has ended and what was folded is permanently on the screen. Returns whether any of it is new.
     pub fn tell(&mut self) -> bool {

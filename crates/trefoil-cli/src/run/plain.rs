@@ -45,6 +45,17 @@ pub fn kept(node: &ProgressNode) -> String {
     format!("{:>9}  {}", "kept", took(node, node.started_ms))
 }
 
+/// Whether an event is the start of a call, which says nothing if the result turns out to be an earlier one.
+pub fn is_start(event: &Event) -> bool {
+    matches!(event.kind, EventKind::ModelStarted { .. })
+}
+
+/// Whether the line for an event says that the step has its result from an earlier run.
+pub fn is_kept(event: &Event, node: &ProgressNode) -> bool {
+    let ends = matches!(event.kind, EventKind::StepFinished { .. } | EventKind::ItemFinished { .. });
+    ends && node.kept && node.state == StepState::Done
+}
+
 fn ended(node: &ProgressNode, now: u64) -> String {
     if node.kept && node.state == StepState::Done { format!("✓ {}  kept", node.title) } else { took(node, now) }
 }

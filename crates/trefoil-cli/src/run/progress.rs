@@ -68,6 +68,9 @@ impl Progress {
             EventKind::ModelFinished { .. } => about.and_then(|index| self.nodes.get(index)).is_some_and(|n| n.alone),
             _ => false,
         };
+        if let Some(index) = about.filter(|_| ends || matches!(event.kind, EventKind::StepFailed { .. })) {
+            self.nodes.settle(index);
+        }
         if let Some(index) = about.filter(|_| ends) {
             self.nodes.fold_beside(index);
         }
@@ -226,6 +229,7 @@ impl Progress {
             // A failed call may have used tokens.
             EventKind::EffectFailed { error, usage, .. } => {
                 let index = self.used(event, usage.unwrap_or_default())?;
+                self.change(index, |node| node.called |= std::mem::take(&mut node.calling));
                 // A step's own failure is reported by its own event.
                 let node = self.nodes.get(index).filter(|node| node.alone || node.item)?;
                 let index = node.children.is_empty().then_some(index)?;
@@ -327,10 +331,6 @@ impl Progress {
         };
         self.nodes.values().filter_map(told).collect()
     }
-    /// Whether items of a fan-out failed.
-    pub fn has_failed_items(&self) -> bool {
-        self.nodes.values().any(|node| node.items.is_some_and(|items| items.failed > 0))
-    }
     /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {
         !self.failure.is_empty() && warning.ends_with(&self.failure)
@@ -407,6 +407,7 @@ impl Progress {
             again: false,
             exited: None,
             called: false,
+            keeps: false,
             calling: false,
             counted: false,
             told: false,

@@ -10,7 +10,7 @@ use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Suggestion, Tracer};
-use trefoil::store::Store;
+use trefoil::store::{Content, Store};
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_machine::PrivateValue;
 use trefoil_machine::journal::GivenPermissions;
@@ -23,6 +23,7 @@ use super::waiting::StoppedRun;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
 use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
+use crate::output::Reader;
 use crate::store::block_on;
 use crate::{exit, output};
 
@@ -249,6 +250,11 @@ impl<'s> Session<'s> {
         self.tracer.warns(warnings);
     }
 
+    /// The run reuses results of an earlier one.
+    pub fn reuses(&self, base: &str) {
+        self.tracer.reuses(Some(base));
+    }
+
     /// The run is resumed: its first events have happened before.
     pub fn resumes(&self) {
         self.shown.resumes();
@@ -276,7 +282,7 @@ impl<'s> Session<'s> {
         let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
         self.tracer.warns(unused.clone().unwrap_or_default());
         let next = |kept: KeptRun<'_>| {
-            let stopped = StoppedRun::of(&outcome, self.shown.has_failed_items(), kept.edited);
+            let stopped = StoppedRun::of(&outcome, kept.edited);
             // The first entry could not be written.
             let is_lost =
                 !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
@@ -338,6 +344,8 @@ pub struct End<'e> {
     pub answers: &'e [(String, String)],
     /// Whether the run is kept.
     pub is_kept: bool,
+    /// Whether its prompts and answers are, also when it has succeeded.
+    pub keeps_prompts: bool,
     /// The options of commands about the run.
     pub options: RunOptions,
 }
@@ -360,11 +368,33 @@ impl Ended<'_> {
             code = code.max(output::written(lines.written()));
         }
         match store {
-            // Now that it was shown, the result of a run without content goes as well.
-            Some(store) if outcome.result.is_ok() && code == exit::OK && output::is_read() => {
-                code.max(forgotten(&*store, &outcome.run))
+            Some(store) if outcome.result.is_ok() && code == exit::OK => {
+                code.max(seen(&*store, &outcome.run, &end.options))
             }
             _ => code,
+        }
+    }
+}
+
+/// The result of a run without content goes as well, now that it was shown. If it was not, it stays, and that is said.
+fn seen(store: &dyn Store, run: &str, options: &RunOptions) -> u8 {
+    let reader = output::reader();
+    if reader == Reader::Somebody {
+        return forgotten(store, run);
+    }
+    let is_last = async { store.record(run).await.is_ok_and(|record| record.content == Content::Result) };
+    if block_on(is_last) != Ok(true) {
+        return exit::OK;
+    }
+    let help = format!("it stays in the store for a day; `{}` prints it", options.resume(run, None));
+    match reader {
+        Reader::Closed => {
+            output::refuse("the result was not printed: standard output is closed", Some(&help));
+            exit::FAILED
+        }
+        _ => {
+            output::note(format!("nobody has read the result; {help}"));
+            exit::OK
         }
     }
 }
@@ -403,7 +433,8 @@ fn told(
             if let Some(target) = end.target
                 && (person || (placeholders && code == exit::OK && !show.quiet))
             {
-                next::after_success(target, trace.as_deref(), placeholders, &end.options);
+                let stored = end.keeps_prompts.then_some(&*outcome.run);
+                next::after_success(target, (trace.as_deref(), stored), placeholders, &end.options);
             }
             next::after_stop(next);
             return code;

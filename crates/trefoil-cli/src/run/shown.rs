@@ -14,7 +14,7 @@ use super::failures;
 use super::header::Header;
 use super::look::LineLook;
 use super::notes;
-use super::plain::{kept, plain};
+use super::plain::{is_kept, is_start, kept, plain};
 use super::progress::Progress;
 use super::session::is_refused;
 use super::tree::{Size, TreeSort, lines};
@@ -23,6 +23,8 @@ use crate::output;
 
 /// Time between frames.
 const FRAME: Duration = Duration::from_millis(80);
+/// How long it takes at most until it is known whether the result of a call is an earlier one.
+const SOON: Duration = Duration::from_millis(300);
 /// Maximum number of lines for the kept steps of a resumed run.
 const KEPT: usize = 20;
 
@@ -61,6 +63,9 @@ struct View {
     /// The line of a successful step that asked a person. It is printed later, unless a failure of the same step
     /// follows.
     held: Option<(Option<Key>, String)>,
+    /// The lines of calls that have just started, each with its step: printed only if the result is not an earlier one, which is known
+    /// at once.
+    starts: Vec<(usize, Instant, String)>,
     /// Whether another part of the program uses the terminal.
     paused: bool,
     ended: bool,
@@ -92,7 +97,7 @@ impl Shown {
             view.files = loaded.files.clone();
             view.clock = Some((0, Instant::now()));
         }
-        if self.inner.mode == Mode::Live {
+        if self.inner.mode != Mode::Nothing {
             let inner = self.inner.clone();
             let drawer = std::thread::Builder::new().name("drawing".to_owned()).spawn(move || inner.draw_along());
             *self.drawer.lock().unwrap_or_else(PoisonError::into_inner) = drawer.ok();
@@ -122,6 +127,7 @@ impl Shown {
             }
             Mode::Nothing => {}
             Mode::Lines => {
+                view.say_starts(|_| true);
                 view.say_held(None);
                 let stopped = outcome.result.as_ref().err().filter(|_| is_refused(outcome));
                 let stopped = stopped.and_then(|error| Some(safe(error.key.as_ref()?.named()).into_owned()));
@@ -130,6 +136,8 @@ impl Shown {
                 if !left.is_empty() && !waits {
                     output::say(look.letters(&format!("did not run: {}", left.join(", "))));
                 }
+                let columns = output::width();
+                failures::list(&view.progress, &view.files, failed, columns, look).iter().for_each(output::say);
                 output::say(look.letters(&ending(&view.progress, outcome)));
             }
             Mode::Live => {
@@ -150,10 +158,6 @@ impl Shown {
         let node = view.progress.nodes.get(view.progress.nearest(key)?)?;
         (!node.answer.is_empty()).then(|| node.answer.clone())
     }
-    /// Whether items of a fan-out failed.
-    pub fn has_failed_items(&self) -> bool {
-        self.inner.view().progress.has_failed_items()
-    }
     /// Whether the user sees a live picture.
     pub fn live(&self) -> bool {
         self.inner.mode == Mode::Live
@@ -162,6 +166,7 @@ impl Shown {
     pub fn pause(&self) -> Paused<'_> {
         let mut view = self.inner.view();
         view.paused = true;
+        view.say_starts(|_| true);
         if self.inner.mode == Mode::Live {
             let size = screen();
             let at = view.now();
@@ -197,9 +202,25 @@ impl EventSink for Shown {
         if self.inner.mode != Mode::Lines || view.past {
             return;
         }
+        if matches!(event.kind, EventKind::ModelFinished { reused_from: Some(_), .. }) {
+            view.starts.retain(|(of, ..)| Some(*of) != about);
+        }
+        let node = about.and_then(|i| view.progress.nodes.get(i));
+        let is_kept = node.is_some_and(|node| is_kept(event, node));
+        let Some(line) = plain(event, node, &view.progress, self.inner.look) else {
+            view.say_held(Some(event));
+            return;
+        };
+        match about {
+            Some(node) if is_start(event) => {
+                view.starts.push((node, Instant::now(), line));
+                return;
+            }
+            Some(node) if is_kept => view.starts.retain(|(of, ..)| *of != node),
+            _ => view.say_starts(|_| true),
+        }
         view.say_held(Some(event));
         let node = about.and_then(|i| view.progress.nodes.get(i));
-        let Some(line) = plain(event, node, &view.progress, self.inner.look) else { return };
         if matches!(event.kind, EventKind::StepFinished { .. }) && node.is_some_and(|node| node.asked) {
             view.held = Some((event.key.clone(), line));
         } else {
@@ -229,7 +250,9 @@ impl Inner {
         let mut frame = 0;
         let mut view = self.view();
         while !view.ended {
-            if !view.paused && !view.past {
+            if self.mode == Mode::Lines && !view.paused {
+                view.say_starts(|since| since.elapsed() >= SOON);
+            } else if self.mode == Mode::Live && !view.paused && !view.past {
                 let size = screen();
                 let at = view.now();
                 let head = view.head.line(at, view.progress.calls, &view.progress.usage);
@@ -249,6 +272,13 @@ impl View {
     /// The current time on the run's work clock.
     fn now(&self) -> u64 {
         self.clock.map_or(0, |(at, since)| at.saturating_add(since.elapsed().as_millis() as u64))
+    }
+    /// Prints the lines of calls that started at such a time.
+    fn say_starts(&mut self, is_due: impl Fn(&Instant) -> bool) {
+        let (due, rest) = std::mem::take(&mut self.starts).into_iter().partition(|(_, since, _)| is_due(since));
+        self.starts = rest;
+        let due: Vec<(usize, Instant, String)> = due;
+        due.iter().for_each(|(.., line)| output::say(line));
     }
     /// Prints the held line, unless this event is a failure of the same step.
     fn say_held(&mut self, event: Option<&Event>) {

@@ -36,10 +36,6 @@ impl Steps {
     pub fn worked_ms(&self) -> Option<u64> {
         Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).at_ms).filter(|ms| *ms > 0)
     }
-    /// Whether items of a fan-out failed.
-    pub fn has_failed_items(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).has_failed_items()
-    }
     /// The verdicts, as lines.
     pub fn verdicts(&self) -> Vec<String> {
         let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);

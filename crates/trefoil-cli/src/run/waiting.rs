@@ -58,6 +58,11 @@ pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions)
     }
 }
 
+/// The purpose of a command that answers.
+pub const ANSWER: &str = "to answer";
+/// The purpose of a command that continues a run.
+pub const CONTINUE: &str = "to continue";
+
 /// How a run that stopped stands, for what can be done with it next.
 #[derive(Debug, Clone, Copy)]
 pub struct StoppedRun<'s> {
@@ -73,11 +78,13 @@ pub struct StoppedRun<'s> {
     pub has_failed_items: bool,
     /// The target of its files, if an edit may help, and whether they have changed since.
     pub edited: Option<(&'s str, bool)>,
+    /// Whether its own files cannot run here: they need a project, and those on the disk are others.
+    pub needs_project: bool,
 }
 
 impl<'s> StoppedRun<'s> {
     /// A run that has just ended in this process.
-    pub fn of(outcome: &'s RunOutcome, has_failed_items: bool, edited: Option<(&'s str, bool)>) -> Self {
+    pub fn of(outcome: &'s RunOutcome, edited: Option<(&'s str, bool)>) -> Self {
         let why = outcome.result.as_ref().err();
         // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
         let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];
@@ -87,29 +94,35 @@ impl<'s> StoppedRun<'s> {
             waiting: &outcome.waiting,
             why,
             open: outcome.continues || outcome.suspended,
-            has_failed_items,
+            has_failed_items: outcome.items.is_some(),
             edited: edited.filter(|_| is_failure),
+            needs_project: false,
         }
     }
 
     /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
     /// them.
     pub fn next(&self, options: &RunOptions) -> Vec<Suggestion> {
-        let Self { run, waiting, why, open, has_failed_items, edited } = *self;
+        let Self { run, waiting, why, open, has_failed_items, edited, needs_project } = *self;
         let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
         let answers = waiting.iter().flat_map(|one| commands(run, one, waiting, options));
         let answers =
-            answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion("to answer", command));
+            answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion(ANSWER, command));
         let with = edited.map(|(target, _)| options.text(PrintedCommand::Edited { run, target }));
         let (changed, with) = match edited {
             Some((_, true)) => (with.map(|with| suggestion("with your changes", with)), None),
             _ => (None, with.map(|with| suggestion("after an edit", with))),
         };
-        let purpose = if changed.is_some() { "without them" } else { "to continue" };
+        let purpose = if changed.is_some() { "without them" } else { CONTINUE };
         let resume = open.then(|| suggestion(purpose, options.resume(run, why)));
-        let fork =
-            || suggestion("to run the failed items again", options.text(PrintedCommand::Fork { run, from: None }));
+        let fork = match edited.filter(|_| needs_project) {
+            Some((target, _)) => PrintedCommand::Edited { run, target },
+            None => PrintedCommand::Fork { run, from: None },
+        };
+        let fork = || suggestion("to run the failed items again", options.text(fork));
         let fork = (!open && has_failed_items).then(fork);
+        let is_other = |one: &Suggestion| fork.as_ref().is_none_or(|fork| fork.command != one.command);
+        let changed = changed.filter(is_other);
         answers.chain(changed).chain(resume).chain(with).chain(fork).collect()
     }
 }
@@ -151,8 +164,18 @@ mod tests {
     fn a_tool_of_a_server_is_named() {
         let call = Value::parse(r#"{"name": "delete", "arguments": {}}"#).ok();
         let (key, step, accepts) = ("main/mcp__files".into(), "mcp__files".to_owned(), Vec::new());
-        let one =
-            Waiting { key, step, sort: "tool", run: None, prompt: None, call, accepts, why: None, calls: Vec::new() };
+        let one = Waiting {
+            key,
+            step,
+            sort: "tool",
+            run: None,
+            prompt: None,
+            call,
+            accepts,
+            deadline: None,
+            why: None,
+            calls: Vec::new(),
+        };
         let line = line(&one, std::slice::from_ref(&one));
         expect!["`mcp__files`: it is unknown whether this tool, `delete`, was done; did it finish?"].assert_eq(&line);
     }
@@ -163,7 +186,18 @@ mod tests {
             let (step, accepts) = (step.to_owned(), Vec::new());
             let prompt = (sort == "human").then(|| "Go on?".to_owned());
             let call = (sort == "tool").then(|| Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap());
-            Waiting { key: key.into(), step, sort, run: None, prompt, call, accepts, why: None, calls: Vec::new() }
+            Waiting {
+                key: key.into(),
+                step,
+                sort,
+                run: None,
+                prompt,
+                call,
+                accepts,
+                deadline: None,
+                why: None,
+                calls: Vec::new(),
+            }
         };
         let all = [
             one("main@1[0]/pay", "pay", "tool"),

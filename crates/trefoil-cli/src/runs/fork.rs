@@ -1,10 +1,12 @@
 //! `trefoil runs fork RUN`
 
 use clap::Args;
-use trefoil::runs::{Edit, target_of};
+use trefoil::internals::engine::Engine;
+use trefoil::runs::{Edit, preview_fork, target_of};
 
 use super::past;
-use crate::commands::run::{ReserveArg, dollars, limited};
+use crate::commands::run::{ReserveArg, did_not_start, dollars, limited};
+use crate::run::based::previewed;
 use crate::run::{Based, HostArgs, ShowArgs};
 use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on};
 
@@ -23,6 +25,9 @@ pub struct Fork {
     /// Show for each step whether its result was kept, or why it ran again
     #[arg(long)]
     explain: bool,
+    /// Only print which steps would run again and why; calls nothing, needs no key. Exit code 1 if a step would run
+    #[arg(long, conflicts_with = "explain")]
+    dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
     /// Maximum number of model calls of the new run
@@ -70,5 +75,10 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         limits: &limits,
     };
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };
+    if args.dry_run {
+        let engine = args.host.models.apply(Engine::new(), &settings);
+        let seen = block_on(preview_fork(&engine, args.store.look_into()?, &run, &edit))?;
+        return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
+    }
     based.run(&run, &flow, async |engine| engine.fork(&run, &edit).await)
 }

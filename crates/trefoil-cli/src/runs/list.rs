@@ -1,10 +1,12 @@
 //! `trefoil runs list`
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde_json::json;
-use trefoil::store::{Cursor, Filter, Page, Record, Status, Store as _};
+use trefoil::store::{Cursor, Filter, Page, Record, Status, Store};
 
 use super::record::{self, calls};
 use super::{print, print_json};
@@ -101,8 +103,9 @@ pub fn run(args: &List) -> Result<u8, u8> {
             output::note(format!("{what} in `{}`", store.place()));
             Ok(exit::OK)
         }
-        Some(_) => {
-            let code = print(&table(&page.runs));
+        Some(store) => {
+            let answered = answered(&store, &page.runs)?;
+            let code = print(&table(&page.runs, &answered));
             if let Some(next) = next {
                 output::note(format!("for more, add `--after {next}`"));
             }
@@ -112,9 +115,24 @@ pub fn run(args: &List) -> Result<u8, u8> {
     }
 }
 
-fn table(runs: &[Record]) -> Vec<String> {
+/// The waiting runs that have been answered, and that no process has continued yet.
+fn answered(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeSet<String>, u8> {
+    let mut all = BTreeSet::new();
+    for record in runs.iter().filter(|record| record.status == Status::Waiting) {
+        if !wait(store.inbox(&record.run))?.is_empty() {
+            all.insert(record.run.clone());
+        }
+    }
+    Ok(all)
+}
+
+fn table(runs: &[Record], answered: &BTreeSet<String>) -> Vec<String> {
     let rows = runs.iter().map(|record| {
-        let what = record.error.as_ref().map(|(code, _)| code.as_str()).unwrap_or_default();
+        let is_answered = answered.contains(&record.run);
+        let failed = record.items.map(|items| items.to_string());
+        let due = record.wake_at.filter(|_| !is_answered).map(|at| format!("due {}", record::time(at)));
+        let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).or(due);
+        let what = what.or(is_answered.then(|| "answered".to_owned())).unwrap_or_default();
         let calls = calls(record.spent.calls);
         [
             safe(&record.run).into_owned(),
@@ -123,7 +141,7 @@ fn table(runs: &[Record]) -> Vec<String> {
             calls,
             money(&record.spent.usage),
             safe(&record.flow).into_owned(),
-            safe(what).into_owned(),
+            safe(&what).into_owned(),
         ]
     });
     columns(rows)

@@ -16,7 +16,6 @@ use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::commands::run::{did_not_start, followed};
-use crate::run::Steps;
 use crate::run::command::RunOptions;
 use crate::run::waiting::StoppedRun;
 use crate::store::{block_on, wait};
@@ -67,16 +66,16 @@ pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>)
 /// The trace of a run so far, from its journal: with what it waits for, and the commands that answer and continue it. `named`: the
 /// option that names the store.
 pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<Tracer>, About), u8> {
-    let (tracer, steps) = (Arc::new(Tracer::default()), Arc::new(Steps::default()));
+    let tracer = Arc::new(Tracer::default());
     let record = wait(store.record(&stored.started.run))?;
-    let both: Vec<Arc<dyn EventSink>> = vec![tracer.clone(), steps.clone()];
     let waiting = match record.status.is_end() {
-        true => tell(store, stored, Arc::new(Several(both))).map(|_| Vec::new())?,
-        false => seen(store, &record, Arc::new(Several(both)))?,
+        true => tell(store, stored, tracer.clone()).map(|_| Vec::new())?,
+        false => seen(store, &record, tracer.clone())?,
     };
     let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
     let options = RunOptions::of_stored(named, stored);
-    tracer.suggests(next(store, &record, (&waiting, why.as_ref()), &steps, &options)?);
+    tracer.reuses(record.base.as_deref());
+    tracer.suggests(next(store, &record, (&waiting, why.as_ref()), &options)?);
     if !record.status.is_end() {
         tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
     }
@@ -89,33 +88,30 @@ pub fn next(
     store: &Arc<dyn Store>,
     record: &Record,
     (waiting, why): (&[Waiting], Option<&RunError>),
-    steps: &Steps,
     options: &RunOptions,
 ) -> Result<Vec<Suggestion>, u8> {
     let failed = record.status == Status::Failed;
-    let continues = async {
-        let Ok(stored) = Stored::read(&**store, &record.run).await else { return (false, false) };
-        (can_continue(store.clone(), &stored).await, stored.note.is_some())
-    };
     let is_open = !record.status.is_end() && record.owner.is_none();
-    let (open, is_changed) = if failed { block_on(continues)? } else { (is_open, false) };
-    let target = if failed { block_on(target_of(&**store, &record.run))? } else { None };
+    // Whether the run can continue with its own files, and whether those on the disk are others.
+    let continues = async {
+        let Ok(stored) = Stored::read(&**store, &record.run).await else { return (is_open, false, false) };
+        // Tools of a project are for the files that are there.
+        let lacks = match StoredProject::of(&**store, &stored).await {
+            Ok(project) if project.why_not().is_some() => project.is_needed(&stored),
+            _ => false,
+        };
+        match failed {
+            true => (!lacks && can_continue(store.clone(), &stored).await, stored.note.is_some(), lacks),
+            false => (is_open && !lacks, lacks, lacks),
+        }
+    };
+    let is_asked = failed || is_open || (record.items.is_some() && record.content.keeps_prompts());
+    let (open, is_changed, needs_project) = if is_asked { block_on(continues)? } else { (false, false, false) };
+    let target = if failed || is_changed { block_on(target_of(&**store, &record.run))? } else { None };
     let target = target.map(|target| named_here(&target));
-    let (run, has_failed_items) = (record.run.as_str(), steps.has_failed_items());
+    let (run, has_failed_items) = (record.run.as_str(), record.items.is_some() && record.content.keeps_prompts());
     let edited = target.as_deref().map(|target| (target, is_changed));
-    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited }.next(options))
-}
-
-/// Several sinks in one.
-struct Several(Vec<Arc<dyn EventSink>>);
-
-impl EventSink for Several {
-    fn wants_provenance(&self) -> bool {
-        self.0.iter().any(|one| one.wants_provenance())
-    }
-    fn event(&self, event: &Event) {
-        self.0.iter().for_each(|one| one.event(event));
-    }
+    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project }.next(options))
 }
 
 /// Prints why a journal cannot be replayed.
@@ -175,7 +171,7 @@ pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn Ev
 }
 
 /// The members of a step in the JSON of a run: those of a trace, without its calls.
-const STEP: [&str; 13] = [
+const STEP: [&str; 14] = [
     "key",
     "label",
     "kind",
@@ -187,6 +183,7 @@ const STEP: [&str; 13] = [
     "tries",
     "items",
     "item",
+    "kept",
     "error",
     "output",
 ];
@@ -247,23 +244,9 @@ impl EventSink for Last {
         match &event.kind {
             EventKind::RunSuspended { waiting: now, .. } => waiting.clone_from(now),
             EventKind::RunResumed { .. } | EventKind::RunFinished { .. } => waiting.clear(),
-            EventKind::SignalWanted { label, prompt, accepts, .. } => {
-                if let Some(key) = &event.key {
-                    waiting.retain(|one| one.key != *key);
-                    let (step, prompt) = (label.clone(), Some(prompt.clone()));
-                    let (key, accepts) = (key.clone(), accepts.clone());
-                    waiting.push(Waiting {
-                        key,
-                        step,
-                        sort: "human",
-                        run: None,
-                        prompt,
-                        call: None,
-                        accepts,
-                        why: None,
-                        calls: Vec::new(),
-                    });
-                }
+            EventKind::SignalWanted { .. } => {
+                waiting.retain(|one| event.key.as_ref() != Some(&one.key));
+                waiting.extend(Waiting::for_person(event));
             }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
                 waiting.retain(|one| event.key.as_ref() != Some(&one.key));

@@ -5,11 +5,7 @@ use serde_json::{Value as Json, json};
 use trefoil::internals::trace::rfc3339_ms;
 use trefoil::store::{Content, Record, UNSEEN_MS};
 
-/// `2026-03-01 09:05:00Z`.
-pub fn time(ms: u64) -> String {
-    let text = rfc3339_ms(ms).replace('T', " ");
-    text.split_once('.').map_or_else(|| text.clone(), |(seconds, _)| format!("{seconds}Z"))
-}
+pub use trefoil::internals::trace::moment as time;
 
 /// `1 call`, `3 calls`.
 pub fn calls(calls: u64) -> String {
@@ -56,6 +52,8 @@ pub fn json(record: &Record) -> Json {
         add("content", (record.content != Content::All).then(|| record.content.name().into()));
         add("wake_at", record.wake_at.map(|at| rfc3339_ms(at).into()));
         add("error", record.error.as_ref().map(|(code, message)| json!({ "code": code, "message": message })));
+        add("items", record.items.map(|items| json!(items)));
+        add("base", record.base.as_ref().map(|base| base.as_str().into()));
         add("parent", record.parent.as_ref().map(|parent| parent.as_str().into()));
         add("owner", record.owner.as_ref().map(|(owner, _)| owner.as_str().into()));
         add("taken_from", record.taken_from.as_ref().map(|owner| owner.as_str().into()));

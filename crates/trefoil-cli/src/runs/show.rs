@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use trefoil::internals::trace::Suggestion;
 use trefoil::internals::{ended, stopped, trace};
 use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
 use trefoil_machine::event::Waiting;
@@ -60,7 +61,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     };
     let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
     let options = past::options(&*store, &record.run, args.store.option());
-    let next = past::next(&store, &record, (&waiting, stopped.as_ref()), &steps, &options)?;
+    let next = past::next(&store, &record, (&waiting, stopped.as_ref()), &options)?;
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
@@ -78,10 +79,12 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         }
         return Ok(print_json(&[json]));
     }
+    let letters = letters(&store, &record.run, &waiting)?;
+    let is_answered = !letters.is_empty();
     let mut lines = vec![
         format!("run      {}", record.run),
         format!("flow     {}", record.flow),
-        format!("status   {}", record.status),
+        format!("status   {}{}", record.standing(), if is_answered { ", answered" } else { "" }),
         format!("started  {}", record::time(record.started)),
     ];
     if let Some(ended) = record.ended {
@@ -90,8 +93,8 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         let worked = worked.map_or_else(String::new, |worked| format!(", {} of work", time(worked)));
         lines.push(format!("ended    {} (after {}{worked})", record::time(ended), time(after)));
     }
-    if let Some(wake) = record.wake_at.filter(|_| open && stopped.is_none()) {
-        lines.push(format!("wakes    {}", record::time(wake)));
+    if let Some(wake) = record.wake_at.filter(|_| open && stopped.is_none() && !is_answered) {
+        lines.push(format!("due      {}; from then on, it can continue without an answer", record::time(wake)));
     }
     lines.push(format!(
         "used     {}, {}, {}",
@@ -106,6 +109,9 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));
     }
+    if let Some(base) = &record.base {
+        lines.push(format!("reuses   results of run {base}"));
+    }
     if let Some(owner) = &record.taken_from {
         lines.push(format!("taken    from the process {owner}, which had not given it back"));
     }
@@ -113,10 +119,8 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }
-    let letters = letters(&store, &record.run, &waiting)?;
-    if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
-        lines.push(format!("continue {}", options.resume(&record.run, stopped.as_ref())));
-    }
+    let is_ready = waiting.is_empty() || is_answered;
+    lines.extend(going_on(&next, "continue").filter(|_| open && is_ready));
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
     lines.extend(steps.verdicts());
@@ -128,10 +132,18 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", why.stopped_before())));
     lines.extend(questions(&record.run, &waiting, &letters, &options));
-    if open && record.owner.is_none() && !waiting.is_empty() && letters.is_empty() {
-        lines.push(format!("then     {}", options.resume(&record.run, None)));
-    }
+    lines.extend(going_on(&next, "then").filter(|_| open && !is_ready));
     Ok(print(&lines))
+}
+
+/// The commands with which a run goes on, each on a line.
+fn going_on<'n>(next: &'n [Suggestion], name: &'n str) -> impl Iterator<Item = String> + 'n {
+    next.iter().filter(|next| next.purpose != waiting::ANSWER).map(move |next| {
+        match next.purpose == waiting::CONTINUE {
+            true => format!("{name:<8} {}", next.command),
+            false => format!("{}: {}", next.purpose, next.command),
+        }
+    })
 }
 
 /// The record of a run, with what its journal tells.

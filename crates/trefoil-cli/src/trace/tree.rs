@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 use trefoil::internals::trace::without_try;
+use trefoil_machine::event::Tally;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::TraceLook;
@@ -55,8 +56,14 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         let part = |key| line(text(next, key).unwrap_or_default(), 1_000);
         out.push(shown!("{}: {}\n", part("purpose"), part("command")));
     }
-    if steps.iter().any(|s| !list(s, "calls").is_empty()) {
-        let how = RunOptions::default().text(PrintedCommand::TraceStep { run: look.name, step: "NAME" });
+    // A step that can be shown: one that failed, or the last one.
+    let with_calls = || steps.iter().filter(|step| !list(step, "calls").is_empty());
+    let failed = with_calls().find(|step| text(step, "status") == Some("failed"));
+    let one = failed.or_else(|| with_calls().last());
+    let is_alone = |label: &&str| steps.iter().filter(|step| text(step, "label") == Some(label)).count() == 1;
+    let name = |step| text(step, "label").filter(is_alone).or_else(|| text(step, "key").map(without_try));
+    if let Some(step) = one.and_then(name) {
+        let how = RunOptions::default().text(PrintedCommand::TraceStep { run: look.name, step: &line(step, 200) });
         let how = format!("a step's prompts and answers: `{how}`");
         out.push(shown!("\n{}\n", look.dim(&how)));
     }
@@ -67,9 +74,9 @@ fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     let mut out = TerminalText::default();
     let flow = line(text(trace, "flow").unwrap_or("?"), 120);
     let status = text(trace, "status").unwrap_or("?");
-    let failed = partly_failed(trace);
+    let failed = items(trace).filter(|items| items.failed > 0);
     let color = match status {
-        "completed" if !failed.is_empty() => AnsiColor::Yellow,
+        "completed" if failed.is_some() => AnsiColor::Yellow,
         "completed" => AnsiColor::Green,
         "failed" => AnsiColor::Red,
         _ => AnsiColor::Yellow,
@@ -82,9 +89,9 @@ fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         },
     );
     let used = tokens(&[trace.get("usage").unwrap_or(&Value::Null)]);
-    let status = match failed.is_empty() {
-        true => line(status, 20),
-        false => format!("! {}, {}", line(status, 20), line(&failed.join(", "), 120)),
+    let status = match failed {
+        None => line(status, 20),
+        Some(failed) => format!("! {}, {failed}", line(status, 20)),
     };
     out.push(shown!("{}  {}  {}, {}, {}\n", look.bold(&flow), look.paint(color, &status), took(trace), calls, used));
     let about = [
@@ -97,25 +104,28 @@ fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     if !about.is_empty() {
         out.push(shown!("{}\n", look.dim(about.join(", "))));
     }
+    if let Some(base) = text(trace, "base") {
+        out.push(shown!("{}\n", look.dim(reused(trace, base))));
+    }
     if trace.get("placeholder") == Some(&Value::Bool(true)) {
         out.push(shown!("{}\n", look.paint(AnsiColor::Yellow, "the answers are placeholders from the embedded model")));
     }
     out
 }
 
-/// Fan-outs with failed items: `grade: 10 of 20 failed`.
-fn partly_failed(trace: &Value) -> Vec<String> {
-    let told = |step: &Value| {
-        let (total, failed) = items(step).filter(|(_, failed)| *failed > 0)?;
-        Some(format!("{}: {failed} of {total} failed", line(text(step, "label").unwrap_or("?"), LABEL)))
-    };
-    list(trace, "steps").iter().filter_map(told).collect()
+/// `28 calls kept, with the results of run b912dc80c83abeb9 (saved 840 tokens, $0.0003)`
+fn reused(trace: &Value, base: &str) -> String {
+    let calls = list(trace, "steps").iter().flat_map(|step| list(step, "calls"));
+    let kept: Vec<&Value> = calls.filter_map(|call| call.get("reused_from")).collect();
+    let usages: Vec<&Value> = kept.iter().filter_map(|from| from.get("usage")).collect();
+    let saved = if usages.is_empty() { String::new() } else { format!(" (saved {})", tokens(&usages)) };
+    let count = if kept.len() == 1 { "1 call".to_owned() } else { format!("{} calls", kept.len()) };
+    format!("{count} kept, with the results of run {}{saved}", line(base, 60))
 }
 
-/// The number of items of a fan-out, and of those that failed.
-fn items(step: &Value) -> Option<(u64, u64)> {
-    let items = step.get("items")?;
-    Some((number(items, "total").unwrap_or(0), number(items, "failed").unwrap_or(0)))
+/// The items of a fan-out, or of all fan-outs of the run in which some failed.
+fn items(of: &Value) -> Option<Tally> {
+    of.get("items").and_then(|items| serde_json::from_value(items.clone()).ok())
 }
 
 /// A row of the tree.
@@ -180,8 +190,8 @@ fn rows(steps: &[Value]) -> Vec<Row> {
 fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalText {
     let status = text(step, "status").unwrap_or("?");
     let exited = exited(step);
-    let partly = step.get("error").is_some() || exited.is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
-    let stopped = is_stopped(step);
+    let partly = step.get("error").is_some() || exited.is_some() || items(step).is_some_and(|items| items.failed > 0);
+    let (stopped, kept) = (is_stopped(step), step.get("kept") == Some(&Value::Bool(true)));
     let (symbol, color) = match status {
         _ if stopped => ("⊘", AnsiColor::Yellow),
         "done" if partly => ("!", AnsiColor::Yellow),
@@ -193,14 +203,15 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
     };
     let mut figures = Vec::new();
     if status != "skipped" {
-        // When a process ended is not known.
-        figures.extend((status != "interrupted").then(|| took(step)));
-        figures.extend(spent(step));
+        // When a process ended is not known, and what was kept took no time here.
+        figures.extend((status != "interrupted" && !kept).then(|| took(step)));
+        figures.extend(kept.then(|| "kept".to_owned()));
+        figures.extend(spent(step).filter(|_| !kept));
     }
     if let Some(tries) = number(step, "tries").filter(|n| *n > 1) {
         figures.push(format!("{tries} tries"));
     }
-    if let Some((total, failed)) = items(step) {
+    if let Some(Tally { total, failed }) = items(step) {
         figures.push(if failed > 0 {
             format!("{failed} of {total} failed")
         } else {

@@ -18,7 +18,10 @@ pub fn ended(outcome: &RunOutcome, open: bool) -> String {
     let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
     let run = &outcome.run;
     let line = match &outcome.result {
-        Ok(_) => format!("run {run} completed: {spent}"),
+        Ok(_) => {
+            let items = outcome.items.map(|items| format!(", {items}")).unwrap_or_default();
+            format!("run {run} completed{items}: {spent}")
+        }
         Err(_) if !outcome.waiting.is_empty() => format!("run {run} waits for an answer: {spent}"),
         Err(error) if outcome.suspended && !open => {
             format!("run {run} waits for a decision: {}; {spent}", error.message)

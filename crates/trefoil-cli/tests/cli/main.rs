@@ -78,6 +78,7 @@ mod reference;
 mod render;
 mod reuse;
 mod run;
+mod run_views;
 mod secret_inputs;
 mod secrets;
 mod stopped;

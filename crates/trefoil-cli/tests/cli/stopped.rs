@@ -59,8 +59,10 @@ fn a_run_that_stopped_at_a_limit_of_the_command_line_waits_for_a_higher_one() {
     let (run, before) = (only(&folder, &provider), provider.asked().len());
     folder.write("main.yaml", pipeline(&[FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]]));
     let limited = ["resume", &run, "--with", "main.yaml", "--max-calls", "1"];
-    trefoil(&folder, &provider, &limited).exits(75).says(&["BUDGET_EXCEEDED", "--max-calls", "1 model call made"]);
+    let stopped = trefoil(&folder, &provider, &limited);
     let new = newest(&folder, &provider);
+    let raised = format!("to continue: trefoil resume {new} --max-calls 2");
+    stopped.exits(75).says(&["BUDGET_EXCEEDED", &raised, "1 model call made"]);
     let shown = trefoil(&folder, &provider, &["runs", "show", &new]).exits(0).out.clone();
     let line = "waiting  stopped before `three`: call limit reached: 1 of 1 calls made, and 1 more is needed; allow more with \
                 `--max-calls`\n";

@@ -50,6 +50,28 @@ fn a_result_without_content_that_a_pipe_did_not_take_stays() {
     assert_eq!(provider.asked().len(), 1);
 }
 
+/// Standard output is closed, or goes nowhere: nobody has seen the result.
+#[test]
+fn a_result_without_content_that_was_printed_nowhere_stays() {
+    for (to, code) in [(">&-", 1), ("> /dev/null", 0)] {
+        let (folder, provider) = (Folder::new(), Provider::start());
+        folder.write("hello.yaml", AGENT);
+        let run = command(&folder, &provider, &["run", "hello.yaml", "--no-content"]);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("exec \"$0\" \"$@\" {to}")]).arg(run.get_program()).args(run.get_args());
+        run.get_envs().for_each(|(name, value)| drop(value.map(|value| shell.env(name, value))));
+        shell.current_dir(folder.path()).env_remove("TREFOIL_EPHEMERAL");
+        shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let ran = finish(shell);
+        let run = only(&folder, &provider);
+        let help = format!("it stays in the store for a day; `trefoil resume {run}");
+        ran.exits(code)
+            .says(&[if code == 1 { "standard output is closed" } else { "nobody has read the result" }, &help]);
+        assert_eq!(trefoil(&folder, &provider, &["resume", &run]).exits(0).out, "a result\n");
+        assert_eq!(provider.asked().len(), 1);
+    }
+}
+
 /// In each way to go on: the flow that it calls is told to keep nothing as well.
 #[test]
 fn a_flow_that_a_run_without_content_calls_keeps_none_either() {

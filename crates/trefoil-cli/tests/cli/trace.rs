@@ -357,7 +357,7 @@ fn a_stored_run_is_shown_without_a_file_and_without_a_call() {
     assert!(shown.contains(&format!("prompts  trefoil trace {run} --store runs.db")), "{shown}");
     let tree = with(&["trace", run]).exits(0).out.clone();
     assert!(tree.contains("one") && tree.contains("last"), "{tree}");
-    assert!(tree.contains(&format!("`trefoil trace {run} --store runs.db --step NAME`")), "{tree}");
+    assert!(tree.contains(&format!("`trefoil trace {run} --store runs.db --step last`")), "{tree}");
     let step = with(&["trace", &run[..8], "--step", "one"]).exits(0).out.clone();
     assert!(step.contains("Be one.") && step.contains("first answer"), "{step}");
     let json = with(&["trace", run, "--json"]).json();
@@ -391,14 +391,19 @@ pub fn views(folder: &Folder) -> (String, Value, Value) {
     let status = format!("\"status\":{}", json["status"]);
     assert!(page.replace(": ", ":").contains(&status), "the page does not have {status}");
     let shown = stored(folder, &["runs", "show", "last", "--output", "json"]).json();
-    for member in ["run", "status", "waiting", "next"] {
+    for member in ["run", "status", "waiting", "next", "items", "base"] {
         assert_eq!(shown.get(member), json.get(member), "{member}");
     }
     let (run, word) = (json["run"].as_str().unwrap(), json["status"].as_str().unwrap());
     let head = text.lines().next().unwrap_or_default();
     assert!(head.contains(&format!(" {word}")), "{text}");
     let show = stored(folder, &["runs", "show", "last"]).exits(0).out.clone();
-    assert!(show.contains(&format!("\nstatus   {word}\n")), "{show}");
+    let failed = json.get("items").map(|items| format!(", {} of {} items failed", items["failed"], items["total"]));
+    let standing = format!("{word}{}", failed.unwrap_or_default());
+    assert!(
+        show.contains(&format!("\nstatus   {standing}\n")) && head.contains(&format!(" {standing} ")),
+        "{show}{text}"
+    );
     let questions = json["waiting"].as_array().into_iter().flatten().filter_map(|one| one["prompt"].as_str());
     questions.for_each(|question| assert!(show.contains(question), "{show}"));
     let commands = json["next"].as_array().into_iter().flatten().filter_map(|next| next["command"].as_str());

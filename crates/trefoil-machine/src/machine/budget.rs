@@ -8,7 +8,7 @@ use super::activation::Used;
 use super::frame::{FrameId, What};
 use super::turn::{Pending, Purpose, Turn};
 use super::{Command, Noted, money, surely};
-use crate::error::RunError;
+use crate::error::{Raise, RunError};
 use crate::event::EventKind;
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
@@ -154,7 +154,7 @@ impl Turn<'_> {
             1 => "1 of 1 model call used".to_owned(),
             limit => format!("{limit} of {limit} model calls used"),
         };
-        Some(self.over(f, &ceiling, &format!("{what}{}", self.came_of_them())))
+        Some(self.over(f, &ceiling, 1, &format!("{what}{}", self.came_of_them())))
     }
 
     fn count_call(&mut self, f: FrameId) {
@@ -182,7 +182,8 @@ impl Turn<'_> {
             (0, limit) => format!("the limit is {limit}"),
             (used, limit) => format!("only {} of {limit} are left", limit.saturating_sub(used)),
         };
-        let error = self.over(f, &ceiling, &format!("{items} items need at least {items} model calls, but {left}"));
+        let what = format!("{items} items need at least {items} model calls, but {left}");
+        let error = self.over(f, &ceiling, u64::from(items), &what);
         self.finish(Err(error));
         false
     }
@@ -222,16 +223,17 @@ impl Turn<'_> {
         room
     }
 
-    /// The error of a run that a limit of calls ends.
-    fn over(&self, f: FrameId, ceiling: &Ceiling, what: &str) -> RunError {
+    /// The error of a run that a limit of calls ends. `next`: how many calls are needed now.
+    fn over(&self, f: FrameId, ceiling: &Ceiling, next: u64, what: &str) -> RunError {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
         let error = RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")).at_step(key, location);
-        let help = match ceiling.of_flow {
-            true => "raise the limit, or lower a limit on iterations or items",
-            false => "allow more with `--max-calls`, or lower a limit on iterations or items",
-        };
-        error.help(help)
+        match ceiling.of_flow {
+            true => error.help("raise the limit, or lower a limit on iterations or items"),
+            false => error
+                .help("allow more with `--max-calls`, or lower a limit on iterations or items")
+                .raising(Raise::calls(ceiling.limit, ceiling.used.saturating_add(next))),
+        }
     }
 
     /// The outcomes of the calls that were started: `; 2 answered, 1 stopped on its way`.

@@ -321,14 +321,13 @@ impl Turn<'_> {
 
     /// A fan-out has ended: its tally is reported with the innermost enclosing step that has a label.
     pub fn count_items(&mut self, f: FrameId, ended: Tally) {
+        self.core.failed_items.add(ended.with_failed().unwrap_or_default());
         let mut at = Some(f);
         while let Some(f) = at {
             let named = self.step_of(f).is_some_and(|(_, step)| step.label.is_some());
             let Some(frame) = self.core.frames.get_mut(f) else { return };
             if named {
-                let items = frame.aside.get_or_insert_default().items.get_or_insert_default();
-                items.total = items.total.saturating_add(ended.total);
-                items.failed = items.failed.saturating_add(ended.failed);
+                frame.aside.get_or_insert_default().items.get_or_insert_default().add(ended);
                 return;
             }
             at = frame.parent;

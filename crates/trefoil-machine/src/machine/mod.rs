@@ -41,7 +41,7 @@ use trefoil_template::Value;
 
 use crate::clock::{RunClock, RunMs};
 use crate::error::RunError;
-use crate::event::EventKind;
+use crate::event::{EventKind, Tally};
 use crate::journal::{Changes, Flags, Lost};
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
@@ -203,6 +203,11 @@ impl Machine {
         self.turn(|turn| turn.restarted(key, at_ms))
     }
 
+    /// The run begins at this moment, in milliseconds since 1970-01-01 UTC. Only for what people are told.
+    pub fn begin_at(&mut self, origin: u64) {
+        self.core.clock.begin(origin);
+    }
+
     /// The journal has an entry of this time.
     pub fn read_entry(&mut self, at_ms: u64) {
         self.core.clock.read(RunMs(at_ms));
@@ -298,6 +303,11 @@ impl Machine {
     /// Model calls started so far, including failed and cancelled ones, and those of runs that tools started.
     pub fn calls(&self) -> u64 {
         self.core.all_calls()
+    }
+
+    /// The items of the fan-outs in which some failed, and the run went on.
+    pub fn failed_items(&self) -> Option<Tally> {
+        self.core.failed_items.with_failed()
     }
 
     /// Micro-dollars: the known or assumed cost of calls so far, and the reservations of calls in progress.

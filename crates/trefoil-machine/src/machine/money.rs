@@ -10,7 +10,7 @@ use super::activation::ActivationId;
 use super::frame::FrameId;
 use super::turn::Turn;
 use crate::blocks;
-use crate::error::RunError;
+use crate::error::{Raise, RunError};
 use crate::event::EventKind;
 use crate::journal::{Flags, Reserve};
 use crate::request::{ModelRequest, Request, Usage};
@@ -90,11 +90,13 @@ impl Turn<'_> {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
-        let help = match ceiling.of_flow {
-            true => "raise the limit, or lower `max_tokens` or a limit on iterations or items",
-            false => "allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items",
-        };
-        Some(error.help(help))
+        let needed = ceiling.spent.saturating_add(ceiling.under_way).saturating_add(next);
+        Some(match ceiling.of_flow {
+            true => error.help("raise the limit, or lower `max_tokens` or a limit on iterations or items"),
+            false => error
+                .help("allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items")
+                .raising(Raise::cost(ceiling.limit, needed)),
+        })
     }
 
     /// The operator's limit, then those of the flows around a step.

@@ -16,7 +16,7 @@ use super::trail::{self, Trail};
 use super::{Command, Completion, Noted, Output, steps};
 use crate::clock::{Due, RunClock, RunMs, WorkMs};
 use crate::error::RunError;
-use crate::event::EventKind;
+use crate::event::{EventKind, Tally};
 use crate::journal::Flags;
 use crate::key::{Key, KeyMap};
 use crate::provenance::From;
@@ -48,6 +48,8 @@ pub struct Core {
     pub usage: Usage,
     /// The assumed cost, in micro-dollars, of calls of unknown cost, if there is a cost limit.
     pub assumed: u64,
+    /// The items of the fan-outs in which some failed, and the run went on.
+    pub failed_items: Tally,
     /// Model calls started.
     pub calls: u64,
     /// Those of them that were answered.
@@ -128,6 +130,7 @@ impl Core {
             keys: crate::key::KeyBuilder::default(),
             usage: Usage::default(),
             assumed: 0,
+            failed_items: Tally::default(),
             calls: 0,
             answered: 0,
             clock: RunClock::default(),

@@ -48,7 +48,7 @@ impl WireRequest {
             WireKind::Human { ask: AskHuman { prompt, default, refused }, how } => {
                 let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::Answer);
                 let HowHuman { step, timeout_ms, accepts } = how;
-                Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout })
+                Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout, answer_by: None })
             }
             WireKind::Describe { ask } => {
                 let wanted = |AskTools { tool, names }| ToolsRequest { kind: kind(tool), names };

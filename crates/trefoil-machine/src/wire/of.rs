@@ -181,7 +181,7 @@ fn command(request: &CommandRequest) -> AskCommand {
 }
 
 fn human(request: &HumanRequest) -> WireKind {
-    let HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout } = request;
+    let HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout, answer_by: _ } = request;
     let default = if let OnTimeout::Answer(answer) = on_timeout { Some(answer.clone()) } else { None };
     let ask = AskHuman { prompt: prompt.clone(), default, refused: refused.clone() };
     WireKind::Human { ask, how: HowHuman { step: step.clone(), timeout_ms: *timeout_ms, accepts: accepts.clone() } }

@@ -223,8 +223,8 @@ fn one_of_each_kind() -> Vec<Entry> {
             why: None,
         },
         EntryKind::CancelRequested {},
-        EntryKind::Finished { output: Some(private), error: None, warnings: vec!["replaced".to_owned()] },
-        EntryKind::Finished { output: None, error: Some(error), warnings: Vec::new() },
+        EntryKind::Finished { output: Some(private), error: None, items: None, warnings: vec!["replaced".to_owned()] },
+        EntryKind::Finished { output: None, error: Some(error), items: None, warnings: Vec::new() },
     ];
     (0..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect()
 }

@@ -96,6 +96,7 @@ async fn says(inbox: &dyn HumanInbox, run: &'static str, key: &str, expected: &A
         refused: None,
         timeout_ms: None,
         on_timeout: OnTimeout::Fail,
+        answer_by: None,
     };
     let found = soon("asking", inbox.ask(site.at(), &request)).await?;
     let found = match found {

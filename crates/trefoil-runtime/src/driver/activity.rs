@@ -435,7 +435,10 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
         ToolError::Suspended(call) => {
             RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.run))
         }
-        ToolError::Limit(why) => RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}")),
+        ToolError::Limit { why, raise } => {
+            let ended = RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}"));
+            raise.into_iter().fold(ended, RunError::raising)
+        }
         ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
         ToolError::Broken(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Broken),
         ToolError::Unusable(why) => {

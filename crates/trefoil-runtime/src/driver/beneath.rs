@@ -27,7 +27,7 @@ impl Driver {
         }
         let now = self.settle();
         let call = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_)))?;
-        let Refusal { why, waits, option } = self.allowance.take(now).err()?;
+        let Refusal { why, waits, option, raise } = self.allowance.take(now).err()?;
         let location = self.world.prepared.program.step(call.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
         let help = match waits {
@@ -37,7 +37,8 @@ impl Driver {
                     .to_owned()
             }
         };
-        Some((error.help(help), waits))
+        let error = error.help(help);
+        Some((raise.into_iter().fold(error, RunError::raising), waits))
     }
 
     /// Updates the allowance with the run's current total and the open tool calls.

@@ -54,9 +54,10 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             mask.string(why);
             from.iter_mut().for_each(|path| mask.name(path));
         }
-        E::SignalWanted { label: _, prompt, accepts, refused } => {
+        E::SignalWanted { label: _, prompt, accepts, refused, deadline } => {
             mask.string(prompt);
-            accepts.iter_mut().chain(refused).for_each(|answer| mask.string(answer));
+            let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
+            accepts.iter_mut().chain(refused).chain(otherwise).for_each(|answer| mask.string(answer));
         }
         E::Warning { message } => mask.string(message),
         E::RunSuspended { waiting, wake_at: _, why } => {
@@ -64,7 +65,7 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             why.iter_mut().for_each(|why| mask.failure(why));
         }
         E::RunResumed { execution: _ } => {}
-        E::RunFinished { output, error, usage: _, calls: _, duration_ms: _ } => {
+        E::RunFinished { output, error, items: _, usage: _, calls: _, duration_ms: _ } => {
             *output = output.take().map(|value| {
                 let parts = mask.parts(value.exact());
                 value.hiding(parts)
@@ -119,8 +120,9 @@ impl Mask {
     }
 
     fn waiting(&self, waiting: &mut Waiting) {
-        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, why, calls: _ } = waiting;
-        prompt.iter_mut().chain(accepts).for_each(|text| self.string(text));
+        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, deadline, why, calls: _ } = waiting;
+        let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
+        prompt.iter_mut().chain(accepts).chain(otherwise).for_each(|text| self.string(text));
         self.each(call);
         why.iter_mut().for_each(|why| self.failure(why));
     }
@@ -128,7 +130,7 @@ impl Mask {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_machine::event::EventKind as E;
+    use trefoil_machine::event::{Deadline, EventKind as E};
     use trefoil_machine::guard::Side;
     use trefoil_machine::key::Key;
     use trefoil_machine::request::Role;
@@ -163,6 +165,7 @@ mod tests {
             calls: vec![call],
             answers: None,
         };
+        let deadline = || Some(Deadline { answer_by: 0, otherwise: Some(TOKEN.to_owned()) });
         let waiting = Waiting {
             key: Key("k".into()),
             step: "s".to_owned(),
@@ -171,6 +174,7 @@ mod tests {
             prompt: Some(TOKEN.to_owned()),
             call: Some(value()),
             accepts: vec![TOKEN.to_owned()],
+            deadline: deadline(),
             why: Some(Box::new(error())),
             calls: Vec::new(),
         };
@@ -207,6 +211,7 @@ mod tests {
                 prompt: TOKEN.to_owned(),
                 accepts: vec![TOKEN.to_owned()],
                 refused: Some(TOKEN.to_owned()),
+                deadline: deadline(),
             },
             E::RunSuspended { waiting: vec![waiting], wake_at: None, why: Some(error()) },
         ];

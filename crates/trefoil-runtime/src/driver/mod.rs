@@ -46,7 +46,7 @@ use crate::allowance::Share;
 use crate::limits::Places;
 use crate::ports::{Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::{Tally, Waiting};
 use trefoil_machine::guard::{Ruling, Verdict};
 use trefoil_machine::journal::{
     Answering, Basis, Changes, Entry, EntryKind, Flags, GivenPermissions, Identity, Reserve, SourceFile, Started,
@@ -191,6 +191,8 @@ pub struct RunOutcome {
     pub suspended: bool,
     /// Whether the run can be resumed.
     pub continues: bool,
+    /// The items of the fan-outs in which some failed, and the run went on. `None`: no item failed.
+    pub items: Option<Tally>,
     /// Tokens and cost.
     pub usage: Usage,
     /// Model calls, including failed and cancelled ones.
@@ -216,6 +218,7 @@ impl RunOutcome {
             waiting: Vec::new(),
             suspended: false,
             continues: false,
+            items: None,
             usage: Usage::default(),
             calls: 0,
             duration_ms: 0,
@@ -252,6 +255,7 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     // With a memo, reports use the provenance to explain why an activity is performed again.
     let wanted = ports.events.wants_provenance() || options.memo.is_some();
     let mut machine = Machine::with(prepared.clone(), flags).in_pieces().with_provenance(wanted);
+    machine.begin_at(started.at);
     let output = machine.start(started.execution(), started.input.as_ref().map(|input| input.exact().clone()));
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
@@ -361,12 +365,25 @@ async fn take_up(
     let mut reopened = None;
     // The totals of the run, in case it does not continue.
     let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.worked().0);
+    let items = replay.machine().failed_items();
     let warnings = if let EntryKind::Finished { warnings, .. } = &last { warnings.clone() } else { Vec::new() };
     let left = |result| {
         let (run, waiting, suspended, continues) = (run.into(), Vec::new(), false, false);
         let (result, hidden) = outcome::parts(result);
         let warnings = warnings.clone();
-        Box::new(RunOutcome { run, result, hidden, warnings, waiting, suspended, continues, usage, calls, duration_ms })
+        Box::new(RunOutcome {
+            run,
+            result,
+            hidden,
+            warnings,
+            waiting,
+            suspended,
+            continues,
+            items,
+            usage,
+            calls,
+            duration_ms,
+        })
     };
     match ended(&last, replay.outcome()) {
         None => {}

@@ -45,6 +45,7 @@ impl Driver {
             waiting,
             suspended,
             continues,
+            items: self.machine.failed_items(),
             usage,
             calls,
             duration_ms,

@@ -132,7 +132,8 @@ fn would_repeat(error: &RunError) -> RunError {
         }
         _ => "repeating a step cannot help; change the manifest or the input, and start a new run",
     };
-    RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help)
+    let repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
+    error.raise().into_iter().fold(repeats, RunError::raising)
 }
 
 /// Collects events until their entry is stored.

@@ -10,7 +10,7 @@ use super::recovery;
 use super::turns::Driver;
 use crate::ports::Letters;
 use trefoil_machine::Output;
-use trefoil_machine::error::RunError;
+use trefoil_machine::error::{Raise, RunError};
 use trefoil_machine::journal::About;
 use trefoil_machine::machine::{Kept, Room};
 use trefoil_machine::private::PrivateValue;
@@ -66,10 +66,11 @@ impl Driver {
         let asked = self.asked.iter().filter(count).count() as u64;
         let (made, more) =
             (self.machine.calls().saturating_sub(asked), next.iter().copied().filter(count).count() as u64);
-        let (message, help) = match (max_calls, max_cost_micro) {
+        let (message, help, raise) = match (max_calls, max_cost_micro) {
             (Some(limit), _) if made.saturating_add(more) > limit => {
                 let calls = if more == 1 { "1 more is needed".to_owned() } else { format!("{more} more are needed") };
-                (format!("call limit reached: {made} of {limit} calls made, and {calls}"), "--max-calls")
+                let raise = Raise::calls(limit, made.saturating_add(more));
+                (format!("call limit reached: {made} of {limit} calls made, and {calls}"), "--max-calls", raise)
             }
             (_, Some(limit)) => {
                 let cost = |all: &mut dyn Iterator<Item = &Arc<Activity>>| {
@@ -79,17 +80,19 @@ impl Driver {
                 let under_way = self.under_way.values().map(|one| &one.activity);
                 let open = cost(&mut starting.chain(under_way).chain(self.queue.calls()));
                 let (spent, more) = (self.machine.usage().cost_micro, cost(&mut next.iter().copied()));
-                if spent.saturating_add(open).saturating_add(more) <= limit {
+                let needed = spent.saturating_add(open).saturating_add(more);
+                if needed <= limit {
                     return None;
                 }
                 let said = format!("cost limit reached: {} of {} spent", Dollars(spent), Dollars(limit));
-                (format!("{said}, and what is next may cost {}", Dollars(open.saturating_add(more))), "--max-cost")
+                let said = format!("{said}, and what is next may cost {}", Dollars(open.saturating_add(more)));
+                (said, "--max-cost", Raise::cost(limit, needed))
             }
             _ => return None,
         };
         let location = self.world.prepared.program.step(first.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
-        Some(error.help(format!("allow more with `{help}`")))
+        Some(error.help(format!("allow more with `{help}`")).raising(raise))
     }
 
     /// Stops the run before the requested activities, until somebody allows them.

@@ -6,7 +6,7 @@ use super::activity::World;
 use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{EventKind, ReusedFrom, Waiting};
+use trefoil_machine::event::{Deadline, EventKind, ReusedFrom, Waiting};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{About, CalledRun, Lost, Started};
 use trefoil_machine::key::Key;
@@ -79,11 +79,12 @@ impl World {
                 let detail = wanted.iter().map(|tools| Value::from(tools.place())).collect();
                 EventKind::EffectStarted { effect: "describe", detail }
             }
-            Request::Human(HumanRequest { step, prompt, accepts, refused, .. }) => EventKind::SignalWanted {
+            Request::Human(request @ HumanRequest { step, prompt, accepts, refused, .. }) => EventKind::SignalWanted {
                 label: step.to_string(),
                 prompt: self.shown(prompt).to_text().to_string(),
                 accepts: accepts.iter().map(ToString::to_string).collect(),
                 refused: refused.as_ref().map(ToString::to_string),
+                deadline: Deadline::of(request),
             },
             Request::Decide(question) if !question.is_silent() => {
                 EventKind::EffectStarted { effect: "decide", detail: Value::from(question.shown()) }
@@ -196,15 +197,16 @@ impl World {
     pub fn waiting(&self, activity: &Activity) -> Waiting {
         let step = activity.labels.last().unwrap_or(&self.prepared.program.name).to_string();
         let (key, sort) = (activity.key.clone(), activity.request.sort());
-        let (prompt, accepts) = match &activity.request {
+        let (prompt, accepts, deadline) = match &activity.request {
             Request::Human(request) => {
                 let prompt = self.secrets.hide(&self.shown(&request.prompt).to_text());
-                (Some(prompt), request.accepts.iter().map(ToString::to_string).collect())
+                let accepts = request.accepts.iter().map(ToString::to_string).collect();
+                (Some(prompt), accepts, Deadline::of(request))
             }
-            _ => (None, Vec::new()),
+            _ => (None, Vec::new(), None),
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting { key, step, sort, run: None, prompt, call, accepts, why: None, calls: Vec::new() }
+        Waiting { key, step, sort, run: None, prompt, call, accepts, deadline, why: None, calls: Vec::new() }
     }
 
     /// Why an activity does not start in this process: a permission that its operator has not given.

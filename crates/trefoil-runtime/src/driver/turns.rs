@@ -698,7 +698,7 @@ impl Driver {
             self.keep_drafts().await;
         } else {
             let (error, warnings) = (error.map(RunError::stored), warnings.clone());
-            self.record(EntryKind::Finished { output, error, warnings });
+            self.record(EntryKind::Finished { output, error, items: self.machine.failed_items(), warnings });
         }
         // A run is reported as waiting only once that is stored.
         if let Err(failed) = self.commit().await
@@ -717,11 +717,11 @@ impl Driver {
         if outcome.suspended {
             return outcome;
         }
-        let RunOutcome { usage, calls, duration_ms, .. } = outcome;
+        let RunOutcome { items, usage, calls, duration_ms, .. } = outcome;
         for (key, location, kind) in warned(&warnings) {
             self.world.watch.note(key, location, kind);
         }
-        let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };
+        let finished = EventKind::RunFinished { output, error, items, usage, calls, duration_ms };
         match open {
             true => self.world.watch.delta(None, None, finished),
             false => self.world.watch.note(None, None, finished),

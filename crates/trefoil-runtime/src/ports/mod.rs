@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
 use trefoil_ir::{StepId, ToolKind};
-use trefoil_machine::error::RunError;
+use trefoil_machine::error::{Raise, RunError};
 use trefoil_machine::event::{AskedBefore, Event, Waiting};
 use trefoil_machine::journal::{Entry, SeenTool};
 use trefoil_machine::key::Key;
@@ -433,8 +433,13 @@ pub enum ToolError {
     #[error("the run {} is waiting", .0.run)]
     Suspended(Box<SuspendedCall>),
     /// A limit of the calling run would be exceeded. That run ends with `BUDGET_EXCEEDED`, even if the step handles failures.
-    #[error("{0}")]
-    Limit(String),
+    #[error("{why}")]
+    Limit {
+        /// Why.
+        why: String,
+        /// The limit of the command line with which the calling run can continue.
+        raise: Option<Raise>,
+    },
     /// No connection: nothing was sent.
     #[error("{0}")]
     Network(String),

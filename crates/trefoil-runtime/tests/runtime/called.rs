@@ -50,6 +50,7 @@ impl ToolHost for Called {
             prompt: Some("Ship?".into()),
             call: None,
             accepts: Vec::new(),
+            deadline: None,
             why: None,
             calls: Vec::new(),
         };

@@ -135,7 +135,7 @@ fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
 
 fn finished(error: Option<RunError>) -> EntryKind {
     let output = error.is_none().then(|| "done".into());
-    EntryKind::Finished { output, error, warnings: Vec::new() }
+    EntryKind::Finished { output, error, items: None, warnings: Vec::new() }
 }
 
 /// A started run, owned by `suite` with a lease of 10,000 ms.

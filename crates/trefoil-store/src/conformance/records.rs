@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::RunError;
+use trefoil_machine::event::Tally;
+use trefoil_machine::journal::Basis;
+use trefoil_machine::{EntryKind, RunError};
 use trefoil_template::Value;
 
 use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, scheduled, started};
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash, INLINE};
 use crate::error::StoreError;
+use crate::list::Filter;
 use crate::port::{NewRun, Store};
 use crate::record::{Spent, Status};
 use trefoil_runtime::Usage;
@@ -17,6 +20,7 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     figures(store).await?;
     impossible_figures(store).await?;
     ends(store).await?;
+    failed_items(store).await?;
     large_values(store).await?;
     files(store).await?;
     pending(store).await?;
@@ -81,6 +85,29 @@ async fn ends(store: &dyn Store) -> Result<(), String> {
     let after = done(store.counts().await, "counting")?;
     let grown = before.iter().zip(&after).filter(|((_, before), (_, after))| *after == before + 1);
     equal(&grown.count(), &3, "the number of statuses that have one run more")
+}
+
+/// The record of a run that went on without some items says how many, and nothing more once the run goes on; and it names the run whose
+/// results it reuses.
+async fn failed_items(store: &dyn Store) -> Result<(), String> {
+    let now = store.clock().wall_ms();
+    let mut start = started("in-part", "main", now, "in".into());
+    if let EntryKind::Started(started) = &mut start {
+        started.basis = Some(Box::new(Basis { run: "earlier".to_owned(), ..Basis::default() }));
+    }
+    let claim = Some(claim("suite", now, now + 10_000));
+    let new = NewRun { run: "in-part".into(), claim, batch: batch(&[entry(0, start)])?, ..NewRun::default() };
+    let lease = done(store.create(new).await, "creating")?.ok_or("no lease")?;
+    let items = Some(Tally { total: 200, failed: 9 });
+    let error = Some(RunError::new("MODEL_ERROR", "no"));
+    let end = EntryKind::Finished { output: None, error, items, warnings: Vec::new() };
+    done(store.append(&lease, batch(&[entry(1, end)])?).await, "ending with failed items")?;
+    let record = done(store.record("in-part").await, "reading a record")?;
+    equal(&(record.items, record.base.as_deref()), &(items, Some("earlier")), "the items that failed, and the base")?;
+    let listed = done(store.list(&Filter::default(), None, 1_000).await, "listing")?.runs;
+    expect(listed.iter().any(|listed| listed.run == record.run && listed.items == items), "a list has them, too")?;
+    let other = done(store.record("well").await, "reading a record")?;
+    equal(&(other.items, other.base), &(None, None), "a run without either")
 }
 
 async fn large_values(store: &dyn Store) -> Result<(), String> {

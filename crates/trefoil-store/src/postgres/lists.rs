@@ -2,6 +2,7 @@
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use trefoil_machine::event::Tally;
 use trefoil_runtime::Usage;
 
 use super::connect::Session;
@@ -17,14 +18,16 @@ macro_rules! columns {
         concat!(
             "no, id, flow, program, ",
             seen!(),
-            " AS status, started, ended, error_code, error, calls, tokens_in, tokens_out, tokens_cached, \
+            " AS status, started, ended, error_code, error, items, failed_items, calls, tokens_in, tokens_out, tokens_cached, \
          unknown_calls, cost_micro, unpriced_calls, next, parent, \
          CASE WHEN ",
             expired!("9223372036854775807"),
             " THEN NULL ELSE owner END AS owner, lease_until, epoch, wake_at, \
          in_flight, free, CASE WHEN content = 3 AND ended < ",
             now!(),
-            " - 86400000 THEN 2 ELSE content END AS content, taken_from"
+            " - 86400000 THEN 2 ELSE content END AS content, taken_from, (SELECT ",
+            base!(),
+            " FROM entry WHERE entry.run = run.no AND entry.seq = 0) AS base"
         )
     };
 }
@@ -61,11 +64,13 @@ fn read(row: &Row) -> Done<(i64, Record)> {
         started: count("started")?,
         ended: maybe("ended")?,
         error,
+        items: Tally { total: count("items")? as u32, failed: count("failed_items")? as u32 }.with_failed(),
         // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.try_get("free")?) },
         in_flight,
         entries: count("next")?,
         parent: row.try_get("parent")?,
+        base: row.try_get::<_, Option<String>>("base")?.filter(|base| !base.is_empty()),
         owner: owner.zip(maybe("lease_until")?),
         epoch: count("epoch")?,
         wake_at: maybe("wake_at")?,

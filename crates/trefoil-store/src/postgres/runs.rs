@@ -146,7 +146,9 @@ WITH held AS (
     ended = CASE WHEN $20 THEN greatest(coalesce($17, started), coalesce($22, coalesce($17, started) + $23))
                  WHEN $24 THEN NULL ELSE ended END,
     error_code = CASE WHEN $20 THEN $25 WHEN $24 THEN NULL ELSE error_code END,
-    error = CASE WHEN $20 THEN $26 WHEN $24 THEN NULL ELSE error END
+    error = CASE WHEN $20 THEN $26 WHEN $24 THEN NULL ELSE error END,
+    items = CASE WHEN $20 THEN $40 WHEN $24 THEN 0 ELSE items END,
+    failed_items = CASE WHEN $20 THEN $41 WHEN $24 THEN 0 ELSE failed_items END
   WHERE no = $1 AND epoch = $2 AND (owner IS NOT NULL OR $27) AND ($3::bigint IS NULL OR next = $3)
   RETURNING no
 ), letters AS (
@@ -165,6 +167,7 @@ WITH held AS (
 )
 SELECT no FROM held";
 
+/// Writes a batch. reason: one parameter of the statement a line.
 async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], unowned: bool) -> Done<()> {
     let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };
     if let Some(gap) = batch.first().and_then(|first| batch.gap(first)) {
@@ -230,6 +233,8 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
                 &large,
                 &int(Usage::MOST),
                 &about,
+                &end.and_then(|end| end.items).map_or(0, |items| i64::from(items.total)),
+                &end.and_then(|end| end.items).map_or(0, |items| i64::from(items.failed)),
             ],
         )
         .await?;

@@ -16,6 +16,8 @@ CREATE TABLE run (
   ended           bigint,
   error_code      text,
   error           text,
+  items           bigint  NOT NULL DEFAULT 0,         -- those of the fan-outs in which some failed, and the run went on
+  failed_items    bigint  NOT NULL DEFAULT 0,
   next            bigint  NOT NULL DEFAULT 0,         -- number of the next entry
   bytes           bigint  NOT NULL DEFAULT 0,         -- of its entries, without large values
   calls           bigint  NOT NULL DEFAULT 0,

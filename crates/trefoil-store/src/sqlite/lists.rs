@@ -2,6 +2,7 @@
 
 use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+use trefoil_machine::event::Tally;
 use trefoil_runtime::Usage;
 
 use super::alive::GoneOwners;
@@ -11,8 +12,13 @@ use crate::error::StoreError;
 use crate::list::{Cursor, Filter, Page};
 use crate::record::{Record, Spent, Status};
 
-const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, \
-                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content, taken_from";
+const COLUMNS: &str = concat!(
+    "no, id, flow, program, status, started, ended, error_code, error, items, failed_items, calls, tokens_in, tokens_out, \
+     tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, \
+     content, taken_from, (SELECT ",
+    base!(),
+    " FROM entry WHERE entry.id = run.no << 32) AS base"
+);
 
 /// The status of a run for everybody who looks; the parameter is the list of departed owners.
 const SEEN: &str =
@@ -54,11 +60,13 @@ fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)>
         started: count("started")?,
         ended,
         error,
+        items: Tally { total: count("items")? as u32, failed: count("failed_items")? as u32 }.with_failed(),
         // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.get("free")?) },
         in_flight,
         entries: count("next")?,
         parent: row.get("parent")?,
+        base: row.get::<_, Option<String>>("base")?.filter(|base| !base.is_empty()),
         owner: owner.filter(|owner| !departed.has(owner)).zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
         epoch: count("epoch")?,
         wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),

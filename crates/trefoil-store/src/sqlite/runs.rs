@@ -155,6 +155,7 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
         let error = end.error.as_ref();
         c.prepare_cached(
             "UPDATE run SET status = ?2, ended = max(started, coalesce(?6, started + ?3)), error_code = ?4, error = ?5, owner = NULL, \
+             items = ?7, failed_items = ?8, \
              lease_until = NULL, wake_at = NULL WHERE no = ?1",
         )?
         .execute(params![
@@ -163,13 +164,15 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
             int(end.at_ms),
             error.map(|(code, _)| code),
             error.map(|(_, text)| text),
-            end.at.map(int)
+            end.at.map(int),
+            end.items.map_or(0, |items| items.total),
+            end.items.map_or(0, |items| items.failed)
         ])?;
         // Nobody reads the letters of a run that has ended.
         c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;
     } else {
         if batch.reopens {
-            c.prepare_cached("UPDATE run SET ended = NULL, error_code = NULL, error = NULL WHERE no = ?1")?
+            c.prepare_cached("UPDATE run SET ended = NULL, error_code = NULL, error = NULL, items = 0, failed_items = 0 WHERE no = ?1")?
                 .execute([no])?;
         }
         let status = batch.status.unwrap_or(Status::Running).name();

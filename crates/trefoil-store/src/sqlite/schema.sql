@@ -11,6 +11,8 @@ CREATE TABLE run (
   ended           INTEGER,
   error_code      TEXT,
   error           TEXT,
+  items           INTEGER NOT NULL DEFAULT 0,         -- those of the fan-outs in which some failed, and the run went on
+  failed_items    INTEGER NOT NULL DEFAULT 0,
   next            INTEGER NOT NULL DEFAULT 0,         -- number of the next entry
   calls           INTEGER NOT NULL DEFAULT 0,
   tokens_in       INTEGER NOT NULL DEFAULT 0,

@@ -67,6 +67,7 @@ fn waiting() -> trefoil_machine::event::Waiting {
         calls: Vec::new(),
         call: None,
         accepts: Vec::new(),
+        deadline: None,
         why: None,
     }
 }

@@ -51,8 +51,10 @@ async fn one(store: Arc<dyn Store>, run: &str) -> Result<Usage> {
     // Nothing has worked on the run since its last entry.
     let at_ms = last.map_or(0, |last| last.at_ms);
     let error = RunError::new("CANCELLED", "the run was cancelled");
-    let kinds =
-        [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error), warnings: Vec::new() }];
+    let kinds = [
+        EntryKind::CancelRequested {},
+        EntryKind::Finished { output: None, error: Some(error), items: None, warnings: Vec::new() },
+    ];
     let entries: Vec<Entry> = (next..).zip(kinds).map(|(seq, kind)| Entry { v: VERSION, seq, at_ms, kind }).collect();
     owner.add(run, Batch::of(&entries)?).await?;
     drop(hold);

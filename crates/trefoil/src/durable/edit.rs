@@ -47,6 +47,9 @@ pub struct Edit {
     pub input: Option<Value>,
     /// Whether the step at which the earlier run failed is repeated, as in a fork.
     pub failed: bool,
+    /// Whether this is a fork: the run has the files of the earlier one.
+    #[doc(hidden)]
+    pub forked: bool,
 }
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
@@ -131,7 +134,8 @@ impl Engine {
         let own = edit.own_models || now.answers == "manifest";
         let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
         let edit = in_old_names(self, &store, &stored, flow, edit).await?;
-        engine.based_on(store, &stored, flow, &edit, false).await
+        let edit = Edit { forked: false, ..edit };
+        engine.based_on(store, &stored, flow, &edit).await
     }
 
     /// Prepares a new run from a run of the [store](Self::store), with its files, models and input: completed steps are
@@ -144,25 +148,19 @@ impl Engine {
         let store = self.kept_runs()?;
         let stored = Stored::read(&*store, run).await?;
         let engine = self.clone().with_models_of(&stored.now());
-        engine.based_on(store, &stored, &stored.flow, edit, true).await
+        let edit = Edit { forked: true, ..edit.clone() };
+        engine.based_on(store, &stored, &stored.flow, &edit).await
     }
 
-    async fn based_on(
-        &self,
-        store: Arc<dyn Store>,
-        stored: &Stored,
-        flow: &Flow,
-        edit: &Edit,
-        forked: bool,
-    ) -> Result<Edited> {
+    async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
         self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
         let mut memo = memo(store.clone(), self.earlier_runs(), stored, edit).await?;
-        if forked || edit.failed {
+        if edit.forked || edit.failed {
             memo = without_failed(memo, &*store, stored).await?;
         }
-        if !forked {
+        if !edit.forked {
             memo = without_edited(memo, self, &store).await;
         }
         if let Some(from) = &edit.from {
@@ -176,7 +174,7 @@ impl Engine {
             also_from: edit.also_from.clone(),
             all: edit.all,
             rerun: edit.rerun.clone(),
-            forked,
+            forked: edit.forked,
             failed: edit.failed,
             execution: Some(started.execution().to_owned()),
             ..Basis::default()

@@ -15,7 +15,7 @@ pub async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
         let Some(end) = page.last() else { break };
         next = end.seq.saturating_add(1);
         for entry in page {
-            if let EntryKind::Finished { output, error, warnings } = entry.kind {
+            if let EntryKind::Finished { output, error, items: _, warnings } = entry.kind {
                 last = Some((output, error, warnings));
             }
         }
@@ -32,6 +32,7 @@ pub async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
         waiting: Vec::new(),
         suspended: false,
         continues: false,
+        items: record.items,
         usage: record.spent.usage,
         calls: record.spent.calls,
         duration_ms: 0,

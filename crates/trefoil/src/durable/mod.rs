@@ -33,7 +33,7 @@ pub use history::{can_continue, history};
 pub(crate) use library::StoredAnswers;
 pub(crate) use lines::LinesOfCalls;
 pub use lines::{Lines, Made};
-pub use preview::{Preview, asked_again, preview, preview_with_its_models};
+pub use preview::{Preview, asked_again, preview, preview_fork, preview_with_its_models};
 pub use project::StoredProject;
 pub use resume::Stored;
 pub use stopped::stopped;

@@ -66,6 +66,19 @@ pub async fn preview(engine: &Engine, store: Arc<dyn Store>, run: &str, flow: &F
     look(engine, store, &stored, flow, edit, (program, &from?)).await
 }
 
+/// What [`Engine::fork`](crate::Engine::fork) of this engine with these arguments would do first. Calls nothing and needs no keys.
+///
+/// # Errors
+///
+/// As [`Engine::fork`](crate::Engine::fork).
+pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, run: &str, edit: &Edit) -> Result<Preview> {
+    let stored = Stored::read(&*store, run).await?;
+    let (engine, flow) = (&engine.clone().with_models_of(&stored.now()), &stored.flow);
+    let (program, from) = aimed(engine, flow, &stored.now());
+    let edit = Edit { failed: true, forked: true, ..edit.clone() };
+    look(engine, store, &stored, flow, &edit, (program, &from?)).await
+}
+
 /// The model calls in progress of a run that a run of the edited flow would make, too, with the same requests. Their results will be
 /// kept.
 ///
@@ -220,7 +233,9 @@ async fn look(
     if edit.failed {
         memo = without_failed(memo, &*store, stored).await?;
     }
-    let memo = without_edited(memo, engine, &store).await;
+    if !edit.forked {
+        memo = without_edited(memo, engine, &store).await;
+    }
     if let Some(from) = &edit.from {
         is_inside(&store, from, &memo).await?;
     }
@@ -239,7 +254,8 @@ async fn look(
         _ => None,
     };
     let execution = Some(stored.started.execution().to_owned());
-    let basis = Basis { run: stored.started.run.clone(), failed: edit.failed, execution, ..Basis::default() };
+    let (run, failed, forked) = (stored.started.run.clone(), edit.failed, edit.forked);
+    let basis = Basis { run, failed, forked, execution, ..Basis::default() };
     let before = Before::of(&memo, &basis, &prepared);
     let memo = memo.without_made_up(made_up);
     let decisions = memo.decisions();

@@ -7,13 +7,15 @@
 
 use std::path::{Path, PathBuf};
 
+use trefoil_ir::{StepKind, ToolKind, walk};
 use trefoil_machine::Started;
 use trefoil_store::{Filter, Store};
 
 use super::Stored;
 use super::bundle::{FileOrigin, found_in};
+use crate::engine::{AnswersFrom, Engine};
 use crate::error::Result;
-use crate::settings::{self, FoundSettings};
+use crate::settings::{self, FoundSettings, Settings};
 
 /// Maximum number of runs that are compared.
 const MOST: usize = 1_000;
@@ -84,6 +86,26 @@ impl StoredProject {
             Origin::Disk(file) => settings::find(file, without_project),
             Origin::Store(..) => settings::find(Path::new(""), true),
         }
+    }
+
+    /// Whether the run calls a tool, or runs a command, that only the settings of the project have, so that it cannot continue with its
+    /// own files.
+    pub fn is_needed(&self, stored: &Stored) -> bool {
+        let Origin::Store(_, file) = &self.0 else { return false };
+        let (without, with) = (self.settings(false).settings, settings::find(file, false).settings);
+        let starts = with.commands && !without.commands;
+        let from = AnswersFrom::of_stored(&stored.now().answers);
+        let tools =
+            |settings: Settings| Engine::new().http(settings.http.clone()).settings(settings).tools_to_ask_about(&from);
+        let (without, with) = (tools(without), tools(with));
+        let program = &stored.flow.loaded().program;
+        let mut steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, id)| program.step(id));
+        steps.any(|step| match &step.kind {
+            StepKind::Tool(call) if call.kind == ToolKind::Python => starts,
+            StepKind::Tool(call) => !without.offers(&call.name, &call.kind) && with.offers(&call.name, &call.kind),
+            StepKind::Command(_) => starts,
+            _ => false,
+        })
     }
 
     /// Whether the files of the run belong to the project around a folder.

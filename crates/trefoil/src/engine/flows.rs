@@ -287,6 +287,7 @@ impl FlowTools {
                 prompt: None,
                 call: None,
                 accepts: Vec::new(),
+                deadline: None,
                 why,
                 calls: Vec::new(),
             });
@@ -445,7 +446,8 @@ impl ToolHost for FlowTools {
             }
             // If a limit of the flow's own manifest was reached, only the call fails.
             Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
-                Err(ToolError::Limit(error.into_data().message))
+                let raise = error.raise();
+                Err(ToolError::Limit { why: error.into_data().message, raise })
             }
             Err(error) => Err(ToolError::Failed(format!("{}: {}", error.code, error.message))),
         }

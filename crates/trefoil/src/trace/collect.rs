@@ -73,7 +73,7 @@ impl Trace {
             }
             EventKind::Verdict(verdict) => self.ruled(event, verdict),
             EventKind::Warning { message } => self.warned(event, message),
-            EventKind::RunFinished { output, error, usage, calls, duration_ms } => {
+            EventKind::RunFinished { output, error, items, usage, calls, duration_ms } => {
                 let how = match RunStatus::of_end(error.as_ref()) {
                     RunStatus::Completed => "done",
                     RunStatus::Cancelled => "cancelled",
@@ -85,6 +85,7 @@ impl Trace {
                 self.end = Some(End {
                     output: output.as_ref().map(PrivateValue::shown),
                     error: error.clone(),
+                    items: *items,
                     usage: *usage,
                     calls: *calls,
                     duration_ms: *duration_ms,

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard::Verdict;
+use trefoil_machine::moment::rfc3339_ms;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
-use super::clock;
 use super::place::{place, spans};
 use super::{About, StepTrace, Trace, TraceCall, graph, outer};
 
@@ -22,13 +22,16 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
     let index = Index::of(&trace.steps);
     let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| index.parent(s)).collect();
     let shown = graph::shown(&about.graph, &trace.steps, &parents);
-    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents);
-    let steps = trace.steps.iter().zip(around).map(|(own, ((node, frame), parent))| {
+    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(kept(&trace.steps, &parents));
+    let steps = trace.steps.iter().zip(around).map(|(own, (((node, frame), parent), kept))| {
         let mut all = step(own, files, &index);
         let parent = parent.and_then(|p| trace.steps.get(p)).and_then(|p| p.key.as_ref());
         all.insert("parent".to_owned(), json!(parent));
         all.insert("node".to_owned(), json!(node.map(|n| format!("n{n}"))));
         all.insert("frame".to_owned(), json!(frame.map(|f| format!("f{f}"))));
+        if kept {
+            all.insert("kept".to_owned(), true.into());
+        }
         Value::Object(all)
     });
     let steps: Vec<Value> = steps.collect();
@@ -38,7 +41,7 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "flow": trace.flow,
         "dialect": about.dialect,
         "status": trace.status().name(),
-        "started_at": trace.started_at.map(clock::rfc3339_ms),
+        "started_at": trace.started_at.map(rfc3339_ms),
         "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,
@@ -56,11 +59,31 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "graph": graph::json(&about.graph, &trace.steps, &shown),
     });
     if let Some(members) = all.as_object_mut() {
+        members.extend(trace.base.as_ref().map(|base| ("base".to_owned(), json!(base))));
+        members.extend(trace.failed_items().map(|items| ("items".to_owned(), json!(items))));
         let waiting = trace.waiting.as_ref().filter(|waiting| !waiting.is_empty());
         members.extend(waiting.map(|waiting| ("waiting".to_owned(), questions(waiting))));
         members.extend((!trace.next.is_empty()).then(|| ("next".to_owned(), json!(trace.next))));
     }
     all
+}
+
+/// Which steps are kept: something was to be called in them, and all of it has results of earlier runs.
+fn kept(steps: &[StepTrace], parents: &[Option<usize>]) -> Vec<bool> {
+    let calls = |step: &StepTrace| -> (u64, u64) {
+        // Conditions and timers of the engine cost nothing, so they say nothing.
+        let calls = step.calls.iter().filter(|call| !["decide", "timer"].contains(&call.effect));
+        calls.fold((0, 0), |(all, kept), call| (all + 1, kept + u64::from(call.reused_from.is_some())))
+    };
+    let mut counts: Vec<(u64, u64)> = steps.iter().map(calls).collect();
+    // A step starts after the one around it.
+    for (step, parent) in parents.iter().enumerate().rev() {
+        let (all, kept) = counts.get(step).copied().unwrap_or_default();
+        if let Some(around) = parent.filter(|parent| *parent < step).and_then(|parent| counts.get_mut(parent)) {
+            *around = (around.0 + all, around.1 + kept);
+        }
+    }
+    counts.into_iter().map(|(all, kept)| all > 0 && all == kept).collect()
 }
 
 /// What a run waits for, each with its question in one sentence.

@@ -3,7 +3,6 @@
 //! Collects the events of the run, and determines the final state of each step. Texts are masked, as in the events.
 
 mod about;
-mod clock;
 mod collect;
 mod graph;
 mod json;
@@ -12,9 +11,9 @@ mod place;
 mod write;
 
 pub use about::About;
-pub use clock::rfc3339_ms;
 pub use json::questions;
 pub use trefoil_machine::key::{parent as outer, without_try};
+pub use trefoil_machine::moment::{moment, rfc3339_ms};
 pub use write::{Pending, write_page};
 
 use std::collections::HashMap;
@@ -46,6 +45,8 @@ pub struct Trace {
     pub input: Option<Value>,
     /// The input with defaults.
     pub effective_input: Option<Value>,
+    /// The run whose results it reuses.
+    base: Option<String>,
     /// The steps, in the order in which they started.
     pub steps: Vec<StepTrace>,
     /// Warnings.
@@ -86,6 +87,8 @@ pub struct End {
     pub output: Option<Value>,
     /// The failure.
     pub error: Option<RunError>,
+    /// The items of the fan-outs in which some failed, and the run went on.
+    pub items: Option<Tally>,
     /// The usage.
     pub usage: Usage,
     /// Model calls.
@@ -205,6 +208,11 @@ impl Tracer {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).warnings.extend(warnings);
     }
 
+    /// The run reuses results of an earlier one.
+    pub fn reuses(&self, base: Option<&str>) {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).base = base.map(str::to_owned);
+    }
+
     /// What can be done with the run next.
     pub fn suggests(&self, next: Vec<Suggestion>) {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).next = next;
@@ -233,6 +241,13 @@ impl Trace {
             None if self.waiting.is_some() => self.standing.unwrap_or(RunStatus::Waiting),
             None => self.standing.unwrap_or(RunStatus::Running),
         }
+    }
+
+    /// The items of the fan-outs in which some failed, and the run went on.
+    fn failed_items(&self) -> Option<Tally> {
+        let mut all = Tally::default();
+        self.steps.iter().filter_map(|step| step.items?.with_failed()).for_each(|items| all.add(items));
+        self.end.as_ref().map_or(all.with_failed(), |end| end.items)
     }
 
     /// The trace as JSON.

@@ -218,6 +218,7 @@ impl Replay {
         }
         let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
         machine.change(limits);
+        machine.begin_at(started.at);
         let output = machine.start(started.execution(), started.input.as_ref().map(|input| input.exact().clone()));
         let mut replay = Self {
             machine,
@@ -319,7 +320,7 @@ impl Replay {
                 self.take(output, watcher);
                 Ok(())
             }
-            EntryKind::Finished { output, error, warnings } => {
+            EntryKind::Finished { output, error, warnings, items: _ } => {
                 self.finished(entry, output.as_ref(), error.as_ref(), warnings, watcher)
             }
         }

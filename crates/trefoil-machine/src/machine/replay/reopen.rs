@@ -17,7 +17,7 @@ use crate::journal::{About, Changes};
 use crate::key::{ContentKey, Key, own_step};
 use crate::machine::Noted;
 use crate::private::PrivateValue;
-use crate::request::{Activity, Request};
+use crate::request::{Activity, HumanRequest, Request};
 
 /// The error code of a model call that was cancelled.
 const STOPPED: &str = "CANCELLED";
@@ -326,7 +326,14 @@ impl Rebuild {
         replay.notes = std::mem::take(&mut before.notes);
         replay.executions = *execution;
         replay.fruitless = 0;
-        replay.origin = at.saturating_sub(entry.at_ms);
+        let origin = at.saturating_sub(entry.at_ms);
+        replay.machine.begin_at(origin);
+        for asked in replay.asked.values_mut() {
+            if let Request::Human(HumanRequest { answer_by: Some(by), .. }) = &mut asked.activity.request {
+                *by = by.saturating_add(origin.saturating_sub(replay.origin));
+            }
+        }
+        replay.origin = origin;
         (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         replay.machine.change(changes);
         let answers = changes.models.as_ref().map(|models| models.answers.as_str());

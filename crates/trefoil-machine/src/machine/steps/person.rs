@@ -45,6 +45,7 @@ fn ask(
         refused,
         timeout_ms: call.timeout_ms,
         on_timeout: call.on_timeout.clone(),
+        answer_by: call.timeout_ms.map(|ms| turn.core.clock.wall_at(turn.core.clock.now().plus(ms))),
     };
     turn.effect(f, Request::Human(request));
     if let Some(ms) = call.timeout_ms {

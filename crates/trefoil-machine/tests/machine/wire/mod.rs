@@ -128,6 +128,7 @@ fn the_name_of_a_step_is_no_part_of_its_effect() {
             refused: None,
             timeout_ms: None,
             on_timeout: OnTimeout::Fail,
+            answer_by: None,
         }))
     };
     assert_eq!(ask("A", "Ship it?"), ask("B", "Ship it?"));
@@ -265,6 +266,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         refused: None,
         timeout_ms: Some(60_000),
         on_timeout: OnTimeout::Answer("no".into()),
+        answer_by: None,
     };
     let again =
         HumanRequest { refused: Some("maybe".into()), timeout_ms: None, on_timeout: OnTimeout::Fail, ..person.clone() };
