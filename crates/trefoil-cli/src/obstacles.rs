@@ -82,12 +82,13 @@ pub fn place(d: &Diagnostic, files: &Files) -> Option<String> {
 
 /// The flows of a target, each with the settings of its project, or why it does not load: that of an id, or all that no other one
 /// uses.
-pub fn flows_at(target: &Target, options: &LoadOptions, no_config: bool) -> Vec<Result<(Flow, Settings), Report>> {
+pub fn flows_at(target: &Target, options: &LoadOptions, no_config: bool) -> Vec<Result<(Flow, Settings), Box<Report>>> {
     let own = |target: &Target| {
         let settings = settings::of(target, options, no_config).settings;
         let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();
         let options = LoadOptions { allowed, supplied: settings.supplied(), ..options.clone() };
-        trefoil::internals::load(target, &options).map(|loaded| (Flow::from(loaded), settings))
+        let loaded = trefoil::internals::load(target, &options).map_err(Box::new)?;
+        Ok((Flow::from(loaded), settings))
     };
     match target.id {
         Some(_) => vec![own(target)],
