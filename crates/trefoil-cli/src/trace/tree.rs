@@ -59,7 +59,7 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     // A step that can be shown: one that failed, or the last one.
     let with_calls = || steps.iter().filter(|step| !list(step, "calls").is_empty());
     let failed = with_calls().find(|step| text(step, "status") == Some("failed"));
-    let one = failed.or_else(|| with_calls().last());
+    let one = failed.or_else(|| with_calls().next_back());
     let is_alone = |label: &&str| steps.iter().filter(|step| text(step, "label") == Some(label)).count() == 1;
     let name = |step| text(step, "label").filter(is_alone).or_else(|| text(step, "key").map(without_try));
     if let Some(step) = one.and_then(name) {
