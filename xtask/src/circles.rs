@@ -188,15 +188,8 @@ fn absolute_above(base: &[String], path: &[String]) -> Option<Name> {
 }
 
 /// The crates whose modules have no cycles.
-pub const STRAIGHT: &[&str] = &[
-    "trefoil-shell",
-    "trefoil-prices",
-    "trefoil-front",
-    "trefoil-lint",
-    "trefoil-check",
-    "trefoil-store",
-    "trefoil-embedded",
-];
+pub const STRAIGHT: &[&str] =
+    &["trefoil-shell", "trefoil-front", "trefoil-lint", "trefoil-check", "trefoil-store", "trefoil-embedded"];
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Generates the table of list prices from the data of the crate `genai-prices` (MIT). `trefoil-prices/src/table.rs`
+//! Generates the table of list prices from the data of the crate `genai-prices` (MIT). `trefoil-ir/src/prices/table.rs`
 //! describes its format.
 
 #![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
@@ -43,7 +43,7 @@ pub fn run(root: &Path, date: &str) -> Outcome {
             table.push_str(&line(model).map_err(|why| format!("{name}:{}: {why}", model["id"]))?);
         }
     }
-    let path = root.join("crates/trefoil-prices/data/prices.txt");
+    let path = root.join("crates/trefoil-ir/data/prices.txt");
     std::fs::write(&path, &table).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("{} models, {} bytes", table.lines().filter(|line| line.contains('\t')).count(), table.len());
     Ok(0)

@@ -10,22 +10,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-syntax", &[]),
     ("trefoil-template", &[]),
     ("trefoil-shell", &[]),
-    ("trefoil-prices", &[]),
     ("trefoil-ir", &["syntax", "template"]),
     ("trefoil-front", &["syntax", "template", "shell", "ir"]),
     ("trefoil-lint", &["syntax", "template", "ir", "front"]),
-    ("trefoil-check", &["syntax", "template", "shell", "prices", "ir"]),
-    ("trefoil-machine", &["syntax", "template", "prices", "ir"]),
-    ("trefoil-runtime", &["syntax", "template", "prices", "ir", "machine"]),
+    ("trefoil-check", &["syntax", "template", "shell", "ir"]),
+    ("trefoil-machine", &["syntax", "template", "ir"]),
+    ("trefoil-runtime", &["syntax", "template", "ir", "machine"]),
     ("trefoil-store", &["template", "machine", "runtime"]),
     ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
     ("trefoil-models", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-tools", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-lsp", &["trefoil", "syntax", "template", "ir", "front", "check", "models"]),
-    (
-        "trefoil-cli",
-        &["trefoil", "lsp", "syntax", "template", "prices", "ir", "front", "check", "machine", "models", "runtime"],
-    ),
+    ("trefoil-cli", &["trefoil", "lsp", "syntax", "template", "ir", "front", "check", "machine", "models", "runtime"]),
 ];
 
 /// Crates without IO and async, and the words that indicate either.
@@ -33,7 +29,6 @@ const PURE: &[&str] = &[
     "trefoil-syntax",
     "trefoil-template",
     "trefoil-shell",
-    "trefoil-prices",
     "trefoil-ir",
     "trefoil-front",
     "trefoil-lint",
@@ -56,7 +51,6 @@ const IMPURE: &[&str] = &[
 const NAMELESS: &[&str] = &[
     "trefoil-syntax",
     "trefoil-shell",
-    "trefoil-prices",
     "trefoil-ir",
     "trefoil-check",
     "trefoil-machine",

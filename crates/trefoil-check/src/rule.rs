@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::prices::{Price, listed};
 use trefoil_ir::{FlowId, ModelChoice};
-use trefoil_prices::{Price, listed};
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
 use trefoil_template::{Value, Words};

@@ -7,9 +7,9 @@ use trefoil::Engine;
 use trefoil::internals::settings::{self, FoundSettings};
 use trefoil::internals::{LoadOptions, door, programs};
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
+use trefoil_ir::prices::{Price, window};
 use trefoil_ir::{ModelChoice, Program, StepKind};
 use trefoil_models::plan::models_used;
-use trefoil_prices::{Price, window};
 
 use crate::args::PlaceArgs;
 use crate::commands::load_with;

@@ -25,6 +25,7 @@ pub mod judge;
 pub mod pattern;
 pub mod place;
 pub mod policy;
+pub mod prices;
 pub mod print;
 pub mod schema;
 pub mod step;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use trefoil_prices::Price;
+use trefoil_ir::prices::Price;
 
 use crate::error::RunError;
 use crate::event::{Tally, Told};

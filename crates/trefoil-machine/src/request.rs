@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::prices::{Price, Tokens};
 use trefoil_ir::{AnswerFormat, Expr, Guard, ModelParameters, OnTimeout, StepId, ToolCall, ToolKind};
-use trefoil_prices::{Price, Tokens};
 use trefoil_template::{Object, Question, Value};
 
 use crate::blocks;

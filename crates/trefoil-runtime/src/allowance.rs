@@ -11,7 +11,6 @@ use trefoil_machine::error::Raise;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Room;
 use trefoil_machine::request::Usage;
-use trefoil_prices::Dollars;
 
 /// Usage, including the reservations for calls in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Costs beyond the limit: the expected cost compared with a budget, and the worst case with the operator's limit.
 
 use trefoil_ir::{FlowId, ModelCall, OnExceeded, StepKind, walk};
-use trefoil_prices::{Dollars, window};
+use trefoil_ir::prices::{Dollars, window};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Prices, Rule, Run};

@@ -1,7 +1,7 @@
 //! The estimated cost of one model call, from what is known about its prompt before a run.
 
+use trefoil_ir::prices::{Price, estimate};
 use trefoil_ir::{AnswerFormat, Expr, ModelCall, Program, StepKind, walk};
-use trefoil_prices::{Price, estimate};
 use trefoil_template::Value;
 
 /// The assumed number of tokens of a text that is known only at run time.

@@ -10,8 +10,8 @@ use trefoil::internals::{Checks, LoadOptions};
 use trefoil::models::{Availability, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_ir::Program;
+use trefoil_ir::prices::{Dollars, Price, estimate};
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
-use trefoil_prices::{Dollars, Price, estimate};
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use trefoil::models::{Availability, Configured, SaidBy};
-use trefoil_prices::Dollars;
+use trefoil_ir::prices::Dollars;
 
 use crate::args::PlaceArgs;
 use crate::columns::columns;

@@ -96,7 +96,7 @@ pub fn limited(engine: Engine, calls: Option<u64>, micro: Option<u64>, reserve: 
 
 /// Parses dollars to micro-dollars.
 pub fn dollars(text: &str) -> Result<u64, String> {
-    trefoil_prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
+    trefoil_ir::prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
 }
 
 /// Exit code 0: success; 1: the run failed, or its result could not be written; 2: the run did not start; 75: the run

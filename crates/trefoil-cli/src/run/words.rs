@@ -1,7 +1,7 @@
 //! Formats times, numbers and texts for a terminal, and escapes control characters.
 
 use trefoil::runs::Made;
-use trefoil_prices::Dollars;
+use trefoil_ir::prices::Dollars;
 use trefoil_runtime::Usage;
 use trefoil_template::{Value, json_text};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};

@@ -1,7 +1,7 @@
 //! Helpers for the tree and the step: members of the JSON, figures, escaped text.
 
 use serde_json::Value;
-use trefoil_prices::Dollars;
+use trefoil_ir::prices::Dollars;
 
 use crate::harmless::safe_lines;
 use crate::run::{cut, preview, time};

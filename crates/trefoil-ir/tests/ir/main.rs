@@ -3,4 +3,5 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fingerprint;
+mod prices;
 mod valid;

@@ -1,7 +1,7 @@
 //! Limits on the usage of a run.
 
 use trefoil_ir::Guard;
-use trefoil_prices::Dollars;
+use trefoil_ir::prices::Dollars;
 
 use super::{Ruling, Side, Verdict, name};
 use crate::request::Usage;

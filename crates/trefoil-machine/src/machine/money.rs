@@ -3,7 +3,7 @@
 //! entry, costs from completions.
 
 use trefoil_ir::OnExceeded;
-use trefoil_prices::{Dollars, Price, estimate};
+use trefoil_ir::prices::{Dollars, Price, estimate};
 use trefoil_template::Value;
 
 use super::activation::ActivationId;

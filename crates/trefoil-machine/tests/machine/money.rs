@@ -6,10 +6,10 @@ use std::sync::Arc;
 use expect_test::expect;
 use testbed::Run;
 use testbed::build::Build;
+use trefoil_ir::prices::{Price, Rates};
 use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
 use trefoil_machine::{Flags, Key, Prepared, Replay, Request, Reserve, RunError, Unwatched, Usage};
-use trefoil_prices::{Price, Rates};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
 

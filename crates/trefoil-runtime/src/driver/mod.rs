@@ -38,8 +38,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::maybe_done;
+use trefoil_ir::prices::Price;
 use trefoil_ir::{Program, SEMANTICS};
-use trefoil_prices::Price;
 use trefoil_template::{HoleKind, Value};
 
 use crate::allowance::Share;

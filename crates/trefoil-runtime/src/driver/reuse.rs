@@ -9,13 +9,13 @@ use super::model;
 use super::recovery;
 use super::turns::Driver;
 use crate::ports::Letters;
+use trefoil_ir::prices::Dollars;
 use trefoil_machine::Output;
 use trefoil_machine::error::{Raise, RunError};
 use trefoil_machine::journal::About;
 use trefoil_machine::machine::{Kept, Room};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
-use trefoil_prices::Dollars;
 
 /// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
 /// and does not know in advance which of them have results already.

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use trefoil_ir::prices::estimate;
 use trefoil_machine::request::{ModelRequest, Usage};
-use trefoil_prices::estimate;
 
 use pace::Pace;
 

@@ -1,9 +1,9 @@
 //! Incomplete answers fail their call. The received text is kept.
 
 use async_trait::async_trait;
+use trefoil_ir::prices::{Price, Rates};
 use trefoil_ir::{Guard, PiiAction, PiiEntity, StepKind};
 use trefoil_machine::AskedBefore;
-use trefoil_prices::{Price, Rates};
 use trefoil_runtime::ports::{CallSite, Instead};
 use trefoil_runtime::{
     AnswerDoubt, Cancel, EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,

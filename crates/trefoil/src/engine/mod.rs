@@ -420,7 +420,7 @@ impl Engine {
 
     /// Returns the current price of a model, written as `PROVIDER:NAME`.
     #[doc(hidden)]
-    pub fn price(&self, model: &str) -> Option<trefoil_prices::Price> {
+    pub fn price(&self, model: &str) -> Option<trefoil_ir::prices::Price> {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
         prices::today(model, &self.parts.settings, clock.wall_ms())
     }

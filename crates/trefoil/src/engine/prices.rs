@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use trefoil_ir::prices::{Price, listed, window};
 use trefoil_ir::{Guard, ModelChoice, Program, StepKind, walk};
 use trefoil_machine::Flags;
 use trefoil_models::Fallbacks;
 use trefoil_models::plan::models_used;
-use trefoil_prices::{Price, listed, window};
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::{AnswersFrom, BOUND, PRICE};

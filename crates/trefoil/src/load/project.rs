@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_check::{Level, Levels, Limits, RULES, Supplied};
-use trefoil_prices::parse_dollars;
+use trefoil_ir::prices::parse_dollars;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 use trefoil_template::limits::MANY_CALLS;
 

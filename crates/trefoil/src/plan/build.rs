@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use trefoil_check::semantic::cost::{Costs, tries};
 use trefoil_check::semantic::visits::Ways;
+use trefoil_ir::prices::Dollars;
 use trefoil_ir::{
     Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
 };
-use trefoil_prices::Dollars;
 use trefoil_syntax::Files;
 
 use super::beneath::{self, Beneath, FlowCalled};

@@ -1,9 +1,9 @@
 //! The cost of a run before it starts: its maximum, if every call has a bound; what earlier runs cost; and an assumption.
 
 use trefoil_check::semantic::money::{Prompt, at_most, expected, turns};
+use trefoil_ir::prices::{Dollars, Price};
 use trefoil_ir::{OnExceeded, Program, StepKind, walk};
 use trefoil_machine::Flags;
-use trefoil_prices::{Dollars, Price};
 use trefoil_syntax::Files;
 
 use super::Bound;

@@ -15,9 +15,9 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use trefoil_check::{Prices, Supplied};
+use trefoil_ir::prices::Price;
 use trefoil_machine::Reserve;
 use trefoil_models::{Api, ModelOverride, Registry};
-use trefoil_prices::Price;
 use trefoil_runtime::{HostLimits, Recovery};
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
 #[cfg(feature = "mcp")]

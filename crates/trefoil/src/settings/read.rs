@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use trefoil_ir::prices::{Price, Rates, parse_dollars};
 use trefoil_machine::Reserve;
 use trefoil_models::{ModelName, ModelOverride};
-use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_runtime::OnUnknown;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 use trefoil_tools::guard::NotAHost;

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use trefoil::plan::Plan;
 use trefoil::ports::Flags;
-use trefoil_prices::{Price, Rates};
+use trefoil_ir::prices::{Price, Rates};
 
 use crate::Folder;
 
@@ -224,7 +224,7 @@ fn the_tool_calls_of_an_aegis_iteration_are_limited_together() {
 fn flags(prices: Vec<(String, Price)>) -> Flags {
     let window = |(name, _): &(String, Price)| {
         let (provider, model) = name.split_once(':')?;
-        Some((name.clone(), trefoil_prices::window(provider, model)?))
+        Some((name.clone(), trefoil_ir::prices::window(provider, model)?))
     };
     Flags { windows: prices.iter().filter_map(window).collect(), prices, ..Flags::default() }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use testbed::Build;
 use testbed::build::graph_node;
+use trefoil_ir::prices::{Price, Rates};
 use trefoil_ir::{Budget, Expr, GraphNode, OnExceeded, OnItemFailure, Program, Source, StepId};
 use trefoil_machine::{EntryKind, Prepared};
-use trefoil_prices::{Price, Rates};
 use trefoil_runtime::driver::{self, Options};
 use trefoil_runtime::ports::{Journal as _, MemoryJournal};
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use genai_prices::{Calculator, PriceRequest, Usage, UsageKey};
-use trefoil_prices::{Tokens, listed, source};
+use trefoil_ir::prices::{Tokens, listed, source};
 
 /// Our provider names and the oracle's.
 const PROVIDERS: &[(&str, &str)] = &[

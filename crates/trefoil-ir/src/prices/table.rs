@@ -14,11 +14,11 @@
 //! million input and output tokens; `r` is read from the cache, `w` written to it, `c` dollars for each call, `>` the
 //! rates of prompts with more tokens, `-` unknown. After another tab: the prices from a day on.
 
-use crate::dollars::parse_dollars;
-use crate::price::{Price, Rates, Tier};
+use super::dollars::parse_dollars;
+use super::price::{Price, Rates, Tier};
 
 /// The table.
-const TABLE: &str = include_str!("../data/prices.txt");
+const TABLE: &str = include_str!("../../data/prices.txt");
 
 /// The source of the table and its date: `genai-prices 0.2.1, 2026-10-30`. This is the table's first line.
 pub fn source() -> &'static str {

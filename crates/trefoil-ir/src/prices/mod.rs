@@ -2,8 +2,6 @@
 //!
 //! [`Price`] is the price of one model and computes the cost of a call. [`listed`] looks a model up in the compiled-in
 //! table of public list prices; [`window`] returns its context window. [`estimate`] estimates the tokens of a text.
-//!
-//! Knows nothing about programs, runs or providers' addresses, and does no IO.
 
 mod dollars;
 pub mod estimate;
