@@ -1,5 +1,6 @@
 //! Conditions: one expression tree, three small parsers (agntz `when`/`until`, AEGIS `custom`, SirenSpec `when`).
 
+mod answer;
 mod braced;
 mod handlebars;
 pub(crate) mod literal;

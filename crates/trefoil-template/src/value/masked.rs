@@ -2,77 +2,7 @@
 
 use std::sync::Arc;
 
-use super::text::{Target, write_escaped};
-use super::{Object, Value};
-
-/// The source of a hole's content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HoleKind {
-    /// An environment variable: `env.NAME`.
-    Env,
-    /// An entry of the secret store: `secrets.NAME`.
-    Secret,
-}
-
-impl HoleKind {
-    /// The namespace in templates: `env`, `secrets`.
-    pub fn namespace(self) -> &'static str {
-        match self {
-            Self::Env => "env",
-            Self::Secret => "secrets",
-        }
-    }
-}
-
-/// A part of a text that only the driver may fill in (decision C8). The machine knows only its name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Hole {
-    /// Environment or secret store.
-    pub kind: HoleKind,
-    /// The name after the dot.
-    pub name: Arc<str>,
-    /// The text used if it is unset (or empty, or, with `json`, not JSON).
-    pub default: Option<Arc<str>>,
-    /// `json_or_default`: the default also replaces text that is not JSON.
-    pub json: bool,
-    /// If it is unset and has no default: `true` gives empty text (agntz), `false` an `InterpolationError` (SirenSpec).
-    pub lenient: bool,
-    /// The number of JSON strings it is nested in. Its content is escaped that many times.
-    pub quoted: u8,
-}
-
-impl Hole {
-    /// A strict hole without default.
-    pub fn new(kind: HoleKind, name: impl Into<Arc<str>>) -> Hole {
-        Hole { kind, name: name.into(), default: None, json: false, lenient: false, quoted: 0 }
-    }
-
-    /// Whether the default is used for the value found. A default is not secret (decision C8).
-    pub fn takes_default(&self, found: Option<&str>) -> bool {
-        let lacks = |text: &str| text.is_empty() || self.json && !is_json(text);
-        self.default.is_some() && found.is_none_or(lacks)
-    }
-
-    /// The text for the hole, given the value in the environment or store. `None`: it is unset and has no default.
-    pub fn content(&self, found: Option<String>) -> Option<String> {
-        let mut content = match &self.default {
-            Some(default) if self.takes_default(found.as_deref()) => default.to_string(),
-            _ => found?,
-        };
-        for _ in 0..self.quoted {
-            let mut escaped = String::with_capacity(content.len() + 8);
-            write_escaped(&content, &mut escaped);
-            content = escaped;
-        }
-        Some(content)
-    }
-}
-
-/// Whether a text is one JSON value (no fence, no prose).
-pub(crate) fn is_json(text: &str) -> bool {
-    super::foreign::read_json::<serde::de::IgnoredAny>(text).is_ok()
-}
+use super::{Hole, HoleKind, Object, Target, Value};
 
 /// A piece of text with holes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,11 +1,13 @@
 //! Run-time values: JSON with cheap clones, plus text whose secret parts are holes.
 //!
 //! `text` prints values, `json` converts from and to JSON, `foreign` reads JSON from outside, `wire` is JSON that keeps
-//! holes, `masked` has the holes, `number` the numbers, `python` prints as Python does.
+//! holes, `hole` has the holes, `masked` text with them, `nodes` counts values, `number` the numbers, `python` prints as Python does.
 
 pub mod foreign;
+mod hole;
 mod json;
 mod masked;
+mod nodes;
 mod number;
 mod python;
 mod text;
@@ -17,12 +19,13 @@ use indexmap::IndexMap;
 
 use crate::limits;
 
-pub use json::{NodeCounter, has_too_many_nodes, json_nodes};
-pub use masked::{Hole, HoleKind, Masked, Piece};
-pub(crate) use masked::{Pieces, is_json};
+pub(crate) use hole::{HIDDEN, Target, is_json, write_json_string};
+pub use hole::{Hole, HoleKind};
+pub(crate) use masked::Pieces;
+pub use masked::{Masked, Piece};
+pub use nodes::{NodeCounter, has_too_many_nodes, json_nodes};
 pub use number::Number;
 pub(crate) use python::python_text;
-pub(crate) use text::{HIDDEN, Target, write_json_string};
 
 /// An object. Keys keep their insertion order.
 pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;

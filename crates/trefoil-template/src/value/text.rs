@@ -3,28 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Hole, Masked, Number, Piece, Pieces, Value};
-
-/// How a hole is displayed.
-pub(crate) const HIDDEN: &str = "***";
-
-/// The destination of text: a buffer, or pieces that keep holes separate.
-pub(crate) trait Target {
-    /// Known text.
-    fn text(&mut self, text: &str);
-    /// A hole.
-    fn hole(&mut self, hole: &Hole);
-}
-
-impl Target for String {
-    #[inline]
-    fn text(&mut self, text: &str) {
-        self.push_str(text);
-    }
-    fn hole(&mut self, _hole: &Hole) {
-        self.push_str(HIDDEN);
-    }
-}
+use super::hole::write_escaped;
+use super::{Hole, Masked, Number, Piece, Pieces, Target, Value, write_json_string};
 
 impl Value {
     /// The value as text (decision C3): strings verbatim, numbers as in RFC 8785, lists and objects as compact JSON;
@@ -210,39 +190,4 @@ fn write_digits(mut n: u64, negative: bool, out: &mut impl Target) {
     }
     let tail = digits.get(digits.len() - used..).unwrap_or_default();
     out.text(std::str::from_utf8(tail).unwrap_or_default());
-}
-
-/// A JSON string with its quotes; non-ASCII characters are kept.
-pub(crate) fn write_json_string(text: &str, out: &mut impl Target) {
-    out.text("\"");
-    write_escaped(text, out);
-    out.text("\"");
-}
-
-/// The inside of a JSON string.
-pub(super) fn write_escaped(text: &str, out: &mut impl Target) {
-    let mut start = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..0x20 => "",
-            _ => continue,
-        };
-        out.text(text.get(start..at).unwrap_or_default());
-        start = at + 1;
-        if escape.is_empty() {
-            let mut code = String::with_capacity(6);
-            let _ = write!(code, "\\u{byte:04x}");
-            out.text(&code);
-        } else {
-            out.text(escape);
-        }
-    }
-    out.text(text.get(start..).unwrap_or_default());
 }

@@ -1,13 +1,6 @@
-//! Errors at load time ([`SyntaxError`], its codes in [`RULES`]) and at run time ([`EvalError`]).
+//! Mistakes in the text of a template or condition.
 
 use std::ops::Range;
-use std::sync::Arc;
-
-use crate::condition::Condition;
-use crate::expression::Expression;
-use crate::policy::Policy;
-use crate::scope::Reference;
-use crate::value::{Hole, Masked, Value};
 
 /// Every code of a [`SyntaxError`], with a description.
 pub const RULES: &[(&str, &str)] = &[
@@ -89,151 +82,12 @@ impl SyntaxError {
     }
 }
 
-/// A text that is not a valid template or condition: its mistakes, and the parts that could be read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Broken {
-    /// Every mistake, in the order of the text; never empty.
-    pub errors: Vec<SyntaxError>,
-    /// The references to the root in the readable parts. Those in a block with a mistake are left out, because they may
-    /// be names of an item.
-    pub references: Vec<Reference>,
-}
-
 impl std::fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 impl std::error::Error for SyntaxError {}
-
-/// A condition on something only the driver knows (decision C8): a closed expression whose operands are values, some of
-/// them masked. Its boolean answer is journaled; the content of holes is not.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// The expression; contains no references.
-    pub expression: Arc<Expression>,
-    /// The rules by which it is evaluated.
-    pub policy: Policy,
-    /// The condition as written, if there is such a text. Not part of the question.
-    pub text: Option<Arc<str>>,
-    /// Asks only whether all holes can be filled: the answer is `true`, or the error of the first one that cannot be
-    /// filled.
-    pub presence: bool,
-    /// Asks whether the value that the expression consists of matches this JSON schema.
-    pub schema: Option<Value>,
-}
-
-impl Question {
-    /// Asks whether a value is truthy, if [`Value::truthy`] does not know. The question is the same under every policy.
-    pub fn truth(value: Value) -> Self {
-        Self {
-            expression: Arc::new(Expression::value(value)),
-            policy: Policy::AGNTZ,
-            text: None,
-            presence: false,
-            schema: None,
-        }
-    }
-
-    /// Whether it decides nothing but whether the step fails, so that it needs no event.
-    pub fn is_silent(&self) -> bool {
-        self.presence || self.schema.is_some()
-    }
-
-    /// Asks whether a value matches a JSON schema.
-    pub fn matches(value: Value, schema: Value) -> Self {
-        Self { schema: Some(schema), ..Self::truth(value) }
-    }
-
-    /// Asks whether each strict hole without a default is set; `None` if there is no such hole.
-    pub fn presence(value: &Value) -> Option<Self> {
-        let mut strict: Vec<Hole> = Vec::new();
-        let mut note = |hole: &Hole| {
-            let hole = Hole { quoted: 0, ..hole.clone() };
-            if hole.default.is_none() && !hole.lenient && !strict.contains(&hole) {
-                strict.push(hole);
-            }
-            Ok::<_, std::convert::Infallible>(None)
-        };
-        let Ok(_) = value.replace(&mut note);
-        let holes: Vec<Value> = strict.into_iter().map(|hole| Masked::lone(hole).into_value()).collect();
-        (!holes.is_empty()).then(|| Self { presence: true, ..Self::truth(Value::from(holes)) })
-    }
-
-    /// The text shown in events and traces: the condition as written, or else the names of the holes. Never the value
-    /// of an operand, which together with the answer would reveal the content of the hole.
-    pub fn shown(&self) -> String {
-        if let Some(text) = &self.text {
-            return text.to_string();
-        }
-        let mut names: Vec<String> = Vec::new();
-        let mut note = |hole: &Hole| {
-            let name = format!("{}.{}", hole.kind.namespace(), hole.name);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-            Ok::<_, std::convert::Infallible>(None::<String>)
-        };
-        let Ok(_) = self.expression.fill(&mut note);
-        names.join(", ")
-    }
-
-    /// If it asks about a schema: the value after every hole is filled, and the schema.
-    ///
-    /// # Errors
-    ///
-    /// The first error of `fill`.
-    pub fn matched<T: Into<Option<String>>, E>(
-        &self,
-        fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
-    ) -> Result<Option<(Value, &Value)>, E> {
-        let (Expression::Literal(value, _), Some(schema)) = (&*self.expression, &self.schema) else { return Ok(None) };
-        Ok(Some((value.fill(fill)?, schema)))
-    }
-
-    /// The answer after every hole is filled, as in [`Value::fill`]. An error of `fill` is returned.
-    pub fn answer<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<bool, E> {
-        let filled = self.expression.fill(fill)?;
-        if self.presence {
-            return Ok(true);
-        }
-        // Nothing is masked any more, so nothing is undecided. If a work limit is exceeded, the answer is `false`.
-        Ok(Condition::from_parts(filled, Vec::new(), self.policy).evaluate(&Value::Null).unwrap_or(false))
-    }
-}
-
-/// An error of rendering or evaluation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum EvalError {
-    /// `InterpolationError in '{{ expression }}' [namespace]: reason` (decision S2).
-    Undefined {
-        /// The path, without braces and filter.
-        expression: Arc<str>,
-        /// Its first segment.
-        namespace: Arc<str>,
-        /// In the wording of decision S2.
-        reason: String,
-        /// The bytes in the text.
-        span: Range<u32>,
-    },
-    /// The driver must answer this question; then evaluate again.
-    Undecided(Question),
-    /// A limit of size or work.
-    Limit(String),
-}
-
-impl std::fmt::Display for EvalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Undefined { expression, namespace, reason, .. } => {
-                write!(f, "InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}")
-            }
-            Self::Undecided(_) => f.write_str("depends on the environment"),
-            Self::Limit(what) => f.write_str(what),
-        }
-    }
-}
-impl std::error::Error for EvalError {}
 
 /// The sign in advice of the form ``write `==` ``.
 pub(crate) fn sign_of(advice: &str) -> Option<&str> {

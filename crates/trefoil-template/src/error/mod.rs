@@ -1,0 +1,46 @@
+//! Errors at load time ([`SyntaxError`], its codes in [`RULES`]) and at run time ([`EvalError`]).
+
+mod broken;
+mod mistake;
+mod question;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use broken::Broken;
+pub(crate) use mistake::{Mistakes, sign_of};
+pub use mistake::{NodeThroughWorking, RULES, SyntaxError};
+pub use question::Question;
+
+/// An error of rendering or evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EvalError {
+    /// `InterpolationError in '{{ expression }}' [namespace]: reason` (decision S2).
+    Undefined {
+        /// The path, without braces and filter.
+        expression: Arc<str>,
+        /// Its first segment.
+        namespace: Arc<str>,
+        /// In the wording of decision S2.
+        reason: String,
+        /// The bytes in the text.
+        span: Range<u32>,
+    },
+    /// The driver must answer this question; then evaluate again.
+    Undecided(Question),
+    /// A limit of size or work.
+    Limit(String),
+}
+
+impl std::fmt::Display for EvalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Undefined { expression, namespace, reason, .. } => {
+                write!(f, "InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}")
+            }
+            Self::Undecided(_) => f.write_str("depends on the environment"),
+            Self::Limit(what) => f.write_str(what),
+        }
+    }
+}
+impl std::error::Error for EvalError {}
