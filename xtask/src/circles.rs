@@ -187,9 +187,10 @@ fn absolute_above(base: &[String], path: &[String]) -> Option<Name> {
     }
 }
 
-/// The crates whose modules have no cycles.
-pub const STRAIGHT: &[&str] =
-    &["trefoil-shell", "trefoil-front", "trefoil-lint", "trefoil-check", "trefoil-store", "trefoil-embedded"];
+/// The crates with cycles that are still to go, and the number of files in them. No number may grow; a crate that is not here has
+/// none.
+pub const CYCLES: &[(&str, usize)] =
+    &[("trefoil", 50), ("trefoil-cli", 53), ("trefoil-machine", 24), ("trefoil-models", 17), ("trefoil-runtime", 15)];
 
 #[cfg(test)]
 mod tests {

@@ -40,8 +40,6 @@ pub struct ToolCallRules {
 }
 
 impl Conversation {
-    /// The body of a gate: returns the call unchanged.
-    pub const CALL: crate::StepKind = crate::StepKind::Compute(crate::Expr::Read(crate::Source::Result));
     /// The maximum number of tool calls in one turn. Further calls are not made, and the model is told so.
     pub const MOST_CALLS: u32 = 32;
 

@@ -101,6 +101,11 @@ pub enum StepKind {
     Refused(Refused),
 }
 
+impl StepKind {
+    /// The body of the check before a tool call of a model: returns the call unchanged.
+    pub const PASSED_CALL: Self = Self::Compute(Expr::Read(Source::Result));
+}
+
 /// Concurrent steps. Result: null; the branches fill their own slots.
 #[derive(Debug, Clone)]
 pub struct Parallel {

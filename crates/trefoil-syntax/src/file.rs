@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
+use crate::span::{FileId, Span};
+
 /// The number of bytes between two recorded character counts. Bounds the cost of finding a column in a very long line.
 const STRIDE: usize = 1024;
-
-/// The id of a file in [`Files`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct FileId(pub u32);
 
 /// A place as shown to people and in JSON output. Both numbers count from 1; columns are Unicode scalar values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +75,7 @@ impl SourceFile {
         self.line_starts.len() as u32
     }
     /// The bytes of a line (from 1) without its line break; empty past the end.
-    pub fn line_span(&self, line: u32) -> crate::Span {
+    pub fn line_span(&self, line: u32) -> Span {
         let end = self.text.len() as u32;
         let index = line.saturating_sub(1) as usize;
         let start = self.line_starts.get(index).copied().unwrap_or(end);
@@ -85,7 +83,7 @@ impl SourceFile {
         let content = self.text.get(start as usize..next as usize).unwrap_or_default();
         let content = content.strip_suffix('\n').unwrap_or(content);
         let content = content.strip_suffix('\r').unwrap_or(content);
-        crate::Span::new(start, start + content.len() as u32)
+        Span::new(start, start + content.len() as u32)
     }
     /// Line and column of a byte offset; offsets past the end or inside a character are moved back to the nearest
     /// boundary. Lines end at `\n`; a byte order mark at the start of the file is not a character.

@@ -11,5 +11,5 @@ pub mod suggest;
 pub mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Edit, Fix, Label, Severity, Shared};
-pub use file::{FileId, Files, Position, SourceFile};
-pub use span::{Location, Span};
+pub use file::{Files, Position, SourceFile};
+pub use span::{FileId, Location, Span};

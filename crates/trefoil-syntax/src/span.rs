@@ -1,6 +1,8 @@
 //! Byte ranges in a file. Lines and columns are computed only for display.
 
-use crate::file::FileId;
+/// The id of a file in [`Files`](crate::Files).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct FileId(pub u32);
 
 /// A half-open range of byte offsets in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]

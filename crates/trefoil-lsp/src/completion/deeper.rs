@@ -4,7 +4,7 @@
 use trefoil_ir::facts::{DeclarationKind, Defined, Mention, Scope};
 use trefoil_syntax::Location;
 
-use super::template::{TagAround, properties};
+use super::tag::{TagAround, properties};
 use super::{Item, ItemSort, seen};
 use crate::analysis::touches;
 use crate::cursor::spot;

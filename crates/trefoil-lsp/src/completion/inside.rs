@@ -4,7 +4,7 @@ use trefoil_ir::facts::{Inside, Scope};
 use trefoil_syntax::FileId;
 use trefoil_template::policy::Blocks;
 
-use super::template::{WrittenPath, helpers, properties};
+use super::tag::{WrittenPath, helpers, properties};
 use super::{Completion, Item, ItemSort, STAND_IN};
 use crate::analysis::{Analysis, touches};
 use crate::types;

@@ -8,12 +8,13 @@ mod elsewhere;
 mod inside;
 mod seen;
 mod structure;
+mod tag;
 mod template;
 
 pub use seen::environment;
 pub use seen::{models, written as written_model};
 pub use structure::named_by;
-pub use template::in_tag;
+pub use tag::in_tag;
 
 use trefoil_check::RULES;
 use trefoil_syntax::{FileId, Span};
@@ -92,7 +93,7 @@ pub fn complete(
     if let Some(found) = rules(text, offset) {
         return found;
     }
-    if template::in_tag(text, offset) || template::in_bare_condition(analysis, file, offset) {
+    if in_tag(text, offset) || template::in_bare_condition(analysis, file, offset) {
         return template::complete(analysis, file, offset, retry);
     }
     if in_comment(text, offset) {

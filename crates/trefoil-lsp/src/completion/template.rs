@@ -1,14 +1,15 @@
 //! Names and properties in templates and conditions, as well as blocks, helpers, filters and values for comparisons.
 
 use trefoil_ir::facts::{Name, Scope};
-use trefoil_syntax::{FileId, Span};
+use trefoil_syntax::FileId;
 use trefoil_template::policy::{Blocks, ConditionGrammar};
 use trefoil_template::{Policy, Value};
 
+use super::tag::{TagAround, WrittenPath, before, helpers, in_tag, properties};
 use super::{Completion, Item, ItemSort, STAND_IN, deeper, inside, seen};
 use crate::analysis::Analysis;
 use crate::cursor::line;
-use crate::{hover, rename, types, words};
+use crate::{hover, rename, types};
 
 /// Completes at an offset in a tag or a condition.
 pub fn complete(
@@ -39,49 +40,9 @@ pub fn complete(
     Completion { replace: written.last, items: Vec::new() }
 }
 
-/// Whether a tag is open at an offset.
-pub fn in_tag(text: &str, offset: u32) -> bool {
-    let before = before(text, offset);
-    before.rfind("{{").is_some_and(|open| before.get(open..).is_some_and(|tag| !tag.contains("}}")))
-}
-
 /// Whether an offset is in a condition, where paths need no braces.
 pub fn in_bare_condition(analysis: &Analysis, file: FileId, offset: u32) -> bool {
     analysis.scope_at(file, offset).is_some_and(|s| s.condition)
-}
-
-/// The line up to an offset.
-fn before(text: &str, offset: u32) -> &str {
-    text.get(line(text, offset).start as usize..offset as usize).unwrap_or_default()
-}
-
-/// The part of a path before the cursor.
-pub(super) struct WrittenPath<'t> {
-    /// The complete segments.
-    done: Vec<&'t str>,
-    /// The bytes of the segment at the cursor, including its rest after the cursor.
-    pub(super) last: Span,
-    /// The text before the path on its line.
-    head: &'t str,
-    /// Whether the cursor is in a tag.
-    tag: bool,
-}
-
-impl<'t> WrittenPath<'t> {
-    pub(super) fn read(text: &'t str, offset: u32) -> Self {
-        let before = before(text, offset);
-        let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
-        let start = before
-            .rfind(|c| !part(c))
-            .map_or(0, |at| at + before.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
-        let (head, path) = before.split_at(start);
-        let mut done: Vec<&str> = path.split('.').collect();
-        let last = done.pop().unwrap_or_default();
-        let after = text.get(offset as usize..).unwrap_or_default();
-        let rest = after.find(|c| !part(c) || c == '.' || c == ':').unwrap_or(after.len());
-        let span = Span::new(offset - last.len() as u32, offset + rest as u32);
-        Self { done, last: span, head, tag: in_tag(text, offset) }
-    }
 }
 
 /// Variants of the text in which the path at the cursor can be parsed, with the cursor's offset in each.
@@ -142,13 +103,6 @@ fn blanks_at(text: &str, at: usize) -> usize {
     text.get(at..).map_or(0, |rest| rest.len() - rest.trim_start().len())
 }
 
-/// The place of the cursor.
-pub(super) struct TagAround<'a> {
-    pub(super) analysis: &'a Analysis,
-    pub(super) file: FileId,
-    pub(super) offset: u32,
-}
-
 fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Vec<Item> {
     if let Some(compared) = compared(scope, written.head) {
         // Use other quotes than the scalar.
@@ -200,12 +154,6 @@ fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Ve
     items
 }
 
-/// The helpers of the language.
-pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
-    let all = words::helpers(scope.policy).iter();
-    all.map(|w| Item::new(w.name, ItemSort::Word).detail("helper").documentation(w.about))
-}
-
 fn blocks(policy: &Policy) -> &'static [&'static str] {
     match policy.blocks {
         Blocks::None => &[],
@@ -252,16 +200,6 @@ fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
         }
     }
     out
-}
-
-/// The properties of a value.
-pub(super) fn properties(schema: &Value) -> Vec<Item> {
-    let all = types::properties(schema).into_iter();
-    all.map(|p| {
-        let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        Item::new(p.name, ItemSort::Property).detail(types::describe(p.schema)).documentation(note)
-    })
-    .collect()
 }
 
 fn named(name: &Name, label: &str) -> Item {

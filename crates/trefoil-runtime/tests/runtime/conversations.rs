@@ -659,7 +659,7 @@ fn gate(b: &mut Build) -> StepId {
         name: "semantic".into(),
     };
     let attempts = Attempts {
-        body: b.step("", Conversation::CALL),
+        body: b.step("", StepKind::PASSED_CALL),
         max: 1,
         validators: vec![validator],
         iteration: b.slot("iteration"),

@@ -6,8 +6,7 @@ mod shared;
 
 pub use shared::Shared;
 
-use crate::file::FileId;
-use crate::span::{Location, Span};
+use crate::span::{FileId, Location, Span};
 
 /// The severity of a finding. Ordered: `Hint < Info < Warning < Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,9 +1,8 @@
 //! Findings about a place that is read in several ways.
 
 use super::{Diagnostic, Label};
-use crate::file::FileId;
 use crate::hash::HashMap;
-use crate::span::Span;
+use crate::span::{FileId, Span};
 
 /// The maximum number of labels on a merged finding.
 const LABELS: usize = 6;

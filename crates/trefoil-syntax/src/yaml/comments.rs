@@ -3,7 +3,8 @@
 //!
 //! Does not interpret comments.
 
-use super::tree::{Kind, Node, Style, Text};
+use super::style::Style;
+use super::tree::{Kind, Node, Text};
 use crate::span::Span;
 
 /// One comment.

@@ -2,8 +2,7 @@
 
 use super::rules;
 use crate::diagnostic::{Diagnostic, Edit, Fix};
-use crate::file::FileId;
-use crate::span::{Location, Span};
+use crate::span::{FileId, Location, Span};
 
 /// The characters that start a fence.
 const MARKS: [&str; 2] = ["```", "~~~"];

@@ -4,10 +4,10 @@ use crate::hash::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rules;
-use super::tree::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
+use super::style::Style;
+use super::tree::{Entry, Kind, Mapping, Node, Scalar, Text};
 use crate::diagnostic::Diagnostic;
-use crate::file::FileId;
-use crate::span::{Location, Span};
+use crate::span::{FileId, Location, Span};
 
 /// Up to this many entries, a linear search is faster than hashing.
 const SMALL: usize = 8;

@@ -11,6 +11,7 @@
 mod build;
 mod comments;
 mod fence;
+mod limits;
 mod locate;
 mod map;
 mod mapping;
@@ -20,11 +21,14 @@ mod problem;
 mod respelt;
 pub mod rules;
 mod schema;
+mod style;
 mod tree;
 
 pub use comments::{Comment, Comments, comments};
+pub use limits::Limits;
 pub use map::ScalarMap;
-pub use parse::{Limits, Parsed, parse};
+pub use parse::{Parsed, parse};
 pub use respelt::Respellings;
 pub use rules::RULES;
-pub use tree::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
+pub use style::Style;
+pub use tree::{Entry, Kind, Mapping, Node, Scalar, Text};

@@ -4,35 +4,17 @@ use granit_parser::Parser;
 
 use super::build::{BuildStop, TreeBuilder};
 use super::fence;
+use super::limits::Limits;
 use super::mend::{Mask, Masks};
 use super::problem::{self, Problem};
 use super::rules;
 use super::tree::Node;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::file::{FileId, SourceFile};
-use crate::span::{Location, Span};
+use crate::file::SourceFile;
+use crate::span::{FileId, Location, Span};
 
 /// The maximum nesting, whatever the limits say, because dropping a tree recurses.
 const DEEPEST: usize = 1000;
-
-/// Resource limits for untrusted files.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bytes of a file.
-    pub bytes: usize,
-    /// Nesting of collections; at most 1,000.
-    pub depth: usize,
-    /// Nodes after alias expansion.
-    pub nodes: usize,
-    /// Bytes of text that the aliases of a file expand to. Each expansion is parsed as if it were written there.
-    pub aliased: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { bytes: 16 << 20, depth: 128, nodes: 1_000_000, aliased: 1 << 20 }
-    }
-}
 
 /// The result of parsing: a tree, if there is one, and the findings.
 #[derive(Debug, Clone, Default)]

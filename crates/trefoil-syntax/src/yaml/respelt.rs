@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::map::ScalarMap;
-use super::tree::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
+use super::style::Style;
+use super::tree::{Entry, Kind, Mapping, Node, Scalar, Text};
 use crate::hash::{HashMap, HashSet};
 use crate::span::Span;
 

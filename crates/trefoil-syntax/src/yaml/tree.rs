@@ -5,22 +5,8 @@
 use std::sync::Arc;
 
 use super::map::ScalarMap;
+use super::style::Style;
 use crate::span::Span;
-
-/// How a scalar was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// No quotes.
-    Plain,
-    /// `'...'`
-    Single,
-    /// `"..."`
-    Double,
-    /// `|`
-    Literal,
-    /// `>`
-    Folded,
-}
 
 /// A scalar's decoded text, its place, and the map from one to the other.
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@
 //! address), `headers`, `body_type`, `body`, `auth`, `timeout_ms`. The result is the body: JSON as a value, other text
 //! as text. A status of 400 or above is a failure.
 
+mod arguments;
 mod auth;
 mod placeholders;
 mod request;
@@ -21,6 +22,8 @@ use trefoil_machine::ToolRequest;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{ToolError, ToolHost, ToolRefusal};
 use trefoil_template::Value;
+
+use arguments::read_request;
 
 use crate::guard::{Call, Client, Fault, HttpAnswer};
 
@@ -86,7 +89,7 @@ struct Shown {
 
 impl Shown {
     fn of(at: CallSite<'_>) -> Self {
-        let made = at.meter.shown().and_then(|arguments| request::of(arguments).ok());
+        let made = at.meter.shown().and_then(|arguments| read_request(arguments).ok());
         let (call, auth) = made.unzip();
         let auth = auth.flatten().map(|auth| auth.call().shown());
         Self {
@@ -105,7 +108,7 @@ impl ToolHost for HttpTools {
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let shown = Shown::of(at);
         at.meter.plans(shown.call.clone());
-        let (mut call, auth) = request::of(&request.arguments)?;
+        let (mut call, auth) = read_request(&request.arguments)?;
         // The step's own limit ends the call, and says so; this one must only not be shorter.
         call.time = call.time.or(at.limit_ms.map(|ms| Duration::from_millis(ms) + LATER));
         if at.discloses {
@@ -136,7 +139,7 @@ impl ToolHost for HttpTools {
         if url.is_masked() {
             return None;
         }
-        let (call, _) = request::of(arguments).ok()?;
+        let (call, _) = read_request(arguments).ok()?;
         let checked =
             if arguments.is_masked() { self.client.may_disclose(&call.url) } else { self.client.check(&call.url) };
         refusal_of(&checked.err()?)

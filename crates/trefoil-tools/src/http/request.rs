@@ -7,24 +7,7 @@ use trefoil_runtime::ToolError;
 use trefoil_template::{Object, Value};
 use url::form_urlencoded;
 
-use super::auth::Auth;
-use super::placeholders;
 use crate::guard::{Call, Follow};
-
-/// The request described by these arguments, and how to get its token.
-pub fn of(arguments: &Value) -> Result<(Call, Option<Auth>), ToolError> {
-    let empty = Object::default();
-    let all = arguments.as_object().unwrap_or(&empty);
-    let params = all.get("params").and_then(Value::as_object).unwrap_or(&empty);
-    let url = all
-        .get("url")
-        .filter(|v| !v.is_null())
-        .ok_or_else(|| ToolError::advised("the request has no URL", "set `url` of the tool"))?;
-    let url = placeholders::fill(&url.to_text(), params)?;
-    let call = call(all, url)?;
-    let auth = all.get("auth").and_then(Value::as_object).map(Auth::of).transpose()?;
-    Ok((call, auth))
-}
 
 /// A request without placeholders: `method`, `headers`, `body_type`, `body`, `timeout_ms`.
 pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {

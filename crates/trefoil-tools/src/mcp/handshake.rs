@@ -147,11 +147,6 @@ fn newest_version(text: &str) -> Option<ProtocolVersion> {
     earlier.find(|version| text.contains(version.as_str())).cloned()
 }
 
-/// Whether a text names versions of the protocol.
-pub fn names_version(text: &str) -> bool {
-    ProtocolVersion::KNOWN_VERSIONS.iter().any(|version| text.contains(version.as_str()))
-}
-
 /// The same failure if the call was not sent yet, so that nothing can have been done.
 pub fn before(why: ToolError) -> ToolError {
     match why {

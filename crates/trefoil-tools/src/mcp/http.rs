@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ProtocolVersion, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -19,7 +19,6 @@ use sse_stream::{Sse, SseStream};
 use trefoil_runtime::ToolError;
 use trefoil_template::{NodeCounter, Value, has_too_many_nodes, limits, read_json_bytes};
 
-use super::handshake::names_version;
 use super::incoming::{IncomingText, OpenRequests, error_data, read_message};
 use super::trouble::Trouble;
 use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
@@ -324,4 +323,9 @@ impl StreamableHttpClient for Guarded {
         }
         Ok(self.events(opened, Trouble::default(), None))
     }
+}
+
+/// Whether a text names versions of the protocol.
+fn names_version(text: &str) -> bool {
+    ProtocolVersion::KNOWN_VERSIONS.iter().any(|version| text.contains(version.as_str()))
 }

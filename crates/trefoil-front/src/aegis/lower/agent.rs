@@ -104,7 +104,7 @@ fn gate(
     specs.peek()?;
     let validators = validator::lower(lowering, file, agent, names.prompt.input, specs);
     let origin = Location::new(file, agent.execution.tool_validation_at.unwrap_or(agent.identity.span));
-    let body = lowering.builder.step(plain(Conversation::CALL, origin));
+    let body = lowering.builder.step(plain(StepKind::PASSED_CALL, origin));
     // No expression reads these slots.
     let [iteration, previous_error] = ["(iteration)", "(previous error)"].map(|name| slots.add(name));
     let attempts = Attempts { body, max: 1, validators, iteration, previous_error, retry_failures: false };

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{name, place};
 use crate::diagnostic::{Diagnostic, Fix};
-use crate::file::{FileId, Files};
-use crate::span::Span;
+use crate::file::Files;
+use crate::span::{FileId, Span};
 
 /// The JSON Schema (draft 2020-12) of the output of [`json`].
 pub const JSON_SCHEMA: &str = include_str!("check.schema.json");

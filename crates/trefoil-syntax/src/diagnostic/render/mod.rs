@@ -17,8 +17,8 @@ pub use summary::summary;
 pub use text::{TextOptions, text};
 
 use super::Severity;
-use crate::file::{FileId, Files, SourceFile};
-use crate::span::Span;
+use crate::file::{Files, SourceFile};
+use crate::span::{FileId, Span};
 
 /// The name of a severity, the same in all formats.
 fn name(severity: Severity) -> &'static str {

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::place;
 use crate::diagnostic::{Diagnostic, Fix, Severity};
-use crate::file::{FileId, Files, SourceFile};
-use crate::span::{Location, Span};
+use crate::file::{Files, SourceFile};
+use crate::span::{FileId, Location, Span};
 
 /// A rule, as described in a SARIF log.
 #[derive(Debug, Clone, Copy)]

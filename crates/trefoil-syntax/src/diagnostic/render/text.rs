@@ -7,8 +7,8 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Patch,
 use super::escape::tame;
 use super::{clean, place};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::file::{FileId, Files, SourceFile};
-use crate::span::Span;
+use crate::file::{Files, SourceFile};
+use crate::span::{FileId, Span};
 
 /// A span of at least this many lines is marked only to the end of its first line.
 const LINES: u32 = 3;

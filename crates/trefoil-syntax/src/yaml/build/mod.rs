@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use granit_parser::{Event, StructureStyle, Tag};
 
+use super::limits::Limits;
 use super::mapping::{self, shown};
-use super::parse::Limits;
 use super::schema::CoreTag;
 use super::tree::{Entry, Kind, Node, Scalar, Text};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
-use crate::file::FileId;
 use crate::hash::HashSet;
-use crate::span::{Location, Span};
+use crate::span::{FileId, Location, Span};
 
 /// The maximum number of findings in one file. One more finding reports that there are more.
 const FINDINGS: usize = 1000;

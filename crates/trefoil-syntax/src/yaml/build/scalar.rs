@@ -6,7 +6,8 @@ use granit_parser::{ScalarStyle, Tag};
 
 use super::super::map::ScalarMap;
 use super::super::schema;
-use super::super::tree::{Scalar, Style, Text};
+use super::super::style::Style;
+use super::super::tree::{Scalar, Text};
 use super::{Built, CoreTag, Diagnostic, Span, TreeBuilder, cut, leaf, locate, misfit, rules, shown};
 use crate::Severity;
 

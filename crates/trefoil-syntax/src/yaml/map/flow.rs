@@ -1,7 +1,7 @@
 //! Plain and quoted scalars: escapes and line folding.
 
 use super::{Pieces, is_blank, line_break};
-use crate::yaml::tree::Style;
+use crate::yaml::style::Style;
 
 /// Walks over a raw flow scalar and places the decoded text.
 pub(super) fn align(decoded: &str, raw: &str, base: u32, style: Style, pieces: &mut Pieces) {

@@ -9,7 +9,7 @@ mod flow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::tree::Style;
+use super::style::Style;
 use crate::span::Span;
 
 /// A run of decoded text and the bytes it came from. If both have the same length, they correspond byte for byte.

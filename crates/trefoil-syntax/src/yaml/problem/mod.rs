@@ -6,12 +6,11 @@ mod wording;
 use granit_parser::ScanError;
 
 use super::build::{TreeBuilder, quoted, unquoted_braces};
+use super::limits::Limits;
 use super::mend::{Mask, to_next_key};
-use super::parse::Limits;
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
-use crate::file::FileId;
-use crate::span::{Location, Span};
+use crate::span::{FileId, Location, Span};
 use wording::{ProblemKind, Wording};
 
 /// A syntax error and the mask under which the text can be read again.

@@ -1,0 +1,16 @@
+//! How scalars are written.
+
+/// How a scalar was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// No quotes.
+    Plain,
+    /// `'...'`
+    Single,
+    /// `"..."`
+    Double,
+    /// `|`
+    Literal,
+    /// `>`
+    Folded,
+}
