@@ -1,7 +1,8 @@
-//! A provider's rate limit applies to all runs of a process together. It is a limit per minute, so this test takes one.
+//! A provider's rate limit applies to all runs of a process together. It is a limit per minute; that a call is made when the minute is
+//! over is tested with a clock that nobody waits for, in the crate of the driver.
 
 use std::io::{BufRead as _, BufReader};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::durable::{command, until};
 use crate::provider::Provider;
@@ -43,24 +44,20 @@ fn tokens_a_minute_are_those_of_all_runs_of_a_process() {
         command.spawn().unwrap()
     };
     wait(trefoil(&["trust", "."])).exits(0);
-    let began = Instant::now();
-    let run = trefoil(&["run", "caller.yaml", "--input", "x"]);
+    let mut run = trefoil(&["run", "caller.yaml", "--input", "x"]);
     until("two calls", || provider.asked().len() == 2);
-    std::thread::sleep(Duration::from_secs(10));
+    std::thread::sleep(Duration::from_secs(3));
     assert_eq!(provider.asked().len(), 2, "the third call passes the limit");
-    wait(run).exits(0);
-    assert_eq!(provider.asked().len(), 3);
-    assert!(began.elapsed() >= Duration::from_secs(60), "the first call is not a minute old: {:?}", began.elapsed());
-    // The events show the wait separately: the step starts nearly a minute before its call.
+    run.kill().unwrap();
+    wait(run);
     let runs = wait(trefoil(&["runs", "list", "--output", "json"])).exits(0).json();
     let called = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] != "caller").unwrap();
     let events = wait(trefoil(&["runs", "events", called["run"].as_str().unwrap()])).exits(0).lines();
-    let at = |event: &str| {
-        let is = |line: &&serde_json::Value| line["event"] == event && line["key"].as_str().unwrap().contains('b');
-        events.iter().find(is).unwrap_or_else(|| panic!("no {event}: {events:?}"))["at_ms"].as_u64().unwrap()
+    let has = |event: &str| {
+        let is = |line: &&serde_json::Value| line["event"] == event && line["key"].as_str().is_some_and(|key| key.contains('b'));
+        events.iter().find(is).is_some()
     };
-    let (step, call, end) = (at("step_started"), at("model_started"), at("model_finished"));
-    assert!(call - step > 30_000 && end - call < 30_000, "{events:?}");
+    assert!(has("step_started") && !has("model_finished"), "{events:?}");
 }
 
 /// Starts a run with two calls of which the second has to wait, returns the first line of output that contains this
