@@ -54,7 +54,9 @@ fn tokens_a_minute_are_those_of_all_runs_of_a_process() {
     let called = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] != "caller").unwrap();
     let events = wait(trefoil(&["runs", "events", called["run"].as_str().unwrap()])).exits(0).lines();
     let has = |event: &str| {
-        let is = |line: &&serde_json::Value| line["event"] == event && line["key"].as_str().is_some_and(|key| key.contains('b'));
+        let is = |line: &&serde_json::Value| {
+            line["event"] == event && line["key"].as_str().is_some_and(|key| key.contains('b'))
+        };
         events.iter().find(is).is_some()
     };
     assert!(has("step_started") && !has("model_finished"), "{events:?}");

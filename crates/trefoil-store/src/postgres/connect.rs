@@ -9,9 +9,10 @@ use tokio::task::AbortHandle;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, SimpleQueryMessage, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::fault::{Done, Fault};
-use super::tls::Tls;
+use super::tls;
 use crate::address::Address;
 use crate::error::{Result, StoreError};
 use crate::sqlite::Durability;
@@ -28,7 +29,7 @@ const DEAF: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub struct Door {
     config: Config,
-    tls: Option<Tls>,
+    tls: Option<MakeRustlsConnect>,
     /// Sent at the start of each connection: settings, and a question for the number of the server's process.
     greeting: String,
     /// See [`Self::limit`].
@@ -62,7 +63,7 @@ impl Door {
         }
         let tls = match config.get_ssl_mode() {
             SslMode::Disable => None,
-            _ => Some(Tls::new(authority.as_deref()).map_err(open)?),
+            _ => Some(tls::connector(authority.as_deref()).map_err(open)?),
         };
         let commit = match durability {
             Durability::Sync => "on",

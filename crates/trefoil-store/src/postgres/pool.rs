@@ -1,4 +1,4 @@
-//! A small connection pool. The connections run in their own runtime, so the store can be used from any runtime, and an
+//! Operations on pooled connections. The connections run in their own runtime, so the store can be used from any runtime, and an
 //! operation is finished even if its caller is dropped.
 //!
 //! An operation that collides with another transaction is retried, because the server has rolled it back. If the
@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use trefoil_runtime::Clock;
 use trefoil_runtime::ports::SystemClock;
 
@@ -57,8 +58,7 @@ pub struct Pool {
 struct Shared {
     address: Address,
     door: Door,
-    idle: Mutex<Vec<Session>>,
-    turns: Semaphore,
+    connections: managed::Pool<Connector>,
     clock: Arc<ServerClock>,
     /// Called when the pool starts to wait for the server.
     waits: Option<fn(&str)>,
@@ -88,15 +88,12 @@ impl Pool {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("trefoil-store").enable_all().build();
         let runtime = runtime
             .map_err(|error| StoreError::Open { path: address.path(), why: format!("no thread for it: {error}") })?;
-        let shared = Shared {
-            address,
-            door,
-            idle: Mutex::default(),
-            turns: Semaphore::new(MOST),
-            clock: Arc::new(ServerClock::default()),
-            waits,
-            waiting: AtomicBool::new(false),
-        };
+        let clock = Arc::new(ServerClock::default());
+        let connector = Connector { door: door.clone(), clock: clock.clone() };
+        let connections = managed::Pool::builder(connector).max_size(MOST).build();
+        let connections =
+            connections.map_err(|error| StoreError::Open { path: address.path(), why: error.to_string() })?;
+        let shared = Shared { address, door, connections, clock, waits, waiting: AtomicBool::new(false) };
         Ok(Self { shared: Arc::new(shared), runtime: Some(runtime) })
     }
 
@@ -190,8 +187,7 @@ impl Shared {
         let mut since: Option<Instant> = None;
         loop {
             // Not held between tries: other operations may be due sooner.
-            let turn = self.turns.acquire().await.map_err(|_| StoreError::Closed)?;
-            let fault = match self.session().await {
+            let fault = match self.connections.get().await {
                 Ok(session) => match self.tried(session, work, before).await {
                     Ok(done) => {
                         self.waiting.store(false, Ordering::Relaxed);
@@ -205,16 +201,17 @@ impl Shared {
                     }
                 },
                 // Connecting failed, so nothing was sent.
-                Err(fault) => fault,
+                Err(PoolError::Backend(fault)) => fault,
+                // The pool itself has neither hooks nor time limits.
+                Err(_) => return Err(StoreError::Closed),
             };
-            drop(turn);
             match fault.outcome() {
                 Outcome::Failed => return Err(fault.at(&self.address)),
                 Outcome::Collided if collisions < COLLISIONS => collisions += 1,
                 Outcome::Collided => return Err(fault.at(&self.address)),
                 Outcome::Unknown => {
                     // The idle connections are probably broken as well.
-                    self.idle.lock().unwrap_or_else(PoisonError::into_inner).retain(|session| !session.is_gone());
+                    self.connections.retain(|session, _| !session.is_gone());
                     let waited = since.get_or_insert_with(Instant::now).elapsed();
                     if patience.ends_after(waited) {
                         return Err(fault.at(&self.address));
@@ -230,7 +227,7 @@ impl Shared {
     }
 
     /// Runs an operation once, and keeps the connection if it can still be used.
-    async fn tried<T, F>(&self, mut session: Session, work: &F, before: Before) -> Done<T>
+    async fn tried<T, F>(&self, mut session: Object<Connector>, work: &F, before: Before) -> Done<T>
     where
         F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T>,
     {
@@ -248,15 +245,15 @@ impl Shared {
             () = self.lost(backend) => None,
         };
         match done {
-            Some((done, true)) => {
-                self.keep(session);
+            Some((done, true)) => done,
+            Some((done, false)) => {
+                drop(Object::take(session));
                 done
             }
-            Some((done, false)) => done,
             None => {
-                session.abandon();
+                Object::take(session).abandon();
                 // The idle connections are probably silent as well.
-                self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.connections.retain(|_, _| false);
                 Err(Fault::Silent)
             }
         }
@@ -288,14 +285,19 @@ impl Shared {
             waits(&format!("waiting until it responds again: {}", fault.at(&self.address)));
         }
     }
+}
 
-    /// Returns an idle connection, or opens one.
-    async fn session(&self) -> Done<Session> {
-        while let Some(session) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-            if !session.is_gone() {
-                return Ok(session);
-            }
-        }
+/// Opens the connections of the pool.
+struct Connector {
+    door: Door,
+    clock: Arc<ServerClock>,
+}
+
+impl managed::Manager for Connector {
+    type Type = Session;
+    type Error = Fault;
+
+    async fn create(&self) -> Done<Session> {
         let opened = async {
             let mut session = self.door.connect().await?;
             self.clock.read(&mut session).await?;
@@ -305,8 +307,8 @@ impl Shared {
         tokio::time::timeout(self.door.limit(), opened).await.unwrap_or(Err(Fault::Silent))
     }
 
-    fn keep(&self, session: Session) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    async fn recycle(&self, session: &mut Session, _metrics: &Metrics) -> RecycleResult<Fault> {
+        if session.is_gone() { Err(RecycleError::message("the connection is closed")) } else { Ok(()) }
     }
 }
 
