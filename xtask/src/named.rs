@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::words::{self, within};
+use crate::words::within;
 
-/// The names in `text` that do not exist. `files` are paths from the root of the repository, `code` is the text of all
+/// The names in `text` that do not exist. `files` are paths from the root of the repository, `known` are all names in its
 /// sources.
-pub fn missing(text: &str, files: &[String], code: &str) -> Vec<String> {
-    let known: BTreeSet<&str> = words::names(code).collect();
+pub fn missing(text: &str, files: &[String], known: &BTreeSet<&str>) -> Vec<String> {
     let prose = text.split("```").step_by(2).collect::<String>();
     let names = prose.split('`').skip(1).step_by(2).filter(|name| !name.contains(char::is_whitespace));
-    let mut missing: Vec<String> = names.filter(|name| !exists(name, files, &known)).map(str::to_owned).collect();
+    let mut missing: Vec<String> = names.filter(|name| !exists(name, files, known)).map(str::to_owned).collect();
     missing.sort();
     missing.dedup();
     missing
@@ -42,17 +41,18 @@ fn is_path(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::missing;
+    use crate::words::names;
 
     #[test]
     fn a_renamed_file_or_type_is_found() {
         let files = ["crates/trefoil-front/src/bound.rs".to_owned(), "crates/trefoil/src/door/mod.rs".to_owned()];
         let text = "`front/src/bound.rs`, `trefoil/src/door`, `door/`, `Owner::take`, `env.*`, `cargo run`,
             `bind.rs`, `front/src/names`, `Gone`, `Owner::gone`\n```\n`Not::read`\n```\n";
-        let code = "pub struct Owner; fn take() {}";
-        assert_eq!(missing(text, &files, code), ["Gone", "Owner::gone", "bind.rs", "front/src/names"]);
+        let known = names("pub struct Owner; fn take() {}").collect();
+        assert_eq!(missing(text, &files, &known), ["Gone", "Owner::gone", "bind.rs", "front/src/names"]);
         // A part of another name is not the name.
         assert_eq!(
-            missing("`Own`, `Owner::tak`, `front/s`, `oor/mod.rs`", &files, code),
+            missing("`Own`, `Owner::tak`, `front/s`, `oor/mod.rs`", &files, &known),
             ["Own", "Owner::tak", "front/s", "oor/mod.rs"]
         );
     }

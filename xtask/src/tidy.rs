@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::words::{says, speaks_of, within};
+use crate::words::{names, says, speaks_of, within};
 use crate::{Outcome, circles, functions, named};
 
 /// The workspace crates on which each crate may depend.
@@ -233,10 +233,8 @@ fn dialects(root: &Path) -> Result<Vec<String>, String> {
     if names.is_empty() { Err(format!("no schemas in {}", folder.display())) } else { Ok(names) }
 }
 
-/// Everything that `docs/architecture.md` names must exist.
+/// Everything that the pages about the code name must exist.
 fn described(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
-    let page = "docs/architecture.md";
-    let text = std::fs::read_to_string(root.join(page)).map_err(|e| format!("{page}: {e}"))?;
     let listed = std::process::Command::new("git").args(["ls-files"]).current_dir(root).output();
     let listed = listed.map_err(|e| format!("git ls-files: {e}"))?;
     let files: Vec<String> = String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
@@ -245,7 +243,15 @@ fn described(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
         .filter(|file| file.ends_with(".rs"))
         .filter_map(|file| std::fs::read_to_string(root.join(file)).ok())
         .collect();
-    problems.extend(named::missing(&text, &files, &code).iter().map(|name| format!("{page}: `{name}` does not exist")));
+    let known = names(&code).collect();
+    let about_code = |file: &&String| {
+        matches!(&***file, "docs/architecture.md" | "docs/glossary.md") || within(file, "docs/decisions")
+    };
+    for page in files.iter().filter(about_code) {
+        let text = std::fs::read_to_string(root.join(page)).map_err(|e| format!("{page}: {e}"))?;
+        let missing = named::missing(&text, &files, &known);
+        problems.extend(missing.iter().map(|name| format!("{page}: `{name}` does not exist")));
+    }
     Ok(())
 }
 

@@ -44,8 +44,20 @@ fn anchors(text: &str) -> BTreeSet<String> {
 fn the_readme_links_every_page() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let linked = links(&readme);
-    let missing: Vec<String> = pages().into_iter().filter(|page| !linked.contains(&&**page)).collect();
+    // Decisions have their own list.
+    let pages = pages().into_iter().filter(|page| !page.starts_with("docs/decisions/") || page.ends_with("/README.md"));
+    let missing: Vec<String> = pages.filter(|page| !linked.contains(&&**page)).collect();
     assert!(missing.is_empty(), "the README links none of {missing:?}");
+}
+
+#[test]
+fn the_list_of_decisions_links_every_decision() {
+    let list = std::fs::read_to_string(root().join("docs/decisions/README.md")).unwrap();
+    let linked = links(&list);
+    let pages = pages();
+    let decisions = pages.iter().filter_map(|page| page.strip_prefix("docs/decisions/"));
+    let missing: Vec<&str> = decisions.filter(|page| *page != "README.md" && !linked.contains(page)).collect();
+    assert!(missing.is_empty(), "the list of decisions links none of {missing:?}");
 }
 
 #[test]
