@@ -1,28 +1,80 @@
 //! A provider's address, and what all of its requests have in common.
 
 use std::fmt;
+use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest};
+use serde_json::Value as Json;
+use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
 
-use super::finish::FinishWord;
 use super::stream::StreamTable;
 use super::tools::Names;
-use super::{Partial, PartialAnswer, chat_completions, cohere, finish, gemini, messages, ollama, refusal, responses};
+use super::{Partial, PartialAnswer};
 use crate::address::Address;
 use crate::credential::Credential;
-use crate::vendors::{ChatQuirks, Own, Protocol};
 
-/// The supported version of Anthropic's protocol.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// Receives the pieces of a streamed answer's text.
+pub(super) type TextSink<'d> = dyn for<'t> FnMut(&'t str) + Send + 'd;
+
+/// A protocol: its addresses, its requests, its answers, and the events of its streams. Each has a folder beside this file, and a
+/// line in the list of protocols.
+pub(super) trait ProviderProtocol: Send + Sync {
+    /// The path for calls, from that of a base URL without a `/` at its end.
+    fn call_path(&self, base: &str) -> String;
+    /// The URL for a call of this request's model, from that for calls.
+    fn call_url(&self, url: &Url, _request: &ModelRequest) -> Url {
+        url.clone()
+    }
+    /// The path and the query of the model list, beside the path for calls.
+    fn models_path(&self) -> (&'static str, Option<(&'static str, &'static str)>);
+    /// The header with the key.
+    fn key_header(&self, key: &str) -> (HeaderName, String) {
+        (AUTHORIZATION, format!("Bearer {key}"))
+    }
+    /// A header of every request.
+    fn version_header(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+    /// The body of a request.
+    fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError>;
+    /// Reads an answer that is not streamed.
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError>;
+    /// Reads one event of a streamed answer. `kind` is its type.
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError>;
+    /// How its streams end.
+    fn stream_table(&self) -> &'static StreamTable;
+    /// Whether it says of each call that it is whole, and of each answer in which state it is. In the others, a finish reason says it
+    /// of all.
+    fn has_states(&self) -> bool {
+        false
+    }
+}
+
+/// The path for calls of an API in OpenAI's form. `path`: appended to a base URL without a path. Azure's SDKs take an address without
+/// the version.
+pub(super) fn openai_path(base: &str, path: &str, call: &str) -> String {
+    let short = path.strip_suffix("/v1").filter(|short| !short.is_empty());
+    match short {
+        _ if base.is_empty() => format!("{path}/{call}"),
+        Some(short) if base.ends_with(short) => format!("{base}/v1/{call}"),
+        _ => format!("{base}/{call}"),
+    }
+}
 
 /// The address and the protocol of a provider.
 #[derive(Clone)]
 pub struct Endpoint {
     /// Its name in manifests.
     pub(super) provider: &'static str,
-    pub(super) protocol: Protocol,
+    pub(super) protocol: Arc<dyn ProviderProtocol>,
     pub(super) url: Url,
     /// A header with the credential is marked as sensitive.
     pub(super) headers: HeaderMap,
@@ -31,9 +83,9 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Creates the endpoint of a provider from a base URL (`https://host/v1`).
-    pub fn new(
+    pub(super) fn new(
         provider: &'static str,
-        protocol: Protocol,
+        protocol: Arc<dyn ProviderProtocol>,
         base_url: &str,
         credential: Option<Credential>,
     ) -> Result<Self, ModelError> {
@@ -41,30 +93,7 @@ impl Endpoint {
         let address = Address::parse(base_url).map_err(|why| setup(format!("the base URL of `{provider}` {why}")))?;
         let mut url = address.url().clone();
         let base = url.path().trim_end_matches('/').to_owned();
-        let base = match protocol {
-            // Azure's SDKs take an address without the version.
-            Protocol::ChatCompletions(ChatQuirks { path, .. }) | Protocol::Responses { path }
-                if path.strip_suffix("/v1").is_some_and(|short| !short.is_empty() && base.ends_with(short)) =>
-            {
-                format!("{base}/v1")
-            }
-            _ => base,
-        };
-        let path = match protocol {
-            Protocol::ChatCompletions(quirks) if base.is_empty() => format!("{}/chat/completions", quirks.path),
-            Protocol::ChatCompletions(_) => format!("{base}/chat/completions"),
-            Protocol::Responses { path } if base.is_empty() => format!("{path}/responses"),
-            Protocol::Responses { .. } => format!("{base}/responses"),
-            Protocol::Messages if base.ends_with("/v1") => format!("{base}/messages"),
-            Protocol::Messages => format!("{base}/v1/messages"),
-            // The model and the method are added for each request.
-            Protocol::Own(Own::Gemini, _) if base.is_empty() => "/v1beta/models".to_owned(),
-            Protocol::Own(Own::Gemini, _) => format!("{base}/models"),
-            Protocol::Own(Own::Cohere, _) if base.ends_with("/v2") => format!("{base}/chat"),
-            Protocol::Own(Own::Cohere, _) => format!("{base}/v2/chat"),
-            Protocol::Own(Own::Ollama, _) if base.ends_with("/api") => format!("{base}/chat"),
-            Protocol::Own(Own::Ollama, _) => format!("{base}/api/chat"),
-        };
+        let path = protocol.call_path(&base);
         url.set_path(&path);
 
         let mut headers = HeaderMap::new();
@@ -74,20 +103,12 @@ impl Endpoint {
             value.set_sensitive(true);
             Ok(value)
         };
-        match (protocol, &credential) {
-            (Protocol::Messages, key) => {
-                headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
-                if let Some(key) = key {
-                    headers.insert(HeaderName::from_static("x-api-key"), secret(key.expose().to_owned())?);
-                }
-            }
-            (Protocol::Own(Own::Gemini, _), Some(key)) => {
-                headers.insert(HeaderName::from_static("x-goog-api-key"), secret(key.expose().to_owned())?);
-            }
-            (_, Some(key)) => {
-                headers.insert(AUTHORIZATION, secret(format!("Bearer {}", key.expose()))?);
-            }
-            (_, None) => {}
+        if let Some((name, value)) = protocol.version_header() {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if let Some(key) = &credential {
+            let (name, value) = protocol.key_header(key.expose());
+            headers.insert(name, secret(value)?);
         }
         Ok(Self { provider, protocol, url, headers, credential })
     }
@@ -99,10 +120,7 @@ impl Endpoint {
 
     /// The URL for a call of this request's model.
     pub(super) fn call_url(&self, request: &ModelRequest) -> Url {
-        match self.protocol {
-            Protocol::Own(Own::Gemini, _) => gemini::call_url(&self.url, request),
-            _ => self.url.clone(),
-        }
+        self.protocol.call_url(&self.url, request)
     }
 
     /// The URL of its model list. All protocols have one next to the URL for calls.
@@ -113,13 +131,7 @@ impl Endpoint {
             .iter()
             .find_map(|call| path.strip_suffix(call))
             .unwrap_or(path);
-        let (list, query) = match self.protocol {
-            Protocol::ChatCompletions(_) | Protocol::Responses { .. } => ("/models", None),
-            Protocol::Messages => ("/models", Some(("limit", "1000"))),
-            Protocol::Own(Own::Gemini, _) => ("/models", Some(("pageSize", "1000"))),
-            Protocol::Own(Own::Cohere, _) => ("/v1/models", Some(("page_size", "1000"))),
-            Protocol::Own(Own::Ollama, _) => ("/tags", None),
-        };
+        let (list, query) = self.protocol.models_path();
         let path = format!("{base}{list}");
         url.set_path(&path);
         if let Some((name, value)) = query {
@@ -168,77 +180,6 @@ impl Endpoint {
     pub(super) fn scrub(&self, text: &str) -> String {
         self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.scrub(text))
     }
-
-    /// Builds the body of a request.
-    pub(super) fn body(&self, request: &ModelRequest, names: &Names) -> Result<serde_json::Value, ModelError> {
-        match self.protocol {
-            Protocol::ChatCompletions(quirks) => chat_completions::body(self, request, names, &quirks),
-            Protocol::Responses { .. } => responses::body(self, request, names),
-            Protocol::Messages => messages::body(self, request, names),
-            Protocol::Own(Own::Gemini, _) => gemini::body(self, request, names),
-            Protocol::Own(Own::Cohere, _) => cohere::body(self, request, names),
-            Protocol::Own(Own::Ollama, _) => ollama::body(self, request, names),
-        }
-    }
-
-    pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<PartialAnswer, ModelError> {
-        refusal::check(self, "", json)?;
-        let mut answer = match self.protocol {
-            Protocol::Messages => messages::answer(self, json),
-            Protocol::Responses { .. } => responses::answer(self, json),
-            Protocol::ChatCompletions(_) => chat_completions::answer(self, json),
-            Protocol::Own(Own::Gemini, _) => gemini::answer(self, json),
-            Protocol::Own(Own::Cohere, _) => cohere::answer(self, json),
-            Protocol::Own(Own::Ollama, _) => ollama::answer(self, json),
-        }?;
-        answer.calls.end_all();
-        if !matches!(self.protocol, Protocol::Responses { .. }) {
-            answer.conclude(self.read_state(json)?);
-        }
-        Ok(answer)
-    }
-
-    /// What an answer or an event of another protocol than Responses says of its state, if something is wrong with it.
-    fn read_state(&self, json: &serde_json::Value) -> Result<Option<FinishWord>, ModelError> {
-        let is_bad = |word: &FinishWord| {
-            !matches!(word, FinishWord::Known(Finish::Stop | Finish::Tools) | FinishWord::Unknown(_))
-        };
-        Ok(finish::read_status(self, json)?.filter(is_bad))
-    }
-
-    /// Whether the protocol says of each call that it is whole. In the others, a finish reason says it of all.
-    pub(super) fn ends_each_call(&self) -> bool {
-        matches!(self.protocol, Protocol::Responses { .. })
-    }
-
-    /// How this protocol's streams end.
-    pub(super) fn stream_table(&self) -> &'static StreamTable {
-        StreamTable::of(&self.protocol)
-    }
-
-    /// Reads one event of a streamed answer. `kind` is its type.
-    pub(super) fn read_event(
-        &self,
-        kind: &str,
-        json: &serde_json::Value,
-        partial: &mut Partial,
-        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-    ) -> Result<(), ModelError> {
-        match self.protocol {
-            Protocol::Messages => messages::event(self, kind, json, partial, delta),
-            Protocol::Responses { .. } => responses::event(self, kind, json, partial, delta),
-            Protocol::ChatCompletions(_) => chat_completions::event(self, json, partial, delta),
-            Protocol::Own(Own::Gemini, _) => gemini::event(self, json, partial, delta),
-            Protocol::Own(Own::Cohere, _) => cohere::event(self, kind, json, partial, delta),
-            Protocol::Own(Own::Ollama, _) => ollama::event(self, json, partial, delta),
-        }?;
-        if !matches!(self.protocol, Protocol::Responses { .. }) {
-            // That an answer is not over yet is true of each piece.
-            let state = self.read_state(json)?.filter(|word| !word.is_ongoing());
-            partial.news.word = FinishWord::worse(partial.news.word.take(), state);
-        }
-        Ok(())
-    }
 }
 
 /// Omits headers, and the user and password of the address.
@@ -251,12 +192,13 @@ impl fmt::Debug for Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vendors::vendor;
+    use crate::http::endpoint;
+    use crate::vendors::{Protocol, vendor};
 
     fn url(provider: &str, base: &str) -> String {
         let vendor = vendor(provider).unwrap();
         let protocol = vendor.protocol.at(&Address::parse(base).unwrap());
-        Endpoint::new(vendor.name, protocol, base, None).unwrap().url.to_string()
+        endpoint(vendor.name, protocol, base, None).unwrap().url.to_string()
     }
 
     #[test]
@@ -285,7 +227,7 @@ mod tests {
         let list = |provider: &str, base: &str| {
             let vendor = vendor(provider).unwrap();
             let protocol = vendor.protocol.at(&Address::parse(base).unwrap());
-            Endpoint::new(vendor.name, protocol, base, None).unwrap().models_url().to_string()
+            endpoint(vendor.name, protocol, base, None).unwrap().models_url().to_string()
         };
         assert_eq!(list("openai", "http://h/v1"), "http://h/v1/models");
         assert_eq!(list("anthropic", "http://h"), "http://h/v1/models?limit=1000");
@@ -299,7 +241,7 @@ mod tests {
     #[test]
     fn neither_debug_nor_errors_show_the_key() {
         let key = Credential::new("sk-very-secret");
-        let endpoint = Endpoint::new("anthropic", Protocol::Messages, "https://h?k=pw", key).unwrap();
+        let endpoint = endpoint("anthropic", Protocol::Messages, "https://h?k=pw", key).unwrap();
         assert_eq!(format!("{endpoint:?}"), "Endpoint(anthropic at https://h/v1/messages)");
         assert_eq!(endpoint.address(), "https://h");
         let error = endpoint.error(ModelErrorKind::Status(401), "answered 401: no key sk-very-secret");
@@ -309,7 +251,7 @@ mod tests {
     #[test]
     fn other_schemes_are_refused_without_repeating_them() {
         for base in ["file:///etc/passwd", "not a url", "unix:secret"] {
-            let error = Endpoint::new("openai", Protocol::Messages, base, None).unwrap_err();
+            let error = endpoint("openai", Protocol::Messages, base, None).unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::Setup);
             assert!(!error.message.contains("secret"), "{}", error.message);
         }

@@ -38,6 +38,7 @@ mod ollama;
 mod options;
 mod parts;
 pub(crate) mod proxy;
+mod reading;
 mod refusal;
 mod responses;
 mod schema;
@@ -46,6 +47,7 @@ mod stream;
 mod tokens;
 mod tools;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -60,15 +62,40 @@ use trefoil_template::{HalfJoiner, join_halves};
 pub use client::Client;
 pub use endpoint::Endpoint;
 
+use crate::credential::Credential;
 use crate::limits::Limits;
+use crate::vendors::{Own, Protocol};
 use assembly::{CallFault, Pieces};
 use choices::Choices;
+use endpoint::ProviderProtocol;
 use finish::FinishWord;
 use parts::Doubts;
 use stream::{EventNews, StreamInput, StreamState};
 
 /// Time limit for a list of models.
 const OFFERED: Duration = Duration::from_secs(20);
+
+/// The list of protocols: how each is spoken.
+fn spoken(protocol: Protocol) -> Arc<dyn ProviderProtocol> {
+    match protocol {
+        Protocol::ChatCompletions(quirks) => Arc::new(chat_completions::ChatCompletions(quirks)),
+        Protocol::Responses { path } => Arc::new(responses::Responses { path }),
+        Protocol::Messages => Arc::new(messages::Messages),
+        Protocol::Own(Own::Gemini, _) => Arc::new(gemini::Gemini),
+        Protocol::Own(Own::Cohere, _) => Arc::new(cohere::Cohere),
+        Protocol::Own(Own::Ollama, _) => Arc::new(ollama::Ollama),
+    }
+}
+
+/// The endpoint of a provider at a base URL (`https://host/v1`).
+pub fn endpoint(
+    provider: &'static str,
+    protocol: Protocol,
+    base_url: &str,
+    credential: Option<Credential>,
+) -> Result<Endpoint, ModelError> {
+    Endpoint::new(provider, spoken(protocol), base_url, credential)
+}
 
 /// Calls one endpoint.
 #[derive(Debug, Clone)]
@@ -150,7 +177,7 @@ impl HttpModel {
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let names = tools::Names::of(&request.tools);
-        let body = self.endpoint.body(request, &names)?;
+        let body = self.endpoint.protocol.body(&self.endpoint, request, &names)?;
         let post = self.client.post(&self.endpoint, self.endpoint.call_url(request), &body);
         let response = match request.stream {
             false => post.await,
@@ -190,7 +217,7 @@ impl HttpModel {
         let finish = partial.answer.finish();
         // Where a limit or a filter ended the answer, that is the reason.
         let is_cut = !matches!(finish, None | Some(Finish::Stop | Finish::Tools));
-        let ends_calls = finish.is_some() && !self.endpoint.ends_each_call();
+        let ends_calls = finish.is_some() && !self.endpoint.protocol.has_states();
         let fault = partial.answer.calls.fault(ends_calls, finish == Some(Finish::Tools));
         let fault = fault.filter(|fault| !(is_cut && matches!(fault, CallFault::Torn | CallFault::Missing)));
         match fault.filter(|fault| !names.is_empty() || *fault == CallFault::Missing) {

@@ -305,7 +305,7 @@ impl Registry {
         let read = |variable: &str| self.env.get(variable).map(String::as_str);
         let base = read(vendor.base_url_variable).or(vendor.base_url).unwrap_or("");
         let key = read(vendor.key_variable).and_then(Credential::new);
-        let endpoint = crate::http::Endpoint::new(vendor.name, self.protocol(vendor), base, key)?;
+        let endpoint = crate::http::endpoint(vendor.name, self.protocol(vendor), base, key)?;
         let client = match self.client.get() {
             Some(client) => client.clone(),
             None => {

@@ -9,10 +9,9 @@ use crate::http::finish::{FinishWord, read_word};
 use crate::http::parts::{Said, strange};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
-use crate::vendors::Protocol;
 
 /// Reads a complete answer.
-pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+pub fn answer(thoughts: &[&str], endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     let mut partial = Partial::default();
     let mut is_answer = false;
     for (at, choice) in choices(json) {
@@ -26,7 +25,7 @@ pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelEr
             partial.answer.conclude(FinishWord::Known(Finish::Refused));
         }
         partial.answer.doubts.extend(said.doubts);
-        add_calls(endpoint, at, message, true, &mut partial.answer.calls);
+        add_calls(thoughts, at, message, true, &mut partial.answer.calls);
         partial.note_calls(endpoint, at, false)?;
     }
     if !is_answer {
@@ -92,7 +91,7 @@ fn choices(json: &Json) -> impl Iterator<Item = (u64, &Json)> {
 }
 
 /// Adds the tool calls of a complete message, or of a streamed piece. Returns whether there was a thought.
-fn add_calls(endpoint: &Endpoint, choice: u64, message: &Json, whole: bool, calls: &mut Pieces) -> bool {
+fn add_calls(thoughts: &[&str], choice: u64, message: &Json, whole: bool, calls: &mut Pieces) -> bool {
     let text = |of: Option<&'_ Json>| of.and_then(Json::as_str).unwrap_or_default().to_owned();
     let all = message.get("tool_calls").and_then(Json::as_array).into_iter().flatten();
     for (one, place) in all.zip(0..) {
@@ -115,13 +114,12 @@ fn add_calls(endpoint: &Endpoint, choice: u64, message: &Json, whole: bool, call
         let (name, arguments) = (text(one.get("name")), ArgumentPiece::of(one.get("arguments")));
         calls.add(&CallDelta { index: None, id: "", name: &name, arguments });
     }
-    let Protocol::ChatCompletions(quirks) = endpoint.protocol else { return false };
-    for name in quirks.thoughts {
+    for name in thoughts {
         if let Some(more) = message.get(*name).filter(|more| !more.is_null()) {
             add(&mut calls.beside, name, more);
         }
     }
-    THOUGHTS.iter().chain(quirks.thoughts).any(|name| match message.get(*name) {
+    THOUGHTS.iter().chain(thoughts).any(|name| match message.get(*name) {
         Some(Json::String(text)) => !text.is_empty(),
         Some(Json::Array(all)) => !all.is_empty(),
         _ => false,
@@ -142,6 +140,7 @@ fn add(to: &mut Map<String, Json>, name: &str, more: &Json) {
 
 /// Reads one event of a streamed answer.
 pub fn event(
+    thoughts: &[&str],
     endpoint: &Endpoint,
     json: &Json,
     partial: &mut Partial,
@@ -157,7 +156,7 @@ pub fn event(
         partial.news.usage = true;
     }
     for (at, choice) in choices(json) {
-        add_whole(endpoint, at, choice, partial, delta)?;
+        add_whole(thoughts, endpoint, at, choice, partial, delta)?;
         let piece = choice.get("delta").unwrap_or(&Json::Null);
         let mut said = said(endpoint, piece)?;
         if piece.is_null() {
@@ -169,7 +168,7 @@ pub fn event(
             partial.answer.conclude(FinishWord::Known(Finish::Refused));
         }
         partial.answer.doubts.extend(said.doubts);
-        let thought = said.thought | add_calls(endpoint, at, piece, false, &mut partial.answer.calls);
+        let thought = said.thought | add_calls(thoughts, at, piece, false, &mut partial.answer.calls);
         partial.note_calls(endpoint, at, thought)?;
     }
     read_words(endpoint, json, partial)
@@ -178,6 +177,7 @@ pub fn event(
 /// Adds a choice that has all of the answer instead of a piece, as if it were not streamed; some servers send it so. Beside
 /// pieces it repeats what they have brought.
 fn add_whole(
+    thoughts: &[&str],
     endpoint: &Endpoint,
     at: u64,
     choice: &Json,
@@ -212,7 +212,7 @@ fn add_whole(
     }
     partial.answer.doubts.extend(said.doubts);
     let mut calls = Pieces::default();
-    let thought = said.thought | add_calls(endpoint, at, message, true, &mut calls);
+    let thought = said.thought | add_calls(thoughts, at, message, true, &mut calls);
     if !calls.is_empty() {
         calls.end_all();
         partial.answer.calls.update_all(calls);

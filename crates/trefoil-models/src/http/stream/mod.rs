@@ -15,7 +15,7 @@ use trefoil_template::{json_nodes, limits};
 use self::state::StreamFault;
 pub(super) use self::state::{EventNews, StreamInput, StreamState};
 use self::table::EventShape;
-pub(super) use self::table::StreamTable;
+pub(super) use self::table::{DoneMark, StreamTable};
 use super::assembly::CallFault;
 use super::client::Response;
 use super::parts::shown;
@@ -136,7 +136,7 @@ impl HttpModel {
                 Err(what) => return Err(self.endpoint.error(ModelErrorKind::Protocol, &what)),
             };
             if event.is_done() {
-                partial.stream.advance(StreamInput::Done(self.endpoint.stream_table().done));
+                partial.stream.advance(StreamInput::Done(self.endpoint.protocol.stream_table().done));
                 continue;
             }
             match self.parse(&event) {
@@ -174,7 +174,7 @@ impl HttpModel {
         // An error is one whatever came before it.
         refusal::check(&self.endpoint, &event.name, json)?;
         let kind = json.get("type").and_then(Json::as_str).unwrap_or(&event.name);
-        let table = self.endpoint.stream_table();
+        let table = self.endpoint.protocol.stream_table();
         let shape = table.shape(kind, json);
         if shape == EventShape::Strange && partial.stream.has_ended() {
             return Ok(());

@@ -2,8 +2,6 @@
 
 use serde_json::Value as Json;
 
-use crate::vendors::{Own, Protocol};
-
 /// What `[DONE]` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneMark {
@@ -35,108 +33,40 @@ const TEXTS: &[&str] =
 #[derive(Debug)]
 pub struct StreamTable {
     /// Members that only its events have.
-    members: &'static [&'static str],
+    pub members: &'static [&'static str],
     /// How the types of its events start.
-    kinds: &'static [&'static str],
+    pub kinds: &'static [&'static str],
     /// Members of events that say nothing about the answer.
-    beside: &'static [&'static str],
+    pub beside: &'static [&'static str],
     /// All events have a type, and clients must ignore types that they do not know.
-    typed: bool,
+    pub typed: bool,
     /// How the types of events start whose text is no text of the answer, or repeats it.
-    silent: &'static [&'static str],
+    pub silent: &'static [&'static str],
     /// The types of its first event.
-    first: &'static [&'static str],
+    pub first: &'static [&'static str],
     /// The types of its last event.
-    last: &'static [&'static str],
+    pub last: &'static [&'static str],
     /// A member that is `true` in its last event.
-    last_member: Option<&'static str>,
+    pub last_member: Option<&'static str>,
     /// What `[DONE]` means in it.
     pub done: DoneMark,
 }
 
-/// A protocol whose streams end with their body.
-const PLAIN: StreamTable = StreamTable {
-    members: &[],
-    kinds: &[],
-    beside: &[],
-    typed: false,
-    silent: &[],
-    first: &[],
-    last: &[],
-    last_member: None,
-    done: DoneMark::BodyEnd,
-};
-/// A protocol whose events have types.
-const TYPED: StreamTable = StreamTable { typed: true, ..PLAIN };
-
-static CHAT_COMPLETIONS: StreamTable = StreamTable {
-    members: &["choices"],
-    beside: &[
-        "usage",
-        "id",
-        "model",
-        "created",
-        "object",
-        "obfuscation",
-        "system_fingerprint",
-        "service_tier",
-        "provider",
-        "prompt_filter_results",
-        "prompt_annotations",
-        "x_groq",
-        "timings",
-        "citations",
-        "search_results",
-    ],
-    done: DoneMark::Last,
-    ..PLAIN
-};
-static RESPONSES: StreamTable = StreamTable {
-    kinds: &["response."],
-    silent: &[
-        "response.output_text.done",
-        "response.output_text.annotation",
-        "response.refusal.done",
-        "response.function_call",
-        "response.reasoning",
-        "response.custom_tool_call",
-        "response.mcp",
-        "response.code_interpreter",
-        "response.audio",
-        "response.image",
-    ],
-    first: &["response.created"],
-    last: &["response.completed", "response.incomplete", "response.failed", "response.cancelled"],
-    ..TYPED
-};
-static MESSAGES: StreamTable =
-    StreamTable { kinds: &["message_", "content_block_"], first: &["message_start"], last: &["message_stop"], ..TYPED };
-static GEMINI: StreamTable = StreamTable {
-    members: &["candidates", "promptFeedback", "usageMetadata"],
-    beside: &["responseId", "modelVersion", "createTime"],
-    ..PLAIN
-};
-static COHERE: StreamTable = StreamTable {
-    kinds: &["message-", "content-", "tool-", "citation-"],
-    first: &["message-start"],
-    last: &["message-end"],
-    ..TYPED
-};
-static OLLAMA: StreamTable =
-    StreamTable { members: &["message", "done"], beside: &["created_at"], last_member: Some("done"), ..PLAIN };
-
 impl StreamTable {
-    /// The table of a protocol.
-    pub fn of(protocol: &Protocol) -> &'static Self {
-        match protocol {
-            Protocol::ChatCompletions(_) => &CHAT_COMPLETIONS,
-            Protocol::Responses { .. } => &RESPONSES,
-            Protocol::Messages => &MESSAGES,
-            Protocol::Own(Own::Gemini, _) => &GEMINI,
-            Protocol::Own(Own::Cohere, _) => &COHERE,
-            Protocol::Own(Own::Ollama, _) => &OLLAMA,
-        }
-    }
+    /// A protocol whose streams end with their body.
+    pub const PLAIN: Self = Self {
+        members: &[],
+        kinds: &[],
+        beside: &[],
+        typed: false,
+        silent: &[],
+        first: &[],
+        last: &[],
+        last_member: None,
+        done: DoneMark::BodyEnd,
+    };
+    /// A protocol whose events have types.
+    pub const TYPED: Self = Self { typed: true, ..Self::PLAIN };
 
     /// What an event without an error is. `kind`: its type, or else its name.
     pub fn shape(&self, kind: &str, json: &Json) -> EventShape {

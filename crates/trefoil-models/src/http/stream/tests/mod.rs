@@ -18,7 +18,7 @@ use super::*;
 use crate::address::Address;
 use crate::http::assembly::Pieces;
 use crate::http::tools::Names;
-use crate::http::{Client, Endpoint};
+use crate::http::{Client, endpoint};
 use crate::vendors::{Protocol, vendor};
 
 /// A protocol.
@@ -69,7 +69,7 @@ fn new_model(face: Face, client: Client) -> HttpModel {
         Face::Responses => Protocol::Responses { path: "/v1" },
         _ => vendor(name).unwrap().protocol.at(&Address::parse("http://h").unwrap()),
     };
-    let endpoint = Endpoint::new(name, protocol, "http://h", None).unwrap();
+    let endpoint = endpoint(name, protocol, "http://h", None).unwrap();
     HttpModel::new(client, endpoint)
 }
 
