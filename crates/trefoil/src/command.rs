@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(text(Raise::calls(0, 3)), " --max-calls 3");
         for (micro, shown) in [(1, "0.000001"), (20_000, "0.02"), (500_000, "0.50"), (2_000_000, "2.00")] {
             assert_eq!(text(Raise { max_calls: None, max_cost_micro: Some(micro) }), format!(" --max-cost {shown}"));
-            assert_eq!(trefoil_prices::parse_dollars(shown), Some(micro));
+            assert_eq!(trefoil_ir::prices::parse_dollars(shown), Some(micro));
         }
     }
 
