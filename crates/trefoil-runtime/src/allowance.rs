@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use trefoil_ir::prices::Dollars;
 use trefoil_machine::error::Raise;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Room;

@@ -1,6 +1,6 @@
 //! Addresses of providers: the key is sent only to the host that the text of an address shows.
 
-use trefoil_models::http::Endpoint;
+use trefoil_models::http;
 use trefoil_models::vendors::VENDORS;
 use trefoil_models::{Address, Registry};
 
@@ -90,7 +90,7 @@ fn run(bytes: &[u8]) {
     assert_eq!(elsewhere.map(|e| e.address), (address.origin() != OWN).then(|| address.origin()), "{text:?}");
     assert!(!format!("{address:?}").contains('?'));
     for vendor in VENDORS {
-        let Ok(endpoint) = Endpoint::new(vendor.name, vendor.protocol, text, None) else {
+        let Ok(endpoint) = http::endpoint(vendor.name, vendor.protocol, text, None) else {
             unreachable!("{text:?} is an address, and `{}` does not take it", vendor.name)
         };
         assert_eq!(endpoint.url().origin(), url.origin());
