@@ -8,9 +8,7 @@ use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
 
-#[cfg(feature = "store")]
 use crate::runs::Stored;
-#[cfg(feature = "store")]
 use crate::store::Location;
 
 /// A command to copy.
@@ -102,13 +100,11 @@ impl RunOptions {
     }
 
     /// Those that a stored run had, according to its journal.
-    #[cfg(feature = "store")]
     pub fn of_stored(store: String, stored: &Stored) -> Self {
         Self::new(store, &stored.now().permissions)
     }
 
     /// Those of this process, and those that the run had before.
-    #[cfg(feature = "store")]
     pub fn or_of_stored(store: String, given: GivenPermissions, stored: &Stored) -> Self {
         Self::new(store, &given.or(&stored.now().permissions))
     }
@@ -188,7 +184,6 @@ impl RunOptions {
 }
 
 /// The option that names a store, after a space and without its password.
-#[cfg(feature = "store")]
 pub fn store_option(location: &Location) -> String {
     format!(" --store {}", pasted(&location.to_string()))
 }

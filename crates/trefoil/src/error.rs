@@ -40,11 +40,9 @@ pub enum Error {
     /// [`start`](crate::Engine::start) was called outside a tokio runtime.
     NoRuntime,
     /// The store failed.
-    #[cfg(feature = "store")]
     Store(trefoil_store::StoreError),
 }
 
-#[cfg(feature = "store")]
 impl From<trefoil_store::StoreError> for Error {
     fn from(error: trefoil_store::StoreError) -> Self {
         Self::Store(error)
@@ -60,7 +58,6 @@ impl fmt::Display for Error {
             Self::Input(error) => write!(f, "the input cannot be written as JSON: {error}"),
             Self::Output { error, .. } => write!(f, "the output does not match the requested type: {error}"),
             Self::NoRuntime => f.write_str("the run did not start, because there is no tokio runtime"),
-            #[cfg(feature = "store")]
             Self::Store(error) => match error.help() {
                 Some(help) => write!(f, "{error}\n\n{help}"),
                 None => write!(f, "{error}"),
@@ -89,18 +86,15 @@ impl Findings {
         Self { files, diagnostics }
     }
     /// Why a journal cannot be read.
-    #[cfg(feature = "store")]
     pub(crate) fn of_run(flow: &Flow, error: &RunError) -> Self {
         let said = crate::engine::explain("journal", error);
         Self::new(flow.loaded().files.clone(), vec![said])
     }
     /// A finding without a file.
-    #[cfg(feature = "store")]
     pub(crate) fn said(message: &str, help: &'static str) -> Self {
         Self::of_rule("no-store", message, help)
     }
     /// The same, under a different name.
-    #[cfg(feature = "store")]
     pub(crate) fn of_rule(rule: &'static str, message: &str, help: &'static str) -> Self {
         let said = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
         Self::new(Files::default(), vec![said])

@@ -9,7 +9,6 @@ use trefoil_runtime::Event;
 use trefoil_syntax::{Diagnostic, Files, Location, Severity};
 
 use crate::door::{Door, Memory};
-#[cfg(feature = "store")]
 use crate::durable::Packed;
 use crate::error::{Error, Findings, Result};
 use crate::graph::{Graph, graph};
@@ -36,7 +35,6 @@ struct Inner {
     warnings: Findings,
     prepared: OnceLock<Arc<Prepared>>,
     credentials: OnceLock<Vec<Arc<str>>>,
-    #[cfg(feature = "store")]
     packed: OnceLock<Packed>,
 }
 
@@ -58,7 +56,6 @@ impl std::fmt::Debug for Flow {
 
 impl Flow {
     /// The flow without the variables of environment files.
-    #[cfg(feature = "store")]
     pub(crate) fn without_env_files(self) -> Self {
         if self.loaded().env_files.is_empty() {
             return self;
@@ -77,7 +74,6 @@ impl From<Loaded> for Flow {
             warnings,
             prepared: OnceLock::new(),
             credentials: OnceLock::new(),
-            #[cfg(feature = "store")]
             packed: OnceLock::new(),
         }))
     }
@@ -180,7 +176,6 @@ impl Flow {
         self.0.credentials.get_or_init(|| trefoil_check::credentials_of(&self.0.loaded.program))
     }
     /// Its files in the form for stores: hashed once, and shared by all its runs.
-    #[cfg(feature = "store")]
     pub(crate) fn packed(&self) -> Packed {
         self.0.packed.get_or_init(|| Packed::of(&self.0.loaded)).clone()
     }

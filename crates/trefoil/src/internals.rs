@@ -19,13 +19,10 @@ macro_rules! modules {
     };
 }
 
-#[cfg(feature = "store")]
 pub use crate::durable::{
     Packed, StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stopped, try_answer, unpack,
 };
-#[cfg(feature = "store")]
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
-#[cfg(feature = "store")]
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
 modules! { answers as_tool codes command door engine fix input preflight render schema secrets settings shell trace }

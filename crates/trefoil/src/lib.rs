@@ -55,8 +55,8 @@
 //!
 //! # Keeping runs
 //!
-//! With the feature `store`, [`Engine::store`](Engine#method.store) keeps runs in a file, and [`Engine::resume`]
-//! continues an interrupted run without repeating completed calls.
+//! [`Engine::store`] keeps runs in a file, and [`Engine::resume`] continues an interrupted run without repeating completed
+//! calls.
 //!
 //! # Errors
 //!
@@ -65,7 +65,7 @@
 //! [`Failure`] of a run.
 
 /// The programs of the page are compiled and run.
-#[cfg(all(doctest, feature = "store"))]
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingPage;
 
@@ -77,7 +77,6 @@ mod command;
 mod data;
 mod describe;
 mod door;
-#[cfg(feature = "store")]
 mod durable;
 mod engine;
 mod error;
@@ -103,9 +102,7 @@ pub mod internals;
 pub mod models;
 pub mod plan;
 pub mod ports;
-#[cfg(feature = "store")]
 pub mod runs;
-#[cfg(feature = "store")]
 pub mod store;
 
 pub use engine::{AnswersFrom, Engine, Ready};

@@ -4,42 +4,32 @@
 //! run, and is cancelled with the call. If a cancelled call is made again, it starts a new run that reuses the results of the
 //! cancelled one. While the called run is suspended, the calling run waits for it.
 
-#[cfg(feature = "store")]
 use std::sync::PoisonError;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{OnExceeded, Program, ToolKind};
-#[cfg(feature = "store")]
 use trefoil_machine::Key;
-#[cfg(feature = "store")]
 use trefoil_machine::event::Waiting;
-#[cfg(feature = "store")]
 use trefoil_machine::journal::Basis;
 use trefoil_machine::{Effects, PrivateValue};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
-#[cfg(feature = "store")]
 use trefoil_runtime::driver::memo::Memo;
 
 use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::ports::CallSite;
-#[cfg(feature = "store")]
 use trefoil_runtime::ports::SuspendedCall;
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
-#[cfg(feature = "store")]
 use trefoil_store::{Status, StoreError};
 use trefoil_template::Value;
 
-#[cfg(feature = "store")]
 use super::Ready;
-#[cfg(feature = "store")]
 use super::called_before::{Before, Call, CalledBefore, labels};
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
-#[cfg(feature = "store")]
 use crate::durable::{Edit, Edited, LinesOfCalls, Stored};
 use crate::error::Error;
 use crate::flow::Flow;
@@ -59,10 +49,8 @@ pub(crate) struct FlowTools {
     /// The values to hide that the calling run and all runs beneath it share.
     seen: Arc<SeenValues>,
     /// The calls of the earlier runs whose results the calling run reuses. Empty if it reuses none.
-    #[cfg(feature = "store")]
     before: OnceLock<Before>,
     /// What the called runs have reused.
-    #[cfg(feature = "store")]
     lines: LinesOfCalls,
 }
 
@@ -90,24 +78,14 @@ impl FlowTools {
             }
             parts.depth += 1;
         });
-        Self {
-            engine,
-            tools,
-            seen,
-            #[cfg(feature = "store")]
-            before: OnceLock::new(),
-            #[cfg(feature = "store")]
-            lines: LinesOfCalls::default(),
-        }
+        Self { engine, tools, seen, before: OnceLock::new(), lines: LinesOfCalls::default() }
     }
 
     /// What the called runs have reused.
-    #[cfg(feature = "store")]
     pub fn lines(&self) -> &LinesOfCalls {
         &self.lines
     }
 
-    #[cfg(feature = "store")]
     fn note(&self, at: CallSite<'_>, ready: &Ready) {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push((at.key.clone(), ready.reused()));
     }
@@ -118,7 +96,6 @@ impl FlowTools {
     }
 
     /// Sets the calls of the earlier runs whose results the calling run reuses.
-    #[cfg(feature = "store")]
     pub fn reuse(&self, before: Before) {
         let _ = self.before.set(before);
     }
@@ -159,7 +136,6 @@ impl FlowTools {
         // Answers for the steps of the calling flow do not apply here.
         parts.answers.retain(|(name, _)| self.ask(name));
         parts.within = at.meter.part().cloned();
-        #[cfg(feature = "store")]
         parts.caller.replace(at.run.to_owned());
         let left = at.meter.part().and_then(Share::money);
         parts.max_cost_micro = parts.max_cost_micro.into_iter().chain(left).min();
@@ -169,7 +145,6 @@ impl FlowTools {
     /// Starts or resumes the run of a call. Also returns the usage of cancelled runs of the same call.
     async fn begin(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<(Begun, Usage), Error> {
         let engine = self.engine_of(at, tool);
-        #[cfg(feature = "store")]
         if let Some(owner) = engine.owner() {
             let (store, mut before, mut cancelled) = (&**owner.store(), Usage::default(), None);
             for nth in 0u32.. {
@@ -207,7 +182,6 @@ impl FlowTools {
     }
 
     /// Prepares the first run of a call.
-    #[cfg(feature = "store")]
     async fn first(
         &self,
         engine: &Engine,
@@ -234,7 +208,6 @@ impl FlowTools {
     }
 
     /// Resumes the run of a call, with what the calling run may repeat.
-    #[cfg(feature = "store")]
     async fn again(&self, engine: &Engine, at: CallSite<'_>, run: &str) -> Result<Run, Error> {
         let Some(owner) = engine.owner() else { return engine.resume(run).await };
         let stored = Stored::read(&**owner.store(), run).await?;
@@ -252,13 +225,11 @@ impl FlowTools {
     }
 
     /// The steps of the run of a call that may be repeated.
-    #[cfg(feature = "store")]
     fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
         self.before.get().map(|before| before.rerun(at.key, at.labels)).unwrap_or_default()
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process. `usage`: that of the call.
-    #[cfg(feature = "store")]
     async fn suspended(&self, outcome: &RunOutcome, usage: Usage) -> Option<SuspendedCall> {
         let error = outcome.result.as_ref().err()?;
         // A run whose journal cannot be written has not ended, and may not even be stored yet.
@@ -296,7 +267,6 @@ impl FlowTools {
     }
 
     /// Cancels the run of a call that was stopped while it waited, and the runs that it has called. Their usage counts.
-    #[cfg(feature = "store")]
     async fn call_off(&self, at: CallSite<'_>) {
         let Some(owner) = self.engine.owner() else { return };
         for nth in 0u32.. {
@@ -315,7 +285,6 @@ impl FlowTools {
     }
 
     async fn run(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<RunOutcome, ToolError> {
-        #[cfg(feature = "store")]
         if at.meter.stop().is_cancelled() {
             self.call_off(at).await;
             return Err(ToolError::Failed("the call was stopped".to_owned()));
@@ -323,13 +292,11 @@ impl FlowTools {
         let (begun, before) =
             self.begin(at, tool, input).await.map_err(|error| ToolError::Failed(error.to_string()))?;
         let outcome = match begun {
-            #[cfg(feature = "store")]
             Begun::Ended(outcome) => *outcome,
             Begun::Runs(run) => until_stopped(run, at.meter.stop()).await,
         };
         let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
         usage.add(before);
-        #[cfg(feature = "store")]
         if let Some(call) = self.suspended(&outcome, usage).await {
             return Err(ToolError::Suspended(Box::new(call)));
         }
@@ -339,7 +306,6 @@ impl FlowTools {
 }
 
 /// A run of a call that reuses the results of an earlier run of it.
-#[cfg(feature = "store")]
 fn reusing(engine: &Engine, tool: &Loaded, run: &str, edited: Result<Edited, Error>) -> Result<Ready, Error> {
     match edited {
         // The results were deleted with the run's content, but it may have done anything.
@@ -366,7 +332,6 @@ async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
 enum Begun {
     Runs(Run),
     /// The run had already ended.
-    #[cfg(feature = "store")]
     Ended(Box<RunOutcome>),
 }
 
@@ -401,7 +366,6 @@ impl Loaded {
 }
 
 /// The id of the run of a call. `nth`: the number of cancelled runs of the same call.
-#[cfg(feature = "store")]
 pub(super) fn id_of(run: &str, key: &Key, nth: u32) -> String {
     use sha2::{Digest as _, Sha256};
     let mut of = format!("{run}/{}", key.0);
@@ -496,20 +460,17 @@ pub(super) fn of(engine: &Engine) -> Option<Arc<FlowTools>> {
 
 impl FlowTools {
     /// The flow of a tool. `None`: the tool is not a flow, or its flow does not load.
-    #[cfg(feature = "store")]
     pub fn flow(&self, name: &str) -> Option<&Flow> {
         self.get(name)?.as_ref().ok().map(|tool| &tool.flow)
     }
 
     /// Whether one of these flows has a step with this label.
-    #[cfg(feature = "store")]
     pub fn have_step(&self, label: &str) -> bool {
         let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
         flows.into_iter().any(|tool| labels(&tool.flow.loaded().program).any(|known| known == label))
     }
 
     /// Whether a flow can call one of these.
-    #[cfg(feature = "store")]
     pub fn are_called_by(&self, flow: &Flow) -> bool {
         tools_of(&flow.loaded().program).into_iter().any(|name| self.tools.iter().any(|(tool, _)| tool.name == **name))
     }
@@ -525,7 +486,6 @@ impl FlowTools {
     }
 
     /// The input of the run that a call starts. `None`: the tool is not a flow, or its flow does not take these arguments.
-    #[cfg(feature = "store")]
     pub fn input_of(&self, request: &ToolRequest) -> Option<Value> {
         let tool = self.get(&request.name)?.as_ref().ok()?;
         tool.as_tool.input(request.arguments.to_json()).ok().map(Value::from_json)
@@ -534,13 +494,11 @@ impl FlowTools {
 
 impl Engine {
     /// Whether its runs are called by other runs.
-    #[cfg(feature = "store")]
     pub(crate) fn is_called(&self) -> bool {
         self.parts.depth > 0
     }
 
     /// The flows of the settings as tools, if there are any.
-    #[cfg(feature = "store")]
     pub(crate) fn flow_tools(&self) -> Option<Arc<FlowTools>> {
         of(self)
     }

@@ -144,7 +144,6 @@ impl Hosts {
 
 impl Engine {
     /// The tools of a run that is only looked at: they are asked about, and not called.
-    #[cfg(feature = "store")]
     pub(crate) fn tools_to_ask_about(&self, from: &AnswersFrom) -> Arc<dyn ToolHost> {
         let secrets: Arc<dyn Secrets> = Arc::new(trefoil_runtime::ports::MapSecrets::new());
         let script = super::models::script(from).ok().flatten();

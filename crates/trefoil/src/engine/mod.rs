@@ -1,6 +1,5 @@
 //! The engine, which starts runs. Wires the defaults; everything can be replaced.
 
-#[cfg(feature = "store")]
 mod called_before;
 mod flows;
 mod hosts;
@@ -8,7 +7,6 @@ mod models;
 mod needs;
 mod prices;
 mod ready;
-#[cfg(feature = "store")]
 mod store;
 mod tools;
 mod watch;
@@ -35,9 +33,7 @@ use crate::plan::{Bound, FlowCalled, beneath};
 use crate::run::Run;
 use crate::settings::Settings;
 
-#[cfg(feature = "store")]
 pub(crate) use called_before::{Before, Call, CalledBefore, Inside, called_by, labels, last_run_of, started};
-#[cfg(feature = "store")]
 pub(crate) use flows::FlowTools;
 pub use models::{Answering, AnswersFrom};
 pub use needs::add_findings;
@@ -98,7 +94,6 @@ pub struct Engine {
 /// A run to resume.
 struct Begun {
     /// Its start entry, which identifies its program.
-    #[cfg(feature = "store")]
     first: Started,
     /// The same with the models that answer now.
     now: Started,
@@ -150,20 +145,14 @@ struct Parts {
     /// The values to hide that its runs share with the calling run.
     seen: Option<Arc<trefoil_runtime::driver::SeenValues>>,
     /// The calling run.
-    #[cfg(feature = "store")]
     caller: Option<String>,
-    #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
-    #[cfg(feature = "store")]
     content: trefoil_store::Content,
     /// Whether workers leave its runs alone.
-    #[cfg(feature = "store")]
     attended: bool,
     /// The earlier runs that it remembers, if it does.
-    #[cfg(feature = "store")]
     earlier: Option<Arc<crate::durable::EarlierRuns>>,
     /// Whether to use answers of earlier runs: of this one, or of all.
-    #[cfg(feature = "store")]
     answers_of: Option<Option<String>>,
 }
 
@@ -407,7 +396,6 @@ impl Engine {
     /// nothing.
     pub fn ready(&self, flow: &Flow) -> Result<Ready> {
         let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
-        #[cfg(feature = "store")]
         let ready = self.with_answers(ready)?;
         Ok(ready)
     }

@@ -106,7 +106,6 @@ impl Aimed {
     /// The same for a resumed run: its program is the one with which it started, according to its journal, whatever
     /// answers now. Named models are part of the program, so they are the original ones.
     pub fn for_begun(self: Arc<Self>, parts: &Parts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
-        #[cfg(feature = "store")]
         if let Some(begun) = parts.begun.as_deref() {
             let (own, first) = (&flow.loaded().program, &begun.first);
             let is_it = |program: &Program| program.fingerprint().to_string() == first.program.fingerprint;
@@ -132,7 +131,6 @@ impl Aimed {
     }
 }
 
-#[cfg(feature = "store")]
 fn other_models(first: &trefoil_machine::Started) -> Diagnostic {
     let mut models: Vec<String> = first.models.iter().map(|(_, model)| format!("`{model}`")).collect();
     models.dedup();

@@ -11,20 +11,17 @@ use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{Options, SeenValues, run_prepared};
-#[cfg(feature = "store")]
 use trefoil_runtime::driver::{first_entry, resume_prepared};
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome, Share};
 use trefoil_template::{HoleKind, Value, limits};
 
-#[cfg(feature = "store")]
 use super::called_before::Before;
 use super::hosts::{Hosts, is_rehearsal};
 use super::needs::{Beneath, Needs};
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, Parts, explain};
 use crate::answers::Answers;
-#[cfg(feature = "store")]
 use crate::durable::Lines;
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -57,18 +54,14 @@ pub struct Ready {
     /// The values to hide, shared with the runs above and below this one.
     seen: Arc<SeenValues>,
     /// The calling run.
-    #[cfg(feature = "store")]
     caller: Option<String>,
     /// The results of an earlier run, and how they are reused.
     basis: Option<(Basis, Memo)>,
     /// What guardrails have redacted in the input in that run.
     pub(crate) input_verdicts: Vec<Verdict>,
     /// The owner of stored runs. `None`: the run is not stored.
-    #[cfg(feature = "store")]
     kept: Option<Arc<trefoil_store::Owner>>,
-    #[cfg(feature = "store")]
     content: trefoil_store::Content,
-    #[cfg(feature = "store")]
     attended: bool,
 }
 
@@ -125,17 +118,13 @@ impl Ready {
             places: (!is_rehearsal(&aimed.from)).then(|| parts.places.clone()),
             recovery: parts.recovery,
             hosts,
-            #[cfg(feature = "store")]
             caller: parts.caller.clone(),
             within: parts.within.clone(),
             seen: seen.unwrap_or_default(),
             basis: None,
             input_verdicts: Vec::new(),
-            #[cfg(feature = "store")]
             kept: parts.owner.clone(),
-            #[cfg(feature = "store")]
             content: parts.content,
-            #[cfg(feature = "store")]
             attended: parts.attended,
         };
         beneath.flows.iter().for_each(|flow| ready.hides(flow));
@@ -165,20 +154,17 @@ impl Ready {
     }
 
     /// Sets the run's id.
-    #[cfg(feature = "store")]
     pub(super) fn of_id(self, run: String) -> Self {
         Self { run, ..self }
     }
 
     /// Allows the tools and commands of these steps to be repeated, from now on.
-    #[cfg(feature = "store")]
     pub(crate) fn allowing(mut self, rerun: &[String]) -> Self {
         self.limits.rerun.extend_from_slice(rerun);
         self
     }
 
     /// Reuses the results of an earlier run.
-    #[cfg(feature = "store")]
     pub(crate) fn based_on(self, basis: Basis, memo: Memo) -> Self {
         let stored = self.answers_from.stored();
         let made_up = match stored.split('=').next() {
@@ -192,7 +178,6 @@ impl Ready {
     }
 
     /// Which results the run has reused so far. Empty if it is not based on an earlier run.
-    #[cfg(feature = "store")]
     pub fn reused(&self) -> Lines {
         let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
         let lines = Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions, self.seen.clone());
@@ -248,7 +233,6 @@ impl Ready {
     }
 
     /// Sets up the storage of the run.
-    #[cfg(feature = "store")]
     fn kept(mut self) -> Result<(Self, Options)> {
         let mut options = self.options();
         match self.kept.clone() {
@@ -265,14 +249,7 @@ impl Ready {
         Ok((self, options))
     }
 
-    #[cfg(not(feature = "store"))]
-    fn kept(self) -> Result<(Self, Options)> {
-        let options = Options { sources: self.sources(), ..self.options() };
-        Ok((self, options))
-    }
-
     /// Stores the run for a worker to perform, and returns its id. Calls nothing.
-    #[cfg(feature = "store")]
     #[doc(hidden)]
     pub async fn submit(self, input: impl Serialize) -> Result<String> {
         let input = self.input(input)?;
@@ -294,7 +271,6 @@ impl Ready {
     }
 
     /// Resumes a run from its journal.
-    #[cfg(feature = "store")]
     #[doc(hidden)]
     pub async fn resume(self, run: &str) -> Result<Run> {
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
@@ -303,7 +279,6 @@ impl Ready {
     }
 
     /// Resumes a run whose lease this process holds.
-    #[cfg(feature = "store")]
     #[doc(hidden)]
     pub fn resume_held(mut self, hold: trefoil_store::Hold) -> Result<Run> {
         let run = hold.run().to_owned();
@@ -393,10 +368,7 @@ impl Ready {
 impl Engine {
     /// Whether runs are stored, so that questions can be answered later.
     pub(super) fn keeps_runs(&self) -> bool {
-        #[cfg(feature = "store")]
-        return self.parts.owner.is_some();
-        #[cfg(not(feature = "store"))]
-        false
+        self.parts.owner.is_some()
     }
 }
 
@@ -410,7 +382,6 @@ fn named(model: &ModelChoice) -> String {
 
 /// The inbox for questions. Stored runs use the inbox in the store.
 fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
-    #[cfg(feature = "store")]
     if let Some(owner) = &parts.owner {
         return Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())));
     }
@@ -419,9 +390,6 @@ fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
 
 /// The clock. Stored runs use the clock that all hosts of the store share.
 pub(super) fn clock(parts: &Parts) -> Arc<dyn Clock> {
-    #[cfg(feature = "store")]
     let shared = parts.owner.as_ref().map(|owner| owner.store().clock());
-    #[cfg(not(feature = "store"))]
-    let shared = None;
     parts.clock.clone().or(shared).unwrap_or_else(|| Arc::new(SystemClock::new()))
 }

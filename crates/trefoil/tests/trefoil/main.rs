@@ -12,7 +12,6 @@ mod blocks;
 mod cache;
 mod checks;
 mod codes;
-#[cfg(feature = "store")]
 mod durable;
 mod embed;
 mod engine;
@@ -21,14 +20,12 @@ mod flow;
 mod foreign_files;
 mod guessed;
 mod host_limits;
-#[cfg(feature = "store")]
 mod kept;
 mod manifests;
 mod meant;
 mod pages;
 mod plan;
 mod providers;
-#[cfg(feature = "store")]
 mod reused;
 mod scale;
 mod schema;
