@@ -7,7 +7,7 @@ use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_syntax::diagnostic::render::{json, text};
 use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
 
-use crate::engine::failed;
+use crate::failure::{explain_failure, failed_run};
 use crate::flow::Flow;
 
 /// The result type of this crate.
@@ -87,7 +87,7 @@ impl Findings {
     }
     /// Why a journal cannot be read.
     pub(crate) fn of_run(flow: &Flow, error: &RunError) -> Self {
-        let said = crate::engine::explain("journal", error);
+        let said = explain_failure("journal", error);
         Self::new(flow.loaded().files.clone(), vec![said])
     }
     /// A finding without a file.
@@ -192,7 +192,7 @@ impl Failure {
 /// For people, with the lines of the manifest, without colours.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = [failed(&self.error)];
+        let found = [failed_run(&self.error)];
         f.write_str(text(&found, &self.flow.loaded().files, Default::default()).trim_end())
     }
 }

@@ -8,7 +8,8 @@ use trefoil_ir::{Expr, Flow, InputField, Program, SlotId, Source};
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Object, Reference, Value, json_text, read_own_json};
 
-use crate::engine::INPUT;
+/// The rule for an input that the entry flow does not accept.
+pub const INPUT_INVALID: &str = "input-invalid";
 
 /// Why an input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +31,8 @@ impl InputError {
     pub fn diagnostic(&self) -> Diagnostic {
         let message = self.message.clone();
         let d = match self.location {
-            Some(at) => Diagnostic::error(INPUT, at, message),
-            None => Diagnostic::nowhere(INPUT, Severity::Error, None, message),
+            Some(at) => Diagnostic::error(INPUT_INVALID, at, message),
+            None => Diagnostic::nowhere(INPUT_INVALID, Severity::Error, None, message),
         };
         match &self.help {
             Some(help) => d.help(help.clone()),

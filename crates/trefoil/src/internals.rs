@@ -25,4 +25,4 @@ pub use crate::durable::{
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
-modules! { answers as_tool codes command door engine fix input preflight render schema secrets settings shell trace }
+modules! { answers as_tool codes command door engine failure fix input preflight render schema secrets settings shell trace }

@@ -80,6 +80,7 @@ mod door;
 mod durable;
 mod engine;
 mod error;
+mod failure;
 mod fix;
 mod flow;
 mod input;

@@ -2,7 +2,7 @@
 
 use trefoil::internals::Loaded;
 use trefoil::internals::answers::{about, answers, questions};
-use trefoil::internals::engine::failed;
+use trefoil::internals::failure::failed_run;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
@@ -12,7 +12,7 @@ use crate::output;
 
 /// Why a run failed: code, message, step, excerpt, cause, help.
 pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> TerminalText {
-    let mut d = failed(error);
+    let mut d = failed_run(error);
     if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);
     }

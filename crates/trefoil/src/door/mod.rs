@@ -12,6 +12,7 @@
 //!
 //! `cargo xtask tidy` checks that no other code reads files.
 
+mod clean;
 mod look;
 mod memory;
 mod open;
@@ -19,6 +20,7 @@ mod place;
 mod shut;
 mod way;
 
+pub use clean::clean;
 pub use look::{
     Stamp, exposed, find_up, folder_real, identity, is_file, is_folder, is_there, missing_program, name_like, real,
     stamp, yaml_files,
@@ -27,14 +29,16 @@ pub use memory::Memory;
 pub use open::{Opened, Way};
 pub use place::Door;
 pub use shut::{Shut, reason};
-pub use way::{Rooms, Steps, WayEnd, clean};
+pub use way::{Rooms, Steps, WayEnd};
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The name of the file with the settings of a project.
+pub const PROJECT_FILE: &str = "trefoil.toml";
 /// The files and folders that mark the folder of a project (decision C10).
-const MARKS: [&str; 2] = [crate::load::project::NAME, ".git"];
+const MARKS: [&str; 2] = [PROJECT_FILE, ".git"];
 
 /// Reads a file that the operator named. Never reads more than `limit` bytes, whatever the size of the file.
 pub fn named(path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {

@@ -5,10 +5,10 @@
 
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Memory, Shut};
+use super::{Memory, Shut, clean};
 
 /// The maximum number of links in one path.
 const LINKS: usize = 40;
@@ -127,22 +127,6 @@ impl Rooms {
         }
         Err(Shut::NotAFile("its links form a loop"))
     }
-}
-
-/// A path without `.` and `..`, resolved as text only.
-pub fn clean(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                // The root's parent is the root.
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -21,14 +21,15 @@ use trefoil_machine::{Flags, Reserve, Started};
 use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
-    Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, RunError,
-    Secrets, ToolHost, ToolSpec,
+    Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, Secrets,
+    ToolHost, ToolSpec,
 };
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::Diagnostic;
 use trefoil_tools::Python;
 
 use crate::error::{BoxError, Error, Result};
 use crate::flow::Flow;
+use crate::input::INPUT_INVALID;
 use crate::plan::{Bound, FlowCalled, beneath};
 use crate::run::Run;
 use crate::settings::Settings;
@@ -43,8 +44,6 @@ pub(crate) use watch::Events;
 use models::Kept;
 use tools::Closures;
 
-/// The rule for an input that the entry flow does not accept.
-pub const INPUT: &str = "input-invalid";
 /// The rule for models that cannot be called.
 pub const MODEL: &str = "missing-model";
 /// The rule for a script of answers that cannot be read.
@@ -56,7 +55,7 @@ pub const BOUND: &str = "unknown-bound";
 
 /// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
-    (INPUT, "the input does not match the schema of the entry"),
+    (INPUT_INVALID, "the input does not match the schema of the entry"),
     (SCRIPT, "the script of answers does not exist or cannot be read"),
     (PRICE, "a cost limit needs the price of every model, but one is unknown"),
     (BOUND, "a strict cost limit needs the maximum cost of each call, but one is unknown"),
@@ -432,35 +431,5 @@ impl Engine {
     #[doc(hidden)]
     pub fn model_calls(&self, program: &Program) -> Bound {
         beneath::model_calls(program, &self.called(program))
-    }
-}
-
-/// A run's failure as a finding at its place.
-pub fn explain(rule: &'static str, error: &RunError) -> Diagnostic {
-    let d = match error.location {
-        Some(at) => Diagnostic::error(rule, at, error.message.clone()),
-        None => Diagnostic::nowhere(rule, Severity::Error, None, error.message.clone()),
-    };
-    match &error.help {
-        Some(help) => d.help(help.clone()),
-        None => d,
-    }
-}
-
-/// A failed run as a finding: code, message, step, excerpt, cause, help.
-pub fn failed(error: &RunError) -> Diagnostic {
-    use trefoil_machine::Cause;
-    let mut d = explain("run-failed", error);
-    let step = error.key.as_ref().filter(|key| !key.0.is_empty());
-    let step = step.map(|key| format!(" in `{}`", crate::trace::without_try(&key.0))).unwrap_or_default();
-    let cause = match &error.cause {
-        Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
-        Some(Cause::Network | Cause::Broken) => " (network error)".to_owned(),
-        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout | Cause::Unusable) | None => String::new(),
-    };
-    d.message = format!("{}{step}: {}{cause}", error.code, error.message);
-    match crate::codes::help::help(error).filter(|_| error.help.is_none()) {
-        Some(help) => d.help(help),
-        None => d,
     }
 }

@@ -20,11 +20,13 @@ use super::called_before::Before;
 use super::hosts::{Hosts, is_rehearsal};
 use super::needs::{Beneath, Needs};
 use super::watch::{all, to_handle};
-use super::{AnswersFrom, Engine, INPUT, Parts, explain};
+use super::{AnswersFrom, Engine, Parts};
 use crate::answers::Answers;
 use crate::durable::Lines;
 use crate::error::{Error, Findings, Result};
+use crate::failure::explain_failure;
 use crate::flow::Flow;
+use crate::input::INPUT_INVALID;
 use crate::run::Run;
 use crate::secrets;
 
@@ -359,7 +361,7 @@ impl Ready {
             if faults.is_empty() {
                 return Ok(input);
             }
-            reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
+            reasons = faults.iter().map(|error| explain_failure(INPUT_INVALID, error)).collect();
         }
         Err(Error::NotStarted(Findings::new(self.flow.loaded().files.clone(), reasons)))
     }

@@ -269,7 +269,7 @@ impl Ignoring<'_> {
     /// The same with the ignore files in a folder. `has` says whether a name may be in it.
     fn here(&mut self, loader: &mut Loader, folder: &Path, above: Ignored, has: &dyn Fn(&str) -> bool) -> Ignored {
         let mut here = self.files(folder, has);
-        if has(super::project::NAME) {
+        if has(crate::door::PROJECT_FILE) {
             here.extend(loader.excluded(folder));
         }
         if here.is_empty() {

@@ -15,11 +15,9 @@ use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 use trefoil_template::limits::MANY_CALLS;
 
 use super::discover::PATTERNS;
-use crate::door::{Door, Shut};
+use crate::door::{Door, PROJECT_FILE, Shut};
 use crate::settings::{TABLES, supplied, supplied_servers};
 
-/// The name of the file.
-pub const NAME: &str = "trefoil.toml";
 /// The rule for mistakes in it.
 pub const RULE: &str = "project-file";
 
@@ -77,7 +75,7 @@ pub(crate) fn folder(door: &Door, file: &Path) -> Option<PathBuf> {
 
 /// The project file of a real folder.
 pub(crate) fn find(door: &Door, folder: &Path) -> Option<ProjectPath> {
-    let path = door.find_up(folder, NAME)?;
+    let path = door.find_up(folder, PROJECT_FILE)?;
     let here = door.folder_real(Path::new(""));
     let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     let name = shown.unwrap_or_else(|| path.clone()).display().to_string();

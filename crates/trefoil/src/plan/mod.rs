@@ -5,6 +5,7 @@ pub(crate) mod beneath;
 mod build;
 mod json;
 mod money;
+mod place;
 mod proofs;
 mod text;
 
@@ -17,6 +18,7 @@ use trefoil_template::Value;
 #[doc(hidden)]
 pub use beneath::FlowCalled;
 pub use money::{ExpectedCost, Money};
+pub use place::Place;
 pub use proofs::PlanProof;
 pub use trefoil_check::semantic::bound::{Bound, Calls};
 
@@ -52,15 +54,6 @@ pub struct Plan {
     pub proofs: Vec<PlanProof>,
     /// Whether there are more steps than are listed; the numbers of calls include all of them.
     pub cut: bool,
-}
-
-/// A place in a manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file as named.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
 }
 
 /// A declared input.
@@ -108,14 +101,6 @@ pub struct Obstacle {
     pub help: Option<String>,
     /// Its place.
     pub place: Option<Place>,
-}
-
-impl Place {
-    /// A place in these files.
-    pub(crate) fn of(files: &Files, at: Location) -> Option<Self> {
-        let file = files.get(at.file)?;
-        Some(Self { file: file.name().to_owned(), line: file.position(at.span.start).line })
-    }
 }
 
 impl Plan {

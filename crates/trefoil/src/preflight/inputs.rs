@@ -11,7 +11,7 @@ use trefoil_template::{Object, Value};
 use trefoil_tools::unfilled;
 
 use super::certain::certain_steps;
-use crate::engine::INPUT;
+use crate::input::INPUT_INVALID;
 use crate::input::{MissingInput, missing};
 
 /// Everything that is certain to go wrong with a run of this input because of what the input lacks.
@@ -24,7 +24,7 @@ pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnosti
             [one] => format!("the input {one} is"),
             several => format!("the inputs {} are", several.join(", ")),
         };
-        let found = Diagnostic::error(INPUT, first.declared(), format!("{names} required and not set"));
+        let found = Diagnostic::error(INPUT_INVALID, first.declared(), format!("{names} required and not set"));
         return vec![found.help(pass(&needed))];
     }
     let steps = certain_steps(program);
@@ -113,7 +113,7 @@ impl<'p> Unset<'p> {
         let first = unset.first()?;
         let input = if first.is_whole() { "its input".to_owned() } else { format!("the input `{}`", first.name) };
         let message = format!("the whole prompt of `{}` is {input}, which is not set", call.speaker);
-        Some(Diagnostic::error(INPUT, step.origin, message).help(pass(&unset)))
+        Some(Diagnostic::error(INPUT_INVALID, step.origin, message).help(pass(&unset)))
     }
 
     /// A request whose address has a placeholder for an input that is not set.
@@ -138,7 +138,7 @@ impl<'p> Unset<'p> {
             "`{{{placeholder}}}` in the URL of `{}` has no value, because the input `{}` is not set",
             call.name, input.name
         );
-        Some(Diagnostic::error(INPUT, step.origin, message).help(pass(&[input])))
+        Some(Diagnostic::error(INPUT_INVALID, step.origin, message).help(pass(&[input])))
     }
 
     /// A flow that is called with an input that is not set, and which requires it.
@@ -154,7 +154,7 @@ impl<'p> Unset<'p> {
             "`{}` needs its input `{}`, but that is the input `{}`, which is not set",
             callee.name, field.name, input.name
         );
-        let found = Diagnostic::error(INPUT, step.origin, message).label(field.origin, "required here");
+        let found = Diagnostic::error(INPUT_INVALID, step.origin, message).label(field.origin, "required here");
         Some(found.help(pass(&[input])))
     }
 }

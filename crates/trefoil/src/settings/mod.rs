@@ -252,7 +252,7 @@ impl FoundSettings {
     /// Reports a file that was trusted, and whose folder is world-writable now. Others are not reported: anybody could put a file into such a
     /// folder.
     fn exposed(&mut self, target: &Path, trust: &Trust) {
-        let path = folder_of(target).and_then(|folder| door::exposed(&folder, project::NAME));
+        let path = folder_of(target).and_then(|folder| door::exposed(&folder, door::PROJECT_FILE));
         let Some(path) = path.filter(|path| trust.is_listed(path)) else { return };
         let file = self.files.add(SourceFile::new(path.display().to_string(), ""));
         let error = trefoil_syntax::Severity::Error;

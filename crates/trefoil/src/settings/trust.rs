@@ -110,7 +110,7 @@ impl Trust {
     /// Removes trust; returns the path, and whether the file was trusted.
     pub fn remove(&mut self, folder: &Path) -> Result<(PathBuf, bool), TrustError> {
         // The file may have been deleted.
-        let gone = door::real(folder).join(project::NAME);
+        let gone = door::real(folder).join(door::PROJECT_FILE);
         let path = project_file(folder).unwrap_or(gone);
         let was = self.hashes.remove(&path).is_some();
         self.save()?;
@@ -134,7 +134,8 @@ impl Trust {
 fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     let none = || TrustError::NoProject(folder.display().to_string());
     let real = door::folder_real(folder).ok_or_else(none)?;
-    let exposed = || door::exposed(&real, project::NAME).map(|path| TrustError::Exposed(path.display().to_string()));
+    let exposed =
+        || door::exposed(&real, door::PROJECT_FILE).map(|path| TrustError::Exposed(path.display().to_string()));
     let found = project::find(&Door::Disk, &real).ok_or_else(|| exposed().unwrap_or_else(none))?;
     // A line of the list contains one path.
     match found.path.to_str() {

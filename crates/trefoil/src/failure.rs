@@ -1,0 +1,37 @@
+//! Failures of runs as findings.
+
+use trefoil_machine::Cause;
+use trefoil_machine::error::RunError;
+use trefoil_machine::key::without_try;
+use trefoil_syntax::{Diagnostic, Severity};
+
+use crate::codes::help;
+
+/// A run's failure as a finding at its place.
+pub fn explain_failure(rule: &'static str, error: &RunError) -> Diagnostic {
+    let d = match error.location {
+        Some(at) => Diagnostic::error(rule, at, error.message.clone()),
+        None => Diagnostic::nowhere(rule, Severity::Error, None, error.message.clone()),
+    };
+    match &error.help {
+        Some(help) => d.help(help.clone()),
+        None => d,
+    }
+}
+
+/// A failed run as a finding: code, message, step, excerpt, cause, help.
+pub fn failed_run(error: &RunError) -> Diagnostic {
+    let mut d = explain_failure("run-failed", error);
+    let step = error.key.as_ref().filter(|key| !key.0.is_empty());
+    let step = step.map(|key| format!(" in `{}`", without_try(&key.0))).unwrap_or_default();
+    let cause = match &error.cause {
+        Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
+        Some(Cause::Network | Cause::Broken) => " (network error)".to_owned(),
+        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout | Cause::Unusable) | None => String::new(),
+    };
+    d.message = format!("{}{step}: {}{cause}", error.code, error.message);
+    match help::help(error).filter(|_| error.help.is_none()) {
+        Some(help) => d.help(help),
+        None => d,
+    }
+}
