@@ -228,6 +228,18 @@ fn a_dry_run_of_a_fork_says_what_would_run_and_runs_nothing() {
     assert!(seen.exits(0).out.ends_with(" would be kept\n"), "{}", seen.out);
 }
 
+/// A preview waits for no result, so a limit on what runs at a time hides nothing of what does not need one.
+#[test]
+fn a_dry_run_of_a_fork_names_all_failed_items_also_if_they_run_one_after_the_other() {
+    let (folder, bad) = (Folder::new(), "{ error: { status: 400, message: bad } }");
+    folder.write("f.yaml", PARTS.replace("concurrency: 3, ", "").replace("[1, 2, 3]", "[1, 2, 3, 4, 5]"));
+    folder.write("s.yaml", format!("answers: {{ w: [ A, {bad}, C, {bad}, E ], s: done }}\n"));
+    trefoil(&folder, &["run", "f.yaml", "--model", "scripted=s.yaml"]).exits(0);
+    let seen = trefoil(&folder, &["runs", "fork", "last", "--dry-run"]).exits(1).out.clone();
+    assert!(["again  f[1]/w", "again  f[3]/w"].iter().all(|line| seen.contains(line)), "{seen}");
+    assert!(seen.contains("3 of run ") && !seen.contains("f[4]/w"), "{seen}");
+}
+
 #[test]
 fn options_that_are_the_workers_are_refused_with_what_to_do() {
     let folder = Folder::new();

@@ -337,6 +337,54 @@ fn a_command_that_succeeded_is_not_repeated_because_no_transition_matches() {
     }
 }
 
+/// As by the system, if there is not enough memory: how much it did before is unknown.
+#[test]
+fn a_command_that_a_signal_ended_is_asked_about() {
+    let (provider, folder) = (Provider::start(), Folder::new());
+    let done = folder.path().join("done");
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    folder.write("pay.yaml", pay(&format!("echo x >> {}; kill -9 $$", done.display())));
+    let ran = |args: &[&str]| trefoil(&folder, &provider, &[args, &["--allow-command"]].concat());
+    ran(&["run", "pay.yaml"]).exits(1);
+    let run = only(&folder, &provider);
+    ran(&["runs", "fork", &run]).exits(75);
+    ran(&["resume", &run]).exits(75).says(&["did it finish?"]);
+    assert_eq!(times(), 1);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
+    ran(&["resume", &run]);
+    assert_eq!(times(), 2);
+}
+
+/// All that is kept would lead to the same end, so what failed is done again, although the edit did not change it.
+#[test]
+fn an_edit_elsewhere_repeats_the_command_that_failed() {
+    let (provider, folder) = (Provider::start(), Folder::new());
+    let done = folder.path().join("done");
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    let script =
+        |end: &str| pay(&format!("echo x >> {}; test -e {}", done.display(), folder.path().join("ok").display())) + end;
+    folder.write("pay.yaml", script(""));
+    let ran = |args: &[&str]| trefoil(&folder, &provider, &[args, &["--allow-command"]].concat());
+    ran(&["run", "pay.yaml"]).exits(1);
+    let run = only(&folder, &provider);
+    folder.write("ok", "").write("pay.yaml", script("# an edit\n"));
+    let preview = ran(&["resume", &run, "--with", "pay.yaml", "--dry-run"]);
+    preview.exits(1);
+    assert!(preview.out.contains("again  PAY"), "{}", preview.out);
+    assert_eq!(times(), 1);
+    ran(&["resume", &run, "--with", "pay.yaml"]).exits(0);
+    assert_eq!(times(), 2);
+}
+
+/// A workflow whose command must succeed.
+fn pay(script: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: pay }}\nspec:\n  initial_state: PAY\n  states:\n    PAY:\n      kind: System\n      \
+         command: {}\n      transitions: [{{ condition: exit_code_zero, target: END }}]\n    END: {{ kind: System, command: echo end, transitions: [] }}\n",
+        json!(script)
+    )
+}
+
 /// What the server says decides whether a request that failed may be made again: a gateway does not know, and a redirect to another
 /// page is the answer to a request that was done.
 #[test]

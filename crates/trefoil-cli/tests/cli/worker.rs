@@ -96,15 +96,15 @@ fn job(folder: &Folder) {
 fn workers_are_replaced_one_by_one_and_each_call_is_paid_once() {
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);
-    provider.wait_before_answers(Duration::from_millis(600));
+    provider.wait_before_answers(Duration::from_millis(1_200));
     job(&folder);
     let runs: Vec<String> =
         (0..6).map(|n| submit(&folder, &provider, &["job.yaml", "-i", &format!("n={n}")])).collect();
     let mut worker = begin(&folder, &provider, &["--concurrency", "3"]);
     for calls in [2, 7, 12] {
         until("the next calls", || provider.asked().len() >= calls);
-        let next = begin(&folder, &provider, &["--concurrency", "3"]);
-        let ended = end(std::mem::replace(&mut worker, next));
+        let ended = end(worker);
+        worker = begin(&folder, &provider, &["--concurrency", "3"]);
         ended.exits(0).says(&["given back when their calls in progress have ended", "given back: "]);
         assert!(!ended.err.contains("paid for again"), "{ended:?}");
     }

@@ -100,6 +100,12 @@ fn member(result: &Value, name: &str) -> Value {
     result.get(name).cloned().unwrap_or_default()
 }
 
+/// Whether the result is of a command that a signal ended: a shell and the process host report 128 plus its number. How much the command
+/// did before is unknown.
+pub fn is_ended_by_signal(result: &Value) -> bool {
+    (129..=192).contains(&exit_code(result))
+}
+
 /// 0 for a model call, because without success there is no result.
 pub fn exit_code(result: &Value) -> i64 {
     match result.get("exit_code") {

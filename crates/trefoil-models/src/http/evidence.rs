@@ -47,7 +47,10 @@ fn is_failure(json: &Json) -> bool {
     let member = |names: &[&str], is: fn(&Json) -> bool| names.iter().any(|name| json.get(name).is_some_and(is));
     let is_typed = text(json, "type").is_some();
     // Messages of answers are objects.
-    let said = !is_typed && (text(json, "message").is_some() || member(&["detail"], is_given));
+    // Some servers say that all is well in each event: `"code": 0, "message": "Success"`.
+    let is_fine =
+        member(&["code"], |code| !is_bad_code(code)) || member(&["success"], |well| *well == Json::Bool(true));
+    let said = !is_typed && (text(json, "message").is_some() && !is_fine || member(&["detail"], is_given));
     let is_coded = (text(json, "message").is_some() || text(json, "msg").is_some()) && member(&["code"], is_bad_code);
     said || is_coded
         || member(&["errors"], is_given)
@@ -136,6 +139,10 @@ mod tests {
             json!({"choices": [{"delta": {"content": "x", "error": null}}], "base_resp": {"status_code": 0, "status_msg": ""}}),
             json!({"choices": [], "code": 0, "msg": "success", "success": true}),
             json!({"choices": [], "errcode": 0, "errmsg": "ok", "errors": []}),
+            json!({"code": 0, "message": "Success", "sid": "c", "choices": [{"delta": {"content": "x"}}]}),
+            json!({"code": 200, "message": "success", "choices": []}),
+            json!({"code": "200", "message": "OK", "choices": []}),
+            json!({"success": true, "message": "ok", "choices": []}),
             json!({"id": "r", "status": "failed", "error": null, "output": []}),
             json!({}),
         ] {

@@ -11,6 +11,7 @@ use super::{ENGINE, Options, ReadJournal, journal_error};
 use crate::ports::Journal;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::{Cause, RunError};
+use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Rebuild, Reopening, Scan};
@@ -37,15 +38,21 @@ pub async fn reopen(
     let mut scan = Scan::of(error, &world.prepared.program.name);
     let (end, mut unknown) = (replay.next_seq(), BTreeSet::new());
     // Tools and commands that have started.
-    let mut acts: BTreeSet<Key> = BTreeSet::new();
+    let (mut acts, mut commands) = (BTreeSet::<Key>::new(), BTreeSet::<Key>::new());
     read(journal, run, end, |entry| {
         scan.entry(&entry);
         match entry.kind {
             EntryKind::Failed { key, error, .. } if is_unknown(&error) && acts.contains(&key) => {
                 unknown.insert(key);
             }
+            EntryKind::Completed { key, value, .. } if commands.contains(&key) && is_ended_by_signal(value.exact()) => {
+                unknown.insert(key);
+            }
             EntryKind::Scheduled { key, sort, .. } => {
                 unknown.remove(&key);
+                if sort == "command" {
+                    commands.insert(key.clone());
+                }
                 if sort == "tool" || sort == "command" {
                     acts.insert(key);
                 }

@@ -20,7 +20,7 @@ use super::earlier::{EarlierRuns, earlier_run};
 use super::hidden::hide;
 use super::history::{prepared, reading};
 use super::lines::Lines;
-use super::preview::in_old_names;
+use super::preview::{in_old_names, preview_with_its_models};
 use crate::engine::{Engine, Inside, Ready, labels};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -45,7 +45,8 @@ pub struct Edit {
     pub own_models: bool,
     /// The input, if not that of the earlier run.
     pub input: Option<Value>,
-    /// Whether the step at which the earlier run failed is repeated, as in a fork.
+    /// Whether the step at which the earlier run failed is repeated, as in a fork. It is repeated anyway if the run would otherwise fail
+    /// in the same way, without any call.
     pub failed: bool,
     /// Whether this is a fork: the run has the files of the earlier one.
     #[doc(hidden)]
@@ -134,7 +135,12 @@ impl Engine {
         let own = edit.own_models || now.answers == "manifest";
         let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
         let edit = in_old_names(self, &store, &stored, flow, edit).await?;
-        let edit = Edit { forked: false, ..edit };
+        let mut edit = Edit { forked: false, ..edit };
+        if !edit.failed && store.record(&stored.started.run).await?.status == Status::Failed {
+            // Boxed, because a flow may call itself.
+            let seen = Box::pin(preview_with_its_models(&engine, store.clone(), run, flow, &edit)).await?;
+            edit.failed = seen.repeats_failed;
+        }
         engine.based_on(store, &stored, flow, &edit).await
     }
 

@@ -40,8 +40,12 @@ pub struct Preview {
     pub unused: Vec<Line>,
     /// Why the run would fail there.
     pub error: Option<RunError>,
+    /// Whether the step at which the earlier run failed is repeated, because with all that is kept the run would fail in the same way.
+    pub(super) repeats_failed: bool,
     /// Whether it would succeed without any call.
     is_done: bool,
+    /// Whether nothing would be called, and nobody asked.
+    calls_nothing: bool,
     /// What it would request first: the contents of its requests.
     asks: BTreeSet<ContentKey>,
 }
@@ -219,8 +223,43 @@ fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &Sta
     program
 }
 
-/// Drives a preview to its end. reason: the order of its steps is what it decides, and each needs the ones before.
+/// A preview. If the run would end as the earlier one did, without any call, the step at which that one failed is repeated, as when it is
+/// resumed without an edit.
 async fn look(
+    engine: &Engine,
+    store: Arc<dyn Store>,
+    stored: &Stored,
+    flow: &Flow,
+    edit: &Edit,
+    (program, from): (Arc<Program>, &AnswersFrom),
+) -> Result<Preview> {
+    let program = at_once(program);
+    let seen = look_once(engine, store.clone(), stored, flow, edit, (program.clone(), from)).await?;
+    let ended = store.record(&stored.started.run).await?.error.map(|(code, _)| code);
+    let ends_so = seen.calls_nothing && seen.error.as_ref().map(|error| &error.code) == ended.as_ref();
+    if edit.failed || edit.forked || ended.is_none() || !ends_so {
+        return Ok(seen);
+    }
+    let edit = Edit { failed: true, ..edit.clone() };
+    let seen = look_once(engine, store, stored, flow, &edit, (program, from)).await?;
+    Ok(Preview { repeats_failed: true, ..seen })
+}
+
+/// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
+fn at_once(program: Arc<Program>) -> Arc<Program> {
+    let mut program = Program::clone(&program);
+    for step in &mut program.steps {
+        match &mut step.kind {
+            StepKind::ForEach(each) => each.concurrency = None,
+            StepKind::Parallel(parallel) => parallel.concurrency = None,
+            _ => {}
+        }
+    }
+    Arc::new(program)
+}
+
+/// Drives a preview to its end. reason: the order of its steps is what it decides, and each needs the ones before.
+async fn look_once(
     engine: &Engine,
     store: Arc<dyn Store>,
     stored: &Stored,
@@ -305,8 +344,13 @@ async fn look(
         }
     }
     let is_asked = |one: &&Decision| matches!(one.is, Reuse::New | Reuse::Again { .. });
+    let is_call = |one: &Decision| {
+        use Request::{Command, Human, Model, Tool};
+        matches!(one.asked.request, Model(_) | Tool(_) | Command(_) | Human(_))
+    };
+    let calls_nothing = !decisions.iter().filter(is_asked).any(is_call);
     let asks = decisions.iter().filter(is_asked).map(|one| one.asked.content).collect();
-    Ok(Preview { lines, later, unused, error, is_done, asks })
+    Ok(Preview { lines, later, unused, error, repeats_failed: edit.failed, is_done, calls_nothing, asks })
 }
 
 /// Whether an activity may need permission to be repeated with another request. A called flow asks for it by itself.

@@ -24,6 +24,7 @@ use super::Options;
 use super::activity::World;
 use trefoil_machine::Prepared;
 use trefoil_machine::error::RunError;
+use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
 use trefoil_machine::private::PrivateValue;
@@ -332,9 +333,16 @@ impl Memo {
     #[must_use]
     pub fn trying_again(mut self, run: &str, keys: &[Key], code: &str) -> Self {
         for layer in self.layers.iter_mut().filter(|layer| *layer.run == *run) {
-            for key in keys.iter().filter(|key| layer.by_key.contains_key(*key)) {
-                layer.undone.insert(key.clone());
-            }
+            // How much a command did before a signal ended it is unknown.
+            let is_known = |key: &&Key| {
+                let earlier = layer.by_key.get(*key);
+                let is_stopped = |earlier: &Earlier| {
+                    matches!(earlier.activity.request, Request::Command(_)) && is_ended_by_signal(earlier.value.exact())
+                };
+                earlier.is_some_and(|earlier| !is_stopped(earlier))
+            };
+            let undone: Vec<Key> = keys.iter().filter(is_known).cloned().collect();
+            layer.undone.extend(undone);
             layer.drop_those(|key, _| keys.contains(key).then(|| Lost::Failed(code.to_owned())));
         }
         self.index();
