@@ -184,6 +184,18 @@ pub struct Waiting {
     /// The tool calls that lead from this run to the run that waits, the outermost first. Empty if it is this run.
     #[serde(skip)]
     pub calls: Vec<Key>,
+    /// Why nobody can answer it any more, although the run has not continued yet. `None` while it can be answered, and in events.
+    #[serde(skip)]
+    pub settled: Option<Settled>,
+}
+
+/// Why a question or decision is not open any more, although nothing has acted on that yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled {
+    /// This answer, or decision, is in the inbox.
+    Answered(String),
+    /// Its time has ended.
+    Late,
 }
 
 /// The end of the time that a person has for an answer.
@@ -207,18 +219,42 @@ impl Deadline {
         };
         request.answer_by.map(|at| Self { answer_by: at, otherwise })
     }
+
+    /// Whether the time has ended at this moment of the wall clock. An answer that is given then does not count.
+    pub fn is_over(&self, at: u64) -> bool {
+        at >= self.answer_by
+    }
+
+    /// What is said after it: `not answered by 2026-03-01 09:05:00Z; when the run continues, the step fails`
+    pub fn missed(&self) -> String {
+        format!("not answered by {}; when the run continues, {}", moment(self.answer_by), self.then())
+    }
+
+    /// What happens without an answer.
+    fn then(&self) -> String {
+        match &self.otherwise {
+            Some(default) => format!("the answer is `{default}`"),
+            None => "the step fails".to_owned(),
+        }
+    }
+}
+
+impl HumanRequest {
+    /// Whether an answer that is given at this moment of the wall clock comes after the question's time.
+    pub fn is_late(&self, at: u64) -> bool {
+        Deadline::of(self).is_some_and(|deadline| deadline.is_over(at))
+    }
 }
 
 /// `answer by 2026-03-01 09:05:00Z, or the step fails`
 impl fmt::Display for Deadline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "answer by {}, or ", moment(self.answer_by))?;
-        match &self.otherwise {
-            Some(default) => write!(f, "the answer is `{default}`"),
-            None => f.write_str("the step fails"),
-        }
+        write!(f, "answer by {}, or {}", moment(self.answer_by), self.then())
     }
 }
+
+/// Maximum number of characters of an answer in a line about its question.
+const ANSWER: usize = 80;
 
 impl Waiting {
     /// The question in an event.
@@ -235,7 +271,16 @@ impl Waiting {
             deadline: deadline.clone(),
             why: None,
             calls: Vec::new(),
+            settled: None,
         })
+    }
+    /// With the answer that is in the inbox, as it stands at this moment.
+    #[must_use]
+    pub fn standing(self, answer: Option<String>, at: u64) -> Self {
+        let is_over = self.deadline.as_ref().is_some_and(|deadline| deadline.is_over(at));
+        // An answer that was given in time counts, whenever the run continues.
+        let settled = answer.map(Settled::Answered).or(is_over.then_some(Settled::Late));
+        Self { settled, ..self }
     }
     /// What it waits for, on one line. `name`: how the step is named.
     pub fn question(&self, name: &str) -> String {
@@ -243,7 +288,12 @@ impl Waiting {
         match (&self.prompt, &self.why) {
             (Some(prompt), _) => {
                 let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
-                let until = self.deadline.as_ref().map(|deadline| format!(" ({deadline})")).unwrap_or_default();
+                let until = match (&self.settled, &self.deadline) {
+                    (Some(Settled::Answered(answer)), _) => format!(" (answered: {})", shorten(answer, ANSWER)),
+                    (Some(Settled::Late), Some(deadline)) => format!(" ({})", deadline.missed()),
+                    (None, Some(deadline)) => format!(" ({deadline})"),
+                    (_, None) => String::new(),
+                };
                 format!("`{name}`{of} asks: {prompt}{until}")
             }
             (None, Some(why)) if self.sort == "run" => {
@@ -253,7 +303,11 @@ impl Waiting {
             (None, _) if self.sort == "run" => format!("`{name}`{of} has stopped before its end"),
             (None, _) => {
                 let called = self.called().map(|tool| format!(", `{tool}`,")).unwrap_or_default();
-                format!("`{name}`{of}: it is unknown whether this {}{called} was done; did it finish?", self.sort)
+                let asks = match &self.settled {
+                    Some(Settled::Answered(answer)) => format!("decided: {}", shorten(answer, ANSWER)),
+                    _ => "did it finish?".to_owned(),
+                };
+                format!("`{name}`{of}: it is unknown whether this {}{called} was done; {asks}", self.sort)
             }
         }
     }

@@ -363,7 +363,8 @@ pub struct HumanRequest {
     pub timeout_ms: Option<u64>,
     /// What happens on timeout.
     pub on_timeout: OnTimeout,
-    /// When the time is over, in milliseconds since 1970-01-01 UTC, if that is known. For people: the engine goes by its timer.
+    /// When the time is over, in milliseconds since 1970-01-01 UTC, if that is known: the question's timer is due then, and no later
+    /// answer counts.
     pub answer_by: Option<u64>,
 }
 

@@ -32,12 +32,19 @@ fn lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
     waiting.iter().enumerate().flat_map(one).chain(then).collect()
 }
 
+/// The answer that stands for what is typed, or comes from standard input.
+pub const TYPED: &str = "-";
 /// Maximum number of answers with a command of their own.
 const ANSWERS: usize = 3;
 
-/// The commands that answer an item, to copy: one for each answer if there are only a few. `all`: as in [`line`].
+/// The commands that answer an item, to copy: one for each answer if there are only a few, otherwise one that asks for the answer, so
+/// that no word of it is taken for one. None if it cannot be answered any more. `all`: as in [`line`].
 pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions) -> Vec<String> {
     let of = one.run.as_deref().unwrap_or(run);
+    // Nobody can answer it any more.
+    if one.settled.is_some() {
+        return Vec::new();
+    }
     match one.sort {
         // The limit is that of the run that was started.
         "run" if is_limit(one) => return vec![options.resume(run, one.why.as_deref())],
@@ -52,9 +59,9 @@ pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions)
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
     };
     match words.len() {
-        0 => vec![with("VALUE")],
+        0 => vec![with(TYPED)],
         1..=ANSWERS => words.iter().map(|word| with(word)).collect(),
-        _ => vec![with("VALUE"), format!("(VALUE is one of: {})", words.join(", "))],
+        _ => vec![with(TYPED), format!("(the answers are: {})", words.join(", "))],
     }
 }
 
@@ -175,6 +182,7 @@ mod tests {
             deadline: None,
             why: None,
             calls: Vec::new(),
+            settled: None,
         };
         let line = line(&one, std::slice::from_ref(&one));
         expect!["`mcp__files`: it is unknown whether this tool, `delete`, was done; did it finish?"].assert_eq(&line);
@@ -197,6 +205,7 @@ mod tests {
                 deadline: None,
                 why: None,
                 calls: Vec::new(),
+                settled: None,
             }
         };
         let all = [
@@ -216,7 +225,7 @@ mod tests {
               trefoil runs answer r1 'main@1[2]/pay' fail
               trefoil runs answer r1 'main@1[2]/pay' done
             waiting: `ask me` asks: Go on?
-              trefoil runs answer r1 'ask me' VALUE
+              trefoil runs answer r1 'ask me' -
             then: trefoil resume r1"#]]
         .assert_eq(&lines("r1", &all, &RunOptions::default()).join("\n"));
     }

@@ -1,18 +1,20 @@
 //! `trefoil runs answer RUN STEP VALUE`
 
 use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use clap::Args;
 use trefoil::internals::answers::word;
 use trefoil::internals::{Trial, try_answer};
 use trefoil::store::{Letter, LetterKind, Record, Store, StoreError};
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::{Settled, Waiting};
 use trefoil_template::Value;
 
 use super::past;
+use crate::harmless::TerminalText;
 use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::waiting::line;
+use crate::run::waiting::{TYPED, line};
 use crate::store::{StoreArgs, block_on, full_id, now, refuse, wait};
 use crate::{exit, output};
 
@@ -24,7 +26,7 @@ pub struct Answer {
     /// The step's name, or its key if the name is not unique
     step: String,
     /// The answer; for a step with an unknown outcome: `retry` to run it again, `fail` to treat it as failed, or `done` to
-    /// treat it as done
+    /// treat it as done. `-` reads it from standard input, or asks for it on a terminal
     #[arg(allow_hyphen_values = true)]
     value: String,
     /// With `done`: the result of the step, as JSON or text; for a command, its standard output (default: no result)
@@ -40,7 +42,11 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     let all = past::waiting(&store, &wait(store.record(&run))?)?;
     let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
     let one = find(&all, &args.step, &show)?;
-    post(&store, &run, one, (&args.value, args.result.as_deref()), args.store.option())?;
+    let value = match args.value.as_str() {
+        TYPED if one.settled.is_none() => typed(one, &all)?,
+        given => given.to_owned(),
+    };
+    post(&store, &run, one, (&value, args.result.as_deref()), args.store.option())?;
     let Record { run, owner, .. } = outermost(&store, wait(store.record(&run))?)?;
     match owner {
         Some(_) => output::note(format!("answered; the process that is running {run} continues with it")),
@@ -50,6 +56,31 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         }
     }
     Ok(exit::OK)
+}
+
+/// The answer that is typed on a terminal, where it is asked for, or the text that comes from standard input.
+fn typed(one: &Waiting, all: &[Waiting]) -> Result<String, u8> {
+    let mut text = String::new();
+    let stdin = std::io::stdin();
+    let read = if stdin.is_terminal() {
+        output::say(TerminalText::line(&line(one, all)));
+        output::put(TerminalText::from("> "));
+        stdin.read_line(&mut text)
+    } else {
+        stdin.lock().read_to_string(&mut text)
+    };
+    let text = text.trim_end_matches(['\n', '\r']);
+    match read {
+        Ok(_) if !text.trim().is_empty() => Ok(text.to_owned()),
+        Ok(_) => {
+            output::refuse("the answer is empty", Some("write the answer to standard input, or type it on a terminal"));
+            Err(exit::NOT_STARTED)
+        }
+        Err(error) => {
+            output::refuse(&format!("the answer cannot be read: {error}"), None);
+            Err(exit::NOT_STARTED)
+        }
+    }
 }
 
 /// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it. The answer is for the question as it
@@ -76,25 +107,27 @@ pub fn post(
     let asks = one.run.as_deref().unwrap_or(run);
     // The record is read before the question, so that no later question of the same step is taken for it.
     let record = wait(store.record(asks))?;
-    let refuse_late = |by: Option<&str>| {
+    let refuse_settled = |by: Option<&Settled>| {
         let options = past::options(&**store, run, named.clone());
-        match by {
-            Some(said) => {
-                let help = options.to_continue(run, None);
-                output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
+        let (why, help) = match (by, &one.deadline) {
+            (Some(Settled::Answered(said)), _) => {
+                (format!("is already answered with `{said}`"), options.to_continue(run, None))
             }
-            None => {
-                let help = format!("see what it waits for with `{}`", options.text(PrintedCommand::Show(run)));
-                output::refuse(
-                    &format!("`{}` is already answered: the run does not ask it any more", one.step),
-                    Some(&help),
-                );
+            (Some(Settled::Late), Some(deadline)) => {
+                (format!("cannot be answered any more: {}", deadline.missed()), options.to_continue(run, None))
             }
-        }
+            (Some(Settled::Late), None) | (None, _) => {
+                let show = options.text(PrintedCommand::Show(run));
+                let help = format!("see what it waits for with `{show}`");
+                ("is already answered: the run does not ask it any more".to_owned(), help)
+            }
+        };
+        output::refuse(&format!("`{}` {why}", one.step), Some(&help));
         exit::NOT_STARTED
     };
-    if !past::waiting(store, &record)?.iter().any(|now| now.run.is_none() && now.key == one.key) {
-        return Err(refuse_late(None));
+    match past::waiting(store, &record)?.into_iter().find(|now| now.run.is_none() && now.key == one.key) {
+        Some(Waiting { settled: None, .. }) => {}
+        now => return Err(refuse_settled(now.and_then(|now| now.settled).as_ref())),
     }
     let value = accepted(store, asks, one, value, done)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
@@ -102,8 +135,8 @@ pub fn post(
     match block_on(store.post(asks, Letter { kind, key: one.key.to_string(), value, at, as_of: record.entries }))? {
         Ok(_) => call_back(store, asks, at),
         // The first answer counts, and who gave another one must learn that.
-        Err(StoreError::Answered { by, .. }) => Err(refuse_late(by.as_deref())),
-        Err(StoreError::Ended { .. }) => Err(refuse_late(None)),
+        Err(StoreError::Answered { by, .. }) => Err(refuse_settled(by.map(Settled::Answered).as_ref())),
+        Err(StoreError::Ended { .. }) => Err(refuse_settled(None)),
         Err(error) => Err(refuse(&error)),
     }
 }

@@ -18,7 +18,7 @@ use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 use crate::commands::run::{did_not_start, followed};
 use crate::run::command::RunOptions;
 use crate::run::waiting::StoppedRun;
-use crate::store::{block_on, wait};
+use crate::store::{block_on, now, wait};
 use crate::{exit, output};
 
 /// Reads the start of a run.
@@ -120,7 +120,7 @@ pub fn unreadable(error: &RunError) -> u8 {
     exit::FAILED
 }
 
-/// What a run waits for, according to its journal. Empty if it does not wait.
+/// What a run waits for, according to its journal and its inbox. Empty if it does not wait.
 pub fn waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Waiting>, u8> {
     seen(store, record, Arc::new(NoEvents))
 }
@@ -133,11 +133,17 @@ pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> 
     // If a process works on the run, the outcome of its activities is not unknown.
     unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
     waiting.extend(unknown);
+    let letters = if waiting.is_empty() { Vec::new() } else { wait(store.inbox(&record.run))? };
+    let at = now(&**store);
     let mut all = Vec::new();
     for one in waiting {
         match &one.run {
             Some(called) => all.extend(of_called(store, called, &one)?),
-            None => all.push(one),
+            None => {
+                let mut letters = letters.iter().map(|posted| &posted.letter);
+                let answer = letters.find(|letter| letter.answers() && letter.key == one.key.as_str());
+                all.push(one.standing(answer.map(|letter| letter.value.to_text().to_string()), at));
+            }
         }
     }
     Ok(all)

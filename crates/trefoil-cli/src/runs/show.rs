@@ -1,14 +1,13 @@
 //! `trefoil runs show RUN`
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use trefoil::internals::trace::Suggestion;
 use trefoil::internals::{ended, stopped, trace};
-use trefoil::store::{Content, Filter, Posted, Record, Status, Store};
-use trefoil_machine::event::Waiting;
+use trefoil::store::{Content, Filter, Record, Status, Store};
+use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
@@ -79,8 +78,8 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         }
         return Ok(print_json(&[json]));
     }
-    let letters = letters(&store, &record.run, &waiting)?;
-    let is_answered = !letters.is_empty();
+    let is_answered = waiting.iter().any(|one| matches!(one.settled, Some(Settled::Answered(_))));
+    let is_late = waiting.iter().any(|one| one.settled == Some(Settled::Late));
     let mut lines = vec![
         format!("run      {}", record.run),
         format!("flow     {}", record.flow),
@@ -93,7 +92,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         let worked = worked.map_or_else(String::new, |worked| format!(", {} of work", time(worked)));
         lines.push(format!("ended    {} (after {}{worked})", record::time(ended), time(after)));
     }
-    if let Some(wake) = record.wake_at.filter(|_| open && stopped.is_none() && !is_answered) {
+    if let Some(wake) = record.wake_at.filter(|_| open && stopped.is_none() && !is_answered && !is_late) {
         lines.push(format!("due      {}; from then on, it can continue without an answer", record::time(wake)));
     }
     lines.push(format!(
@@ -119,7 +118,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }
-    let is_ready = waiting.is_empty() || is_answered;
+    let is_ready = waiting.is_empty() || is_answered || is_late;
     lines.extend(going_on(&next, "continue").filter(|_| open && is_ready));
     lines.extend(called(&store, &record)?);
     lines.extend(tree(&record, &steps, open));
@@ -131,7 +130,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("prompts  {}", options.text(PrintedCommand::Trace(&record.run))));
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", why.stopped_before())));
-    lines.extend(questions(&record.run, &waiting, &letters, &options));
+    lines.extend(questions(&record.run, &waiting, &options));
     lines.extend(going_on(&next, "then").filter(|_| open && !is_ready));
     Ok(print(&lines))
 }
@@ -200,28 +199,11 @@ fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
     Ok(page.runs.iter().rev().map(one).chain(more).collect())
 }
 
-/// The letters to the runs that ask something: the run itself and those started by its tools.
-fn letters(store: &Arc<dyn Store>, run: &str, waiting: &[Waiting]) -> Result<Vec<Posted>, u8> {
-    let asks: BTreeSet<&str> = waiting.iter().map(|one| one.run.as_deref().unwrap_or(run)).collect();
-    let mut letters = Vec::new();
-    for run in asks {
-        letters.extend(wait(store.inbox(run))?);
-    }
-    Ok(letters)
-}
-
-/// What a run waits for, each item with its answer, or with the commands that answer it.
-fn questions(run: &str, waiting: &[Waiting], letters: &[Posted], options: &RunOptions) -> Vec<String> {
+/// What a run waits for, each item with the commands that answer it.
+fn questions(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
     let lines = |one: &Waiting| {
-        let of = one.run.as_deref().unwrap_or(run);
-        let answer = letters.iter().find(|posted| posted.run == of && posted.letter.key == one.key.as_str());
-        let below = match answer {
-            Some(posted) => vec![format!("answered {}", posted.letter.value.to_text())],
-            None => {
-                let commands = waiting::commands(run, one, waiting, options).into_iter();
-                commands.map(|command| format!("         {command}")).collect()
-            }
-        };
+        let commands = waiting::commands(run, one, waiting, options).into_iter();
+        let below = commands.map(|command| format!("         {command}"));
         [format!("waiting  {}", waiting::line(one, waiting))].into_iter().chain(below)
     };
     waiting.iter().flat_map(lines).collect()

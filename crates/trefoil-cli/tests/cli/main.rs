@@ -81,6 +81,7 @@ mod run;
 mod run_views;
 mod secret_inputs;
 mod secrets;
+mod settled;
 mod stopped;
 mod store;
 #[cfg(unix)]

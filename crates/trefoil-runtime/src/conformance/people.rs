@@ -84,7 +84,7 @@ fn key(text: &str) -> Key {
 }
 
 fn answer(at: &str, text: &str) -> Arrived {
-    Arrived::Answer(key(at), text.to_owned())
+    Arrived::Answer { key: key(at), text: text.to_owned(), at: 1 }
 }
 
 async fn says(inbox: &dyn HumanInbox, run: &'static str, key: &str, expected: &Asked) -> Result<(), String> {

@@ -494,8 +494,12 @@ fn command_result(output: CommandOutput) -> Value {
     members.into_iter().collect()
 }
 
-/// `None`: the question was stored. `letters` get those of the answer.
+/// `None`: the question was stored, or its time has ended. `letters` get those of the answer.
 async fn human(at: &At<'_>, request: &HumanRequest, letters: &mut Letters) -> Option<Result<Value, RunError>> {
+    // Answers that came in time were read before. Nobody is asked for one that does not count: the timer is due.
+    if request.is_late(at.world.ports.clock.wall_ms()) {
+        return None;
+    }
     let prompt = match at.fill(&request.prompt) {
         Ok(prompt) => prompt,
         Err(error) => return Some(Err(error)),

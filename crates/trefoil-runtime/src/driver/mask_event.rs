@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{AskedBefore, EventKind, ShownMessage, Told, Waiting};
+use trefoil_machine::event::{AskedBefore, EventKind, Settled, ShownMessage, Told, Waiting};
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::request::ToolUse;
 use trefoil_template::Value;
@@ -120,11 +120,15 @@ impl Mask {
     }
 
     fn waiting(&self, waiting: &mut Waiting) {
-        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, deadline, why, calls: _ } = waiting;
+        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, deadline, why, calls: _, settled } =
+            waiting;
         let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
         prompt.iter_mut().chain(accepts).chain(otherwise).for_each(|text| self.string(text));
         self.each(call);
         why.iter_mut().for_each(|why| self.failure(why));
+        if let Some(Settled::Answered(answer)) = settled {
+            self.string(answer);
+        }
     }
 }
 
@@ -177,6 +181,7 @@ mod tests {
             deadline: deadline(),
             why: Some(Box::new(error())),
             calls: Vec::new(),
+            settled: Some(Settled::Answered(TOKEN.to_owned())),
         };
         let verdict =
             Verdict { why: TOKEN.to_owned(), from: vec![TOKEN.into()], ..Verdict::passed("pii", Side::Input) };

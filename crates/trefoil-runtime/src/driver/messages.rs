@@ -23,8 +23,8 @@ impl Driver {
         match what {
             Arrived::Cancel => self.stop(letters),
             Arrived::Continue(run) => self.run_can_continue(run, letters),
-            Arrived::Answer(key, answer) => match self.open_question(&key) {
-                Some(activity) => self.came_in(activity, answer.into(), letters),
+            Arrived::Answer { key, text, at } => match self.open_question(&key, at) {
+                Some(activity) => self.came_in(activity, text.into(), letters),
                 None => self.outbox.discard(letters),
             },
             Arrived::Decided(key, decided) => {
@@ -43,9 +43,13 @@ impl Driver {
         }
     }
 
-    /// Removes a question without an answer from the work in progress, or from that which is to start.
-    fn open_question(&mut self, key: &Key) -> Option<Arc<Activity>> {
-        let is_question = |activity: &Activity| matches!(activity.request, Request::Human(_)) && activity.key == *key;
+    /// Removes a question without an answer, whose time has not ended at that moment, from the work in progress, or from that which is
+    /// to start.
+    fn open_question(&mut self, key: &Key, at: u64) -> Option<Arc<Activity>> {
+        let is_question = |activity: &Activity| match &activity.request {
+            Request::Human(request) => activity.key == *key && !request.is_late(at),
+            _ => false,
+        };
         if self.under_way.get(key).is_some_and(|one| is_question(&one.activity)) {
             return self.put_away(key).map(|UnderWay { activity, .. }| activity);
         }

@@ -206,7 +206,19 @@ impl World {
             _ => (None, Vec::new(), None),
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting { key, step, sort, run: None, prompt, call, accepts, deadline, why: None, calls: Vec::new() }
+        Waiting {
+            key,
+            step,
+            sort,
+            run: None,
+            prompt,
+            call,
+            accepts,
+            deadline,
+            why: None,
+            calls: Vec::new(),
+            settled: None,
+        }
     }
 
     /// Why an activity does not start in this process: a permission that its operator has not given.

@@ -559,8 +559,15 @@ pub enum Decided {
 /// A message for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrived {
-    /// A person's answer to the question of that key.
-    Answer(Key, String),
+    /// A person's answer to a question.
+    Answer {
+        /// The question's key.
+        key: Key,
+        /// What the person said.
+        text: String,
+        /// When, in milliseconds since 1970-01-01 UTC: after the question's time it does not count.
+        at: u64,
+    },
     /// The decision about the activity of that key.
     Decided(Key, Decided),
     /// The run of this id, which a tool call of the run started, can continue.

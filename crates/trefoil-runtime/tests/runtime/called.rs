@@ -53,6 +53,7 @@ impl ToolHost for Called {
             deadline: None,
             why: None,
             calls: Vec::new(),
+            settled: None,
         };
         let usage = Usage { calls_beneath: 2, input_tokens: 7, cost_micro: 30, ..Usage::default() };
         let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at, usage };

@@ -26,6 +26,8 @@ pub struct Inbox {
     decisions: Mutex<BTreeMap<String, Decided>>,
     /// Messages that arrive while the run is in progress.
     pub arriving: Mutex<Vec<Arrived>>,
+    /// Messages that are there when the run is resumed.
+    before: Mutex<Vec<Arrived>>,
     /// What the letters are about, by their numbers.
     written: Mutex<Vec<String>>,
 }
@@ -54,11 +56,14 @@ impl HumanInbox for Inbox {
         let what = self.decisions.lock().unwrap().get(at.key.as_str()).cloned()?;
         Some(Received { what, letters: self.letter(at.key.as_str()) })
     }
+    async fn waiting(&self, _run: &str) -> Option<Received<Arrived>> {
+        self.before.lock().unwrap().pop().map(Received::here)
+    }
     async fn arrived(&self, _run: &str) -> Received<Arrived> {
         let next = self.arriving.lock().unwrap().pop();
         let Some(what) = next else { return std::future::pending().await };
         let about = match &what {
-            Arrived::Answer(key, _) | Arrived::Decided(key, _) => key.to_string(),
+            Arrived::Answer { key, .. } | Arrived::Decided(key, _) => key.to_string(),
             Arrived::Continue(run) => run.clone(),
             Arrived::Cancel | Arrived::Unknown => String::new(),
         };
@@ -125,8 +130,8 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
 
     // The other answer arrives while a process works on the run.
     *inbox.arriving.lock().unwrap() = vec![
-        Arrived::Answer(Key("all/second".into()), "no".into()),
-        Arrived::Answer(Key("all/first".into()), "too late".into()),
+        Arrived::Answer { key: Key("all/second".into()), text: "no".into(), at: 1 },
+        Arrived::Answer { key: Key("all/first".into()), text: "too late".into(), at: 1 },
     ];
     let mut third = world(&inbox, &second.journal.entries("r1"));
     third.options.linger_ms = u64::MAX;
@@ -146,6 +151,19 @@ fn a_suspended_run_says_when_time_goes_on_with_it() {
     let second = world(&inbox, &entries);
     block_on(second.ports.clock.sleep(700_000));
     assert_eq!(json(&resume(&second, &program).result.unwrap()), j!("nobody nobody"));
+    // An answer that comes after the time does not count, wherever it comes from; one that came in time does, however late it is read.
+    let answer = |at| Arrived::Answer { key: Key("all/first".into()), text: "yes".into(), at };
+    for (at, expected) in [(1_735_690_200_000, "nobody nobody"), (1_735_690_199_999, "yes nobody")] {
+        let late = world(&inbox, &entries);
+        block_on(late.ports.clock.sleep(700_000));
+        inbox.before.lock().unwrap().push(answer(at));
+        assert_eq!(json(&resume(&late, &program).result.unwrap()), j!(expected));
+        inbox.answers.lock().unwrap().insert("all/second".into(), "from a terminal".into());
+        let late = world(&inbox, &entries);
+        block_on(late.ports.clock.sleep(700_000));
+        assert_eq!(json(&resume(&late, &program).result.unwrap()), j!("nobody nobody"));
+        inbox.answers.lock().unwrap().clear();
+    }
     // The process waits for a timer that is due soon.
     let mut third = world(&inbox, &[]);
     third.options.linger_ms = 600_000;

@@ -26,7 +26,7 @@ impl Inbox {
 impl HumanInbox for Inbox {
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         let fits = |posted: &Posted| match arrived(posted) {
-            Arrived::Answer(key, answer) if key == *at.key => Some(answer),
+            Arrived::Answer { key, text, at: given } if key == *at.key && !request.is_late(given) => Some(text),
             _ => None,
         };
         if let Some(Received { what, letters }) = self.owner.letter(at.run, fits).await {
@@ -80,7 +80,7 @@ fn arrived(posted: &Posted) -> Arrived {
         return Arrived::Decided(key, Decided::Done(result.clone()));
     }
     match (letter.kind, &*text) {
-        (LetterKind::Answer, answer) => Arrived::Answer(key, answer.to_owned()),
+        (LetterKind::Answer, answer) => Arrived::Answer { key, text: answer.to_owned(), at: letter.at },
         (LetterKind::Signal, "retry") => Arrived::Decided(key, Decided::Retry),
         (LetterKind::Signal, Letter::CONTINUE) => Arrived::Continue(letter.key.clone()),
         (LetterKind::Signal, "fail") => Arrived::Decided(key, Decided::Fail),

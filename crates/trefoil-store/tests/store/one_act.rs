@@ -65,6 +65,7 @@ fn waiting() -> trefoil_machine::event::Waiting {
         sort: "human",
         run: Some("called".to_owned()),
         calls: Vec::new(),
+        settled: None,
         call: None,
         accepts: Vec::new(),
         deadline: None,

@@ -38,7 +38,7 @@ impl People for Letters {
     }
     async fn send(&self, run: &str, what: Arrived) -> bool {
         let (kind, key, value) = match what {
-            Arrived::Answer(key, answer) => (LetterKind::Answer, key.to_string(), Value::from(answer)),
+            Arrived::Answer { key, text, .. } => (LetterKind::Answer, key.to_string(), Value::from(text)),
             Arrived::Decided(key, Decided::Retry) => (LetterKind::Signal, key.to_string(), "retry".into()),
             Arrived::Decided(key, Decided::Fail) => (LetterKind::Signal, key.to_string(), "fail".into()),
             Arrived::Decided(key, Decided::Done(value)) => {

@@ -261,6 +261,7 @@ impl FlowTools {
                 deadline: None,
                 why,
                 calls: Vec::new(),
+                settled: None,
             });
         }
         Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at), usage })

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::{Settled, Waiting};
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::moment::rfc3339_ms;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
@@ -92,6 +92,11 @@ pub fn questions(waiting: &[Waiting]) -> Value {
         let mut all = json!(one);
         if let Some(members) = all.as_object_mut() {
             members.insert("question".to_owned(), one.question(&one.step).into());
+            match &one.settled {
+                Some(Settled::Answered(answer)) => members.insert("answered".to_owned(), answer.as_str().into()),
+                Some(Settled::Late) => members.insert("late".to_owned(), true.into()),
+                None => None,
+            };
         }
         all
     };
