@@ -300,10 +300,10 @@ impl Progress {
             self.expected.clear();
         }
     }
-    /// The run only waits: what is not done is not stopped either.
-    pub fn suspend(&mut self) {
+    /// The run only waits: what is not done is not stopped either. `rests`: asking somebody, or not started.
+    pub fn suspend(&mut self, rests: &StepState) {
         for node in self.nodes.values_mut().filter(|n| n.ended_ms.is_none() && n.state == StepState::Running) {
-            node.state = StepState::Asking;
+            node.state = rests.clone();
         }
     }
     /// The process of the run has ended without it: whatever was running is not running any more.

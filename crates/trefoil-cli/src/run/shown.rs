@@ -13,6 +13,7 @@ use super::canvas::Canvas;
 use super::failures;
 use super::header::Header;
 use super::look::LineLook;
+use super::nodes::StepState;
 use super::notes;
 use super::plain::{is_kept, is_start, kept, plain};
 use super::progress::Progress;
@@ -109,7 +110,7 @@ impl Shown {
             let mut view = self.inner.view();
             view.ended = true;
             match outcome.suspended {
-                true => view.progress.suspend(),
+                true => view.progress.suspend(&StepState::Asking),
                 false => view.progress.stop(outcome.result.is_ok()),
             }
             self.inner.wake.notify_all();

@@ -3,10 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value as Json, json};
+use trefoil::store::Status;
 use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind, EventSink};
 
 use super::look::LineLook;
+use super::nodes::StepState;
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
 use super::words::line;
@@ -28,9 +30,15 @@ struct Verdicts {
 }
 
 impl Steps {
-    /// No process works on the run any more.
-    pub fn interrupt(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).interrupt();
+    /// The run stands like this: if no process works on it, no step is in progress.
+    pub fn stand(&self, status: Status) {
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match status {
+            Status::Interrupted => progress.interrupt(),
+            Status::Pending => progress.suspend(&StepState::Expected),
+            Status::Waiting => progress.suspend(&StepState::Asking),
+            _ => {}
+        }
     }
     /// For how long the run has been worked on, if events tell.
     pub fn worked_ms(&self) -> Option<u64> {

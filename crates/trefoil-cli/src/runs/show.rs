@@ -174,9 +174,7 @@ fn as_json(
 
 /// The steps of a run. `open`: it has not ended.
 fn tree(record: &Record, steps: &Steps, open: bool) -> Vec<String> {
-    if matches!(record.status, Status::Interrupted | Status::Pending) {
-        steps.interrupt();
-    }
+    steps.stand(record.status);
     let steps = steps.lines(!open).into_iter().map(|line| line.plain().into_owned());
     let steps: Vec<String> = steps.collect();
     let head = (!steps.is_empty()).then(|| "steps".to_owned());

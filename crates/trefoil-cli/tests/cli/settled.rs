@@ -124,3 +124,19 @@ fn a_printed_command_for_any_answer_asks_for_it_instead_of_naming_one() {
     let went_on = trefoil(&folder, &["resume", "last", "--allow-command"]);
     assert!(went_on.exits(0).out.contains("shipped by air"), "{went_on:?}");
 }
+
+#[test]
+fn a_run_without_a_process_has_no_step_in_progress() {
+    let folder = Folder::new();
+    ship(&folder, "", WORDS);
+    let show = || trefoil(&folder, &["runs", "show", "last"]).out;
+    trefoil(&folder, &["run", "ship.yaml", "-i", "x", "--detach"]).exits(0);
+    let text = show();
+    assert!(text.contains("status   pending") && text.contains("· ASK") && !text.contains("interrupted"), "{text}");
+    trefoil(&folder, &["run", "ship.yaml", "-i", "x", "--allow-command"]).exits(75);
+    trefoil(&folder, &["runs", "answer", "last", "ASK", "yes"]).exits(0);
+    // The process that continues it lacks the permission for the next step.
+    trefoil(&folder, &["resume", "last"]).exits(75);
+    let text = show();
+    assert!(text.contains("status   waiting") && text.contains("? SHIP") && !text.contains('⠋'), "{text}");
+}
