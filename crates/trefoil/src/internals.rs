@@ -20,7 +20,8 @@ macro_rules! modules {
 }
 
 pub use crate::durable::{
-    Packed, StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stopped, try_answer, unpack,
+    Packed, StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stop_reason, stopped, try_answer,
+    unpack,
 };
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};

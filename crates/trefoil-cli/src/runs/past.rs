@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Suggestion, Tracer};
-use trefoil::internals::{Stored, StoredProject, Target, can_continue, history, stopped};
+use trefoil::internals::{Stored, StoredProject, Target, can_continue, history, stop_reason, stopped};
 use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
 use trefoil_machine::event::Waiting;
@@ -72,10 +72,9 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
         true => tell(store, stored, tracer.clone()).map(|_| Vec::new())?,
         false => seen(store, &record, tracer.clone())?,
     };
-    let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
     let options = RunOptions::of_stored(named, stored);
     tracer.reuses(record.base.as_deref());
-    tracer.suggests(next(store, &record, (&waiting, why.as_ref()), &options)?);
+    tracer.suggests(next(store, &record, &waiting, &options)?);
     if !record.status.is_end() {
         tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
     }
@@ -83,13 +82,15 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
     Ok((tracer, about))
 }
 
-/// What can be done with a run next. `waiting`: what it waits for, or what it stopped before.
+/// What can be done with a run next. `waiting`: what it waits for.
 pub fn next(
     store: &Arc<dyn Store>,
     record: &Record,
-    (waiting, why): (&[Waiting], Option<&RunError>),
+    waiting: &[Waiting],
     options: &RunOptions,
 ) -> Result<Vec<Suggestion>, u8> {
+    let why = block_on(stop_reason(&**store, record))?.map_err(|error| did_not_start(&error))?;
+    let why = why.as_ref();
     let failed = record.status == Status::Failed;
     let is_open = !record.status.is_end() && record.owner.is_none();
     // Whether the run can continue with its own files, and whether those on the disk are others.

@@ -60,7 +60,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     };
     let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
     let options = past::options(&*store, &record.run, args.store.option());
-    let next = past::next(&store, &record, (&waiting, stopped.as_ref()), &options)?;
+    let next = past::next(&store, &record, &waiting, &options)?;
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));

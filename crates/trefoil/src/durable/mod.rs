@@ -36,7 +36,7 @@ pub use lines::{Lines, Made};
 pub use preview::{Preview, asked_again, preview, preview_fork, preview_with_its_models};
 pub use project::StoredProject;
 pub use resume::Stored;
-pub use stopped::stopped;
+pub use stopped::{stop_reason, stopped};
 pub use verify::verify;
 pub use why::{
     Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,

@@ -13,14 +13,24 @@ use crate::error::{Error, Result};
 ///
 /// [`Error::Store`] if its journal cannot be read.
 pub async fn stopped(store: &dyn Store, record: &Record) -> Result<Option<RunError>> {
-    if record.status != Status::Waiting {
+    if record.status != Status::Waiting { Ok(None) } else { stop_reason(store, record).await }
+}
+
+/// The same, or why the run failed.
+///
+/// # Errors
+///
+/// [`Error::Store`] if its journal cannot be read.
+pub async fn stop_reason(store: &dyn Store, record: &Record) -> Result<Option<RunError>> {
+    if !matches!(record.status, Status::Waiting | Status::Failed) {
         return Ok(None);
     }
-    // Whatever comes after a suspension ends it.
+    // Whatever comes after a suspension or an end is a continuation.
     let last = record.entries.saturating_sub(1);
     let entries = store.entries(&record.run, last).await.map_err(Error::Store)?;
     Ok(entries.into_iter().next_back().and_then(|entry| match entry.kind {
         EntryKind::Suspended { why, .. } => why.map(|why| *why),
+        EntryKind::Finished { error, .. } => error,
         _ => None,
     }))
 }
