@@ -141,7 +141,24 @@ impl Turn<'_> {
 
     /// The error if a model call would exceed a limit that fails the run.
     fn over_limits(&self, f: FrameId, request: &Request) -> Option<RunError> {
-        self.over_money(f, request).or_else(|| self.over_calls(f))
+        self.over_money(f, request).or_else(|| self.over_calls(f)).or_else(|| self.over_tokens(f))
+    }
+
+    /// Whoever exceeds a limit of tokens ends the run, so this is one that was resumed.
+    fn over_tokens(&self, f: FrameId) -> Option<RunError> {
+        let mut at = self.core.frames.get(f).map(|f| f.activation);
+        while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
+            at = call.caller;
+            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
+            let limit = budget.filter(|b| b.on_exceeded == OnExceeded::Abort).and_then(|b| b.max_tokens);
+            if let Some(limit) = limit.filter(|limit| call.used.tokens > *limit) {
+                let location = self.step_of(f).map(|(_, step)| step.origin);
+                let key = self.core.frames.get(f).map(|f| f.key.clone());
+                let text = too_many_tokens(call.used.tokens, limit);
+                return Some(RunError::new("BUDGET_EXCEEDED", text).at_step(key, location));
+            }
+        }
+        None
     }
 
     fn over_calls(&self, f: FrameId) -> Option<RunError> {
@@ -326,7 +343,7 @@ impl Turn<'_> {
 fn exceeded(budget: &Budget, used: Used, elapsed_ms: u64) -> Option<(u8, String)> {
     let Used { tokens, calls, cost } = used;
     if let Some(limit) = budget.max_tokens.filter(|limit| tokens > *limit) {
-        return Some((1, format!("token ceiling exceeded: {tokens} tokens used, limit is {limit}")));
+        return Some((1, too_many_tokens(tokens, limit)));
     }
     if let Some(limit) = budget.max_calls.filter(|limit| calls > *limit) {
         return Some((2, format!("call limit exceeded: {calls} of {limit} model calls used")));
@@ -336,6 +353,10 @@ fn exceeded(budget: &Budget, used: Used, elapsed_ms: u64) -> Option<(u8, String)
     }
     let limit = budget.max_duration_ms.filter(|limit| elapsed_ms > *limit)?;
     Some((TIME, too_long(elapsed_ms, limit)))
+}
+
+fn too_many_tokens(tokens: u64, limit: u64) -> String {
+    format!("token ceiling exceeded: {tokens} tokens used, limit is {limit}")
 }
 
 fn too_long(elapsed_ms: u64, limit_ms: u64) -> String {

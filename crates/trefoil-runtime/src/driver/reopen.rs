@@ -134,9 +134,11 @@ fn would_repeat(error: &RunError) -> RunError {
     let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
     let message = format!("the run failed with {}{step}, and would fail there again", error.code);
     let help = match error.code.as_str() {
-        "BUDGET_EXCEEDED" => {
-            "raise the limit that was reached: `--max-calls`, `--max-cost`, or a limit in the manifest"
+        "BUDGET_EXCEEDED" if error.raise().is_some_and(|raise| raise.max_calls.is_some()) => {
+            "allow more with `--max-calls`"
         }
+        "BUDGET_EXCEEDED" if error.raise().is_some() => "allow more with `--max-cost`",
+        "BUDGET_EXCEEDED" => "raise the limit in the manifest, and continue with the edited file",
         _ => "repeating a step cannot help; change the manifest or the input, and start a new run",
     };
     let repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
